@@ -1,0 +1,132 @@
+/* The checkpoint library: what its files share.
+ *
+ * The library is preloaded into a program by the bridge. It is inactive, and passes every call
+ * through, unless the environment names a control channel. When active, the process is a zygote: it
+ * stops at its checkpoint (checkpoint_stand) and forks workers there; in a worker that call returns
+ * when a request was applied to the process, and the program goes on as if just started.
+ *
+ * Rules for all of this code, because it runs inside programs that are not ours and because
+ * `rewind` will restore their memory under it: no malloc, no stdio (but the final flush), all own
+ * state in the one `state` object, errors are told over the channel or by the exit, never by output.
+ */
+#ifndef CGIBRIDGE_CHECKPOINT_H
+#define CGIBRIDGE_CHECKPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "message/wire.h"
+
+/* Marks the functions that take a libc function's place. */
+#define INTERPOSED __attribute__((visibility("default")))
+
+enum role { ROLE_NONE, ROLE_ZYGOTE, ROLE_WORKER, ROLE_ANSWERING };
+
+/* A regular file or directory that stands open for reading at the checkpoint. */
+struct open_file {
+  int fd;
+  int flags;       /* F_GETFL */
+  int close_on_exec;
+  off_t offset;
+};
+
+/* The strings of a request, in memory that outlives it. */
+struct request {
+  uint64_t id;
+  char *cwd;
+  char *argv_text;   /* NUL-terminated words, one after the other */
+  size_t argv_bytes;
+  char *env_text;
+  size_t env_bytes;
+  uint32_t argc, envc;
+  char **argv, **envp; /* NULL-terminated, as main() gets them */
+};
+
+enum { kOpenFilesMax = 64, kInheritedFdsMax = 1024, kLaunchTextMax = 4096, kReasonMax = 256 };
+
+struct checkpoint_state {
+  enum role role;
+  int level;              /* enum checkpoint_level that the bridge asked for */
+  int channel;            /* control channel of a zygote, own channel of a worker */
+  dev_t channel_dev;      /* the channel's identity: a program may close it and reuse the number */
+  ino_t channel_ino;
+  pid_t pid;              /* of the zygote or worker that this is; a forked child's differs */
+  pid_t bridge_pid;       /* the parent of zygote and workers */
+  int main_argc;
+  int (*real_main)(int, char **, char **);
+  char preload_text[kLaunchTextMax]; /* "LD_PRELOAD=..." as the bridge gave it */
+  char request_variable[64];         /* a request's variable that was read before the checkpoint */
+  struct stat standard[3];           /* what 0, 1, 2 were at the start */
+  unsigned char inherited[kInheritedFdsMax / 8];
+  struct open_file files[kOpenFilesMax];
+  size_t file_count;
+  struct request request;
+  size_t argv_offset, env_offset;    /* how far the adapter has read them */
+};
+
+extern struct checkpoint_state state;
+
+/* launch_variables.c: takes CGIBRIDGE_CHECKPOINT and this library out of envp, in place, and fills
+ * state. Leaves state.role at ROLE_NONE if the variable is missing or malformed. */
+void launch_variables_take(char **envp);
+
+/* environment_watch.c: getenv() notes in state.request_variable what a request alone may answer. */
+void environment_watch_begin(void);
+
+/* checkpoint.c: the checkpoint itself. Returns only in a worker to which a request was applied. */
+void checkpoint_stand(void);
+/* Says why the program does not bear this level and ends the zygote. */
+_Noreturn void checkpoint_refuse(const char *reason);
+
+/* stillness.c: what a process must not hold when it is copied (files, sockets, timers, children,
+ * shared memory). Returns 0, or -1 with the reason. Fills state.files. */
+int stillness_check(char *reason, size_t reason_bytes);
+unsigned threads_of_process(void); /* 0: not known */
+
+/* descriptors.c */
+void descriptors_remember_start(void);
+int descriptors_watch(char *reason, size_t reason_bytes);
+int descriptors_make_private(void); /* in a worker: own offsets for state.files */
+int descriptor_move_high(int fd);   /* to a close-on-exec number out of the program's way, or -1 */
+
+/* zygote.c: serves MESSAGE_FORK until the bridge is gone; returns only in a worker. */
+void zygote_serve(void);
+
+/* clone_worker.c: fork() whose child is the bridge's. Returns 0 in the child, its pid in the parent,
+ * or -1 with errno; runs the fork handlers. */
+pid_t clone_worker(void);
+
+/* fork_handlers.c: the program's pthread_atfork() handlers, in their order. */
+void fork_handlers_prepare(void);
+void fork_handlers_parent(void);
+void fork_handlers_child(void);
+
+/* worker.c */
+void worker_begin(int channel, uint64_t worker_id); /* returns when a request was applied */
+void worker_finish(int exit_code, void *unused);    /* on_exit: the program came to its own end */
+
+/* request.c: text is kept, not copied. Returns 0 or -1 if the strings are not what the head says. */
+int request_parse(struct request *request, const struct message_request *head, char *text);
+
+/* channel.c */
+enum patience { PATIENCE_NONE, PATIENCE_SECOND };
+/* body and text are sent behind the header; returns 0 or -1. Never raises SIGPIPE, and never writes
+ * to a descriptor that is not the channel any more. */
+int channel_send(enum message_type type, const void *body, size_t body_bytes, const void *text,
+                 size_t text_bytes, enum patience patience);
+void channel_note(enum note_kind kind, const char *text, size_t text_bytes);
+/* Waits for one packet. Returns the bytes of the body, or -1 at the end of the channel or for a
+ * packet that is not ours. fds gets up to MESSAGE_FDS_MAX descriptors, close-on-exec. */
+ssize_t channel_receive(uint16_t *type, void *body, size_t body_max, int *fds, int *fd_count);
+void channel_adopt(int fd); /* fd becomes state.channel */
+int channel_is_ours(void);
+
+/* magic_path.c: the adapters' calls; 1 if path was one, with the answer's length or -1 in result. */
+int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result);
+
+/* exec.c: puts what launch_variables_take() took back for a program that execs another one before
+ * its checkpoint (an interpreter's wrapper script). */
+
+#endif

@@ -1,0 +1,79 @@
+/* fork(), but the child's parent is the bridge (CLONE_PARENT), which reaps it and knows its end
+ * without a word of the zygote. libc has no call for that, so what its fork() does for a process of
+ * one thread is done here: the fork handlers, the thread's id in its control block, the robust list. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+#ifndef PR_GET_TID_ADDRESS
+#define PR_GET_TID_ADDRESS 40
+#endif
+
+/* Where libc keeps this thread's id. Kernels without CONFIG_CHECKPOINT_RESTORE do not tell; then the
+ * control block is searched for the one word that is the id. */
+static int *find_tid_address(void) {
+  int *address = NULL;
+  pid_t tid = (pid_t)syscall(SYS_gettid);
+  if (prctl(PR_GET_TID_ADDRESS, &address) == 0 && address != NULL && *address == tid) return address;
+  int *block = (int *)pthread_self();
+  enum { kSearchBytes = 1024 };
+  address = NULL;
+  for (size_t i = 0; i < kSearchBytes / sizeof(int); ++i) {
+    if (block[i] != tid) continue;
+    if (address != NULL) return NULL;
+    address = &block[i];
+  }
+  return address;
+}
+
+static long raw_clone(unsigned long flags, int *child_tid) {
+#if defined(__x86_64__)
+  return syscall(SYS_clone, flags, NULL, NULL, child_tid, NULL);
+#elif defined(__aarch64__)
+  return syscall(SYS_clone, flags, NULL, NULL, NULL, child_tid);
+#else
+#error "the argument order of clone() is not known for this machine"
+#endif
+}
+
+/* The kernel forgets a forked child's robust list; libc registers it only at a thread's start. */
+static void restore_robust_list(struct robust_list_head *head, size_t length) {
+  if (head == NULL) return;
+  head->list.next = &head->list;
+  syscall(SYS_set_robust_list, head, length);
+}
+
+pid_t clone_worker(void) {
+  int *tid_address = find_tid_address();
+  if (tid_address == NULL) {
+    errno = ENOTSUP;
+    return -1;
+  }
+  struct robust_list_head *robust = NULL;
+  size_t robust_length = 0;
+  if (syscall(SYS_get_robust_list, 0, &robust, &robust_length) != 0) robust = NULL;
+  fork_handlers_prepare();
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
+  long pid = raw_clone(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD,
+                       tid_address);
+  int failure = errno;
+  if (pid == 0) restore_robust_list(robust, robust_length);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  if (pid == 0) {
+    fork_handlers_child();
+  } else {
+    fork_handlers_parent();
+  }
+  errno = failure;
+  return (pid_t)pid;
+}

@@ -1,0 +1,127 @@
+/* Descriptors: ours stay out of the program's way, and the program's own stay each worker's own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+enum { kHighFd = 500 };
+
+int descriptor_move_high(int fd) {
+  struct rlimit limit;
+  int lowest = kHighFd;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kHighFd + 8) {
+    lowest = limit.rlim_cur > 24 ? (int)limit.rlim_cur - 8 : 16;
+  }
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+  if (high >= 0) close(fd);
+  return high;
+}
+
+struct directory_entry {
+  uint64_t inode;
+  int64_t offset;
+  unsigned short length;
+  unsigned char type;
+  char name[];
+};
+
+/* Calls visit for each open descriptor until it answers other than 0. Without opendir(), which would
+ * change the program's heap. */
+static int for_each_fd(int (*visit)(int fd, void *context), void *context) {
+  _Alignas(struct directory_entry) char buffer[2048];
+  int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return 0;
+  int answer = 0;
+  long count;
+  while (answer == 0 && (count = syscall(SYS_getdents64, directory, buffer, sizeof buffer)) > 0) {
+    for (long at = 0; at < count && answer == 0;) {
+      struct directory_entry *entry = (struct directory_entry *)(buffer + at);
+      at += entry->length;
+      if (entry->name[0] == '.') continue;
+      int fd = atoi(entry->name);
+      if (fd != directory) answer = visit(fd, context);
+    }
+  }
+  close(directory);
+  return answer;
+}
+
+static int remember(int fd, void *unused) {
+  (void)unused;
+  if (fd < kInheritedFdsMax) state.inherited[fd / 8] |= (unsigned char)(1u << (fd % 8));
+  return 0;
+}
+
+void descriptors_remember_start(void) {
+  for (int fd = 0; fd < 3; ++fd) fstat(fd, &state.standard[fd]);
+  for_each_fd(remember, NULL);
+}
+
+static int is_inherited(int fd) {
+  return fd < kInheritedFdsMax && (state.inherited[fd / 8] >> (fd % 8) & 1) != 0;
+}
+
+struct watch {
+  char *reason;
+  size_t reason_bytes;
+};
+
+static int watch_fd(int fd, void *context) {
+  struct watch *watch = context;
+  struct stat status;
+  if (fd < 3 || is_inherited(fd) || fstat(fd, &status) != 0) return 0;
+  if (S_ISCHR(status.st_mode)) return 0; /* /dev/null, /dev/urandom: nothing in them is ours */
+  int flags = fcntl(fd, F_GETFL);
+  int reads_only = (flags & O_ACCMODE) == O_RDONLY;
+  int is_file = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+  if (!is_file || !reads_only || state.file_count == kOpenFilesMax) {
+    snprintf(watch->reason, watch->reason_bytes, "descriptor %d (%s) is open at the checkpoint", fd,
+             is_file ? "a file for writing" : "not a file");
+    return -1;
+  }
+  state.files[state.file_count++] = (struct open_file){
+      .fd = fd,
+      .flags = flags,
+      .close_on_exec = fcntl(fd, F_GETFD) & FD_CLOEXEC,
+      .offset = lseek(fd, 0, SEEK_CUR),
+  };
+  return 0;
+}
+
+int descriptors_watch(char *reason, size_t reason_bytes) {
+  for (int fd = 0; fd < 3; ++fd) {
+    struct stat status;
+    if (fstat(fd, &status) == 0 && status.st_dev == state.standard[fd].st_dev &&
+        status.st_ino == state.standard[fd].st_ino) {
+      continue;
+    }
+    snprintf(reason, reason_bytes, "descriptor %d was opened anew before the checkpoint", fd);
+    return -1;
+  }
+  state.file_count = 0;
+  struct watch watch = {reason, reason_bytes};
+  return for_each_fd(watch_fd, &watch);
+}
+
+static int reopen(const struct open_file *file) {
+  char path[48];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+  int fd = open(path, (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
+  if (fd < 0) return -1;
+  if (file->offset > 0 && lseek(fd, file->offset, SEEK_SET) < 0) return -1;
+  int result = dup3(fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
+  close(fd);
+  return result < 0 ? -1 : 0;
+}
+
+int descriptors_make_private(void) {
+  for (size_t i = 0; i < state.file_count; ++i) {
+    if (reopen(&state.files[i]) != 0) return -1;
+  }
+  return 0;
+}

@@ -1,0 +1,49 @@
+/* A program that execs another one before its checkpoint is a wrapper (an `env`-like script that
+ * picks an interpreter, or an adapter that starts over): the other one is the zygote then, so it gets
+ * the launch variables and the channel. At the level `linked` the wrapper itself is the program. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+enum { kEnvironmentMax = 1024 };
+
+static int is_before_checkpoint(void) {
+  return state.role == ROLE_ZYGOTE && state.level != LEVEL_LINKED && getpid() == state.pid;
+}
+
+static const char *level_name(void) { return state.level == LEVEL_BOOTED ? "booted" : "compiled"; }
+
+static int exec_as_zygote(const char *path, char *const argv[], char *const envp[]) {
+  char *entries[kEnvironmentMax];
+  char checkpoint[64];
+  size_t count = 0;
+  snprintf(checkpoint, sizeof checkpoint, "%s=fd=%d level=%s", MESSAGE_CHECKPOINT_VARIABLE,
+           state.channel, level_name());
+  entries[count++] = checkpoint;
+  entries[count++] = state.preload_text;
+  for (; envp != NULL && *envp != NULL; ++envp) {
+    if (strncmp(*envp, "LD_PRELOAD=", 11) == 0) continue;
+    if (count == kEnvironmentMax - 1) {
+      errno = E2BIG;
+      return -1;
+    }
+    entries[count++] = *envp;
+  }
+  entries[count] = NULL;
+  fcntl(state.channel, F_SETFD, 0);
+  long result = syscall(SYS_execve, path, argv, entries);
+  int failure = errno;
+  fcntl(state.channel, F_SETFD, FD_CLOEXEC);
+  errno = failure;
+  return (int)result;
+}
+
+INTERPOSED int execve(const char *path, char *const argv[], char *const envp[]) {
+  if (is_before_checkpoint()) return exec_as_zygote(path, argv, envp);
+  return (int)syscall(SYS_execve, path, argv, envp);
+}

@@ -1,0 +1,61 @@
+/* pthread_atfork(): libc keeps the handlers for its own fork(); ours needs them too, since libraries
+ * (TLS, allocators) reseed and unlock there. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+
+#include "checkpoint.h"
+
+typedef void handler(void);
+typedef int register_function(handler *, handler *, handler *, void *);
+
+struct fork_handlers {
+  handler *prepare, *parent, *child;
+  void *library; /* where they come from: a library may be unloaded, and another take its place */
+};
+
+enum { kHandlersMax = 128 };
+static struct fork_handlers handlers[kHandlersMax];
+static size_t handler_count;
+
+static void *library_of(const struct fork_handlers *one) {
+  Dl_info info;
+  void *code = one->prepare   ? (void *)(uintptr_t)one->prepare
+               : one->parent ? (void *)(uintptr_t)one->parent
+                             : (void *)(uintptr_t)one->child;
+  return code != NULL && dladdr(code, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+INTERPOSED int __register_atfork(handler *prepare, handler *parent, handler *child, void *dso) {
+  register_function *real = (register_function *)dlsym(RTLD_NEXT, "__register_atfork");
+  if (real == NULL) return ENOSYS;
+  int result = real(prepare, parent, child, dso);
+  if (result != 0 || state.role == ROLE_ANSWERING) return result;
+  if (handler_count == kHandlersMax) return ENOMEM;
+  struct fork_handlers one = {prepare, parent, child, NULL};
+  one.library = library_of(&one);
+  handlers[handler_count++] = one;
+  return 0;
+}
+
+static int is_loaded(const struct fork_handlers *one) {
+  return one->library != NULL && library_of(one) == one->library;
+}
+
+void fork_handlers_prepare(void) {
+  for (size_t i = handler_count; i-- > 0;) {
+    if (handlers[i].prepare && is_loaded(&handlers[i])) handlers[i].prepare();
+  }
+}
+
+void fork_handlers_parent(void) {
+  for (size_t i = 0; i < handler_count; ++i) {
+    if (handlers[i].parent && is_loaded(&handlers[i])) handlers[i].parent();
+  }
+}
+
+void fork_handlers_child(void) {
+  for (size_t i = 0; i < handler_count; ++i) {
+    if (handlers[i].child && is_loaded(&handlers[i])) handlers[i].child();
+  }
+}

@@ -1,0 +1,75 @@
+/* The two variables that the bridge starts a zygote with. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+static const char kLibraryName[] = "libcgibridge_checkpoint.so";
+
+static char *value_of(char *entry, const char *name) {
+  size_t length = strlen(name);
+  return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
+}
+
+static int is_word(const char *text, size_t length, const char *word) {
+  return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+/* "fd=N level=NAME"; words that are not known here are for others. */
+static int parse_checkpoint(const char *text) {
+  state.channel = -1;
+  state.level = 0;
+  while (*text != '\0') {
+    size_t length = strcspn(text, " ");
+    if (strncmp(text, "fd=", 3) == 0) state.channel = atoi(text + 3);
+    if (is_word(text, length, "level=linked")) state.level = LEVEL_LINKED;
+    if (is_word(text, length, "level=booted")) state.level = LEVEL_BOOTED;
+    if (is_word(text, length, "level=compiled")) state.level = LEVEL_COMPILED;
+    text += length;
+    text += strspn(text, " ");
+  }
+  return state.channel > 2 && state.level != 0 ? 0 : -1;
+}
+
+static int names_this_library(const char *word, size_t length) {
+  size_t name_length = sizeof kLibraryName - 1;
+  return length >= name_length && memcmp(word + length - name_length, kLibraryName, name_length) == 0;
+}
+
+/* Leaves the operator's own libraries in the list; returns whether any is left. */
+static int drop_this_library(char *list) {
+  char *out = list;
+  for (char *word = list; *word != '\0';) {
+    size_t length = strcspn(word, ": ");
+    char *next = word + length + strspn(word + length, ": ");
+    if (length > 0 && !names_this_library(word, length)) {
+      if (out != list) *out++ = ':';
+      memmove(out, word, length);
+      out += length;
+    }
+    word = next;
+  }
+  *out = '\0';
+  return out != list;
+}
+
+void launch_variables_take(char **envp) {
+  char *checkpoint = NULL;
+  for (char **entry = envp; *entry != NULL && checkpoint == NULL; ++entry) {
+    checkpoint = value_of(*entry, MESSAGE_CHECKPOINT_VARIABLE);
+  }
+  if (checkpoint == NULL || parse_checkpoint(checkpoint) != 0) return;
+  state.role = ROLE_ZYGOTE;
+  char **out = envp;
+  for (char **entry = envp; *entry != NULL; ++entry) {
+    char *preload = value_of(*entry, "LD_PRELOAD");
+    if (preload != NULL && strlen(*entry) < sizeof state.preload_text) {
+      strcpy(state.preload_text, *entry);
+    }
+    if (value_of(*entry, MESSAGE_CHECKPOINT_VARIABLE) != NULL) continue;
+    if (preload != NULL && !drop_this_library(preload)) continue;
+    *out++ = *entry;
+  }
+  *out = NULL;
+}

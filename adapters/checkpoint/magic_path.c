@@ -1,0 +1,125 @@
+/* The adapters' call. readlink() is in every language's own library and takes any bytes: below
+ * "/.cgibridge/" it talks to this library instead of the file system (see adapters/README.md).
+ *
+ * An answer never fills the caller's buffer: Ruby's readlink asks again with a larger one when it is
+ * full, and the next call would give the next piece. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+static const char kRoot[] = "/.cgibridge/";
+
+static const char *behind(const char *path, const char *prefix) {
+  size_t length = strlen(prefix);
+  return strncmp(path, prefix, length) == 0 ? path + length : NULL;
+}
+
+static ssize_t give(char *buffer, size_t size, const char *text, size_t *offset, size_t bytes) {
+  if (size < 2) {
+    errno = EINVAL;
+    return -1;
+  }
+  size_t count = bytes - *offset < size - 1 ? bytes - *offset : size - 1;
+  memcpy(buffer, text + *offset, count);
+  *offset += count;
+  return (ssize_t)count;
+}
+
+static ssize_t give_word(char *buffer, size_t size, const char *word) {
+  size_t offset = 0;
+  return give(buffer, size, word, &offset, strlen(word));
+}
+
+static ssize_t refuse(void) {
+  errno = ENOENT;
+  return -1;
+}
+
+static int level_of(const char *name) {
+  if (strcmp(name, "compiled") == 0) return LEVEL_COMPILED;
+  if (strcmp(name, "booted") == 0) return LEVEL_BOOTED;
+  return 0;
+}
+
+static ssize_t stand(const char *level, char *buffer, size_t size) {
+  if (state.role != ROLE_ZYGOTE || level_of(level) != state.level) return refuse();
+  checkpoint_stand();
+  return give_word(buffer, size, "request");
+}
+
+static ssize_t note(const char *text, char *buffer, size_t size) {
+  const char *slash = strchr(text, '/');
+  if (slash == NULL) return refuse();
+  size_t length = (size_t)(slash - text);
+  static const struct {
+    const char *name;
+    enum note_kind kind;
+  } kKinds[] = {{"loaded", NOTE_LOADED}, {"shallower", NOTE_SHALLOWER}, {"warning", NOTE_WARNING},
+                {"file", NOTE_FILE}};
+  for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; ++i) {
+    if (strlen(kKinds[i].name) != length || memcmp(text, kKinds[i].name, length) != 0) continue;
+    if (kKinds[i].kind == NOTE_SHALLOWER && state.role == ROLE_ZYGOTE) checkpoint_refuse(slash + 1);
+    channel_note(kKinds[i].kind, slash + 1, strlen(slash + 1));
+    return give_word(buffer, size, "noted");
+  }
+  return refuse();
+}
+
+static ssize_t answer(const char *what, char *buffer, size_t size) {
+  struct request *request = &state.request;
+  const char *rest;
+  if (strcmp(what, "active") == 0) return give_word(buffer, size, "1");
+  if ((rest = behind(what, "checkpoint/")) != NULL) return stand(rest, buffer, size);
+  if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
+  if (state.role != ROLE_ANSWERING) return refuse();
+  if (strcmp(what, "argv") == 0) {
+    return give(buffer, size, request->argv_text, &state.argv_offset, request->argv_bytes);
+  }
+  if (strcmp(what, "env") == 0) {
+    return give(buffer, size, request->env_text, &state.env_offset, request->env_bytes);
+  }
+  return refuse();
+}
+
+int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result) {
+  if (state.role == ROLE_NONE || path == NULL) return 0;
+  const char *what = behind(path, kRoot);
+  if (what == NULL || getpid() != state.pid) return 0;
+  *result = answer(what, buffer, size);
+  return 1;
+}
+
+INTERPOSED ssize_t readlink(const char *restrict path, char *restrict buffer, size_t size) {
+  static ssize_t (*real)(const char *, char *, size_t);
+  ssize_t result;
+  if (magic_path_answer(path, buffer, size, &result)) return result;
+  if (real == NULL) real = (ssize_t(*)(const char *, char *, size_t))dlsym(RTLD_NEXT, "readlink");
+  return real(path, buffer, size);
+}
+
+INTERPOSED ssize_t readlinkat(int directory, const char *restrict path, char *restrict buffer,
+                              size_t size) {
+  static ssize_t (*real)(int, const char *, char *, size_t);
+  ssize_t result;
+  if (magic_path_answer(path, buffer, size, &result)) return result;
+  if (real == NULL) {
+    real = (ssize_t(*)(int, const char *, char *, size_t))dlsym(RTLD_NEXT, "readlinkat");
+  }
+  return real(directory, path, buffer, size);
+}
+
+/* What a program built with _FORTIFY_SOURCE calls. */
+INTERPOSED ssize_t __readlink_chk(const char *path, char *buffer, size_t size, size_t buffer_size) {
+  if (size > buffer_size) __builtin_trap();
+  return readlink(path, buffer, size);
+}
+
+INTERPOSED ssize_t __readlinkat_chk(int directory, const char *path, char *buffer, size_t size,
+                                    size_t buffer_size) {
+  if (size > buffer_size) __builtin_trap();
+  return readlinkat(directory, path, buffer, size);
+}

@@ -1,0 +1,49 @@
+/* A request's strings: cwd, argv, environment. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "checkpoint.h"
+
+enum { kPointersInPlace = 512 };
+static char *pointers_in_place[kPointersInPlace];
+
+static char **allocate_pointers(size_t count) {
+  if (count <= kPointersInPlace) return pointers_in_place;
+  void *pages = mmap(NULL, count * sizeof(char *), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? NULL : pages;
+}
+
+/* Returns the text behind count strings, or NULL if they do not fit. */
+static char *list_strings(char *text, char *end, uint32_t count, char **list) {
+  for (uint32_t i = 0; i < count; ++i) {
+    char *stop = text < end ? memchr(text, '\0', (size_t)(end - text)) : NULL;
+    if (stop == NULL) return NULL;
+    list[i] = text;
+    text = stop + 1;
+  }
+  list[count] = NULL;
+  return text;
+}
+
+int request_parse(struct request *request, const struct message_request *head, char *text) {
+  char *end = text + head->strings_bytes;
+  if ((uint64_t)head->argc + head->envc > head->strings_bytes) return -1;
+  char **pointers = allocate_pointers((size_t)head->argc + head->envc + 2);
+  if (pointers == NULL) return -1;
+  char *cwd[2];
+  request->id = head->request_id;
+  request->argc = head->argc;
+  request->envc = head->envc;
+  request->argv = pointers;
+  request->envp = pointers + head->argc + 1;
+  request->argv_text = list_strings(text, end, 1, cwd);
+  if (request->argv_text == NULL) return -1;
+  request->cwd = cwd[0];
+  request->env_text = list_strings(request->argv_text, end, head->argc, request->argv);
+  if (request->env_text == NULL) return -1;
+  if (list_strings(request->env_text, end, head->envc, request->envp) != end) return -1;
+  request->argv_bytes = (size_t)(request->env_text - request->argv_text);
+  request->env_bytes = (size_t)(end - request->env_text);
+  return 0;
+}

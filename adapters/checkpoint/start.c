@@ -1,0 +1,77 @@
+/* Where the library enters the program's life: before all constructors, and around main(). */
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+typedef int main_function(int, char **, char **);
+typedef int start_function(main_function *, int, char **, void (*)(void), void (*)(void),
+                           void (*)(void), void *);
+
+struct checkpoint_state state;
+
+/* A program starts with every signal at its default and none blocked, whatever the bridge does. */
+static void reset_signals(void) {
+  for (int number = 1; number < _NSIG; ++number) {
+    struct sigaction action;
+    if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
+      signal(number, SIG_DFL);
+    }
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+__attribute__((constructor)) static void begin(int argc, char **argv, char **envp) {
+  (void)argc;
+  (void)argv;
+  environment_watch_begin();
+  launch_variables_take(envp);
+  if (state.role == ROLE_NONE) return;
+  state.pid = getpid();
+  state.bridge_pid = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  reset_signals();
+  int channel = descriptor_move_high(state.channel);
+  if (channel < 0) _exit(70);
+  channel_adopt(channel);
+  descriptors_remember_start();
+}
+
+static int main_at_checkpoint(int argc, char **argv, char **envp) {
+  (void)argc;
+  (void)argv;
+  (void)envp;
+  checkpoint_stand();
+  struct request *request = &state.request;
+  environ = request->envp;
+  if (request->argc > 0) {
+    char *name = request->argv[0];
+    char *slash = strrchr(name, '/');
+    program_invocation_name = name;
+    program_invocation_short_name = slash ? slash + 1 : name;
+  }
+  return state.real_main((int)request->argc, request->argv, request->envp);
+}
+
+INTERPOSED int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
+                                 void (*fini)(void), void (*rtld_fini)(void), void *stack_end) {
+  start_function *start = (start_function *)dlsym(RTLD_NEXT, "__libc_start_main");
+  if (start == NULL) _exit(70);
+  if (state.role != ROLE_NONE) {
+    /* Registered first, so it runs last: behind the program's handlers, C++ destructors and every
+     * library's own end (which libc registers from here on). */
+    on_exit(worker_finish, NULL);
+    if (state.level == LEVEL_LINKED) {
+      state.real_main = main;
+      main = main_at_checkpoint;
+    }
+  }
+  return start(main, argc, argv, init, fini, rtld_fini, stack_end);
+}

@@ -1,0 +1,73 @@
+/* What a process may hold when it is copied. Anything that a copy would share with its siblings, or
+ * would lack although a fresh process has it, makes the checkpoint too deep for the program. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+unsigned threads_of_process(void) {
+  struct stat status;
+  if (stat("/proc/self/task", &status) != 0 || status.st_nlink < 3) return 0;
+  return (unsigned)status.st_nlink - 2;
+}
+
+static int timer_runs(void) {
+  static const int kTimers[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+  for (int i = 0; i < 3; ++i) {
+    struct itimerval value;
+    if (getitimer(kTimers[i], &value) != 0) continue;
+    if (value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0) return 1;
+  }
+  return 0;
+}
+
+static int child_stands(void) {
+  siginfo_t info;
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/* A line of /proc/self/maps: "from-to perms offset dev inode path". */
+static int is_shared_and_writable(const char *line) {
+  const char *permissions = strchr(line, ' ');
+  return permissions != NULL && permissions[2] == 'w' && permissions[4] == 's';
+}
+
+static int shared_memory_is_mapped(void) {
+  int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[4096];
+  size_t kept = 0;
+  int found = 0;
+  for (;;) {
+    ssize_t count = read(fd, text + kept, sizeof text - 1 - kept);
+    if (count <= 0) break;
+    text[kept + (size_t)count] = '\0';
+    char *line = text;
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+      *end = '\0';
+      found |= is_shared_and_writable(line);
+    }
+    kept = strlen(line);
+    if (kept == sizeof text - 1) kept = 0;
+    memmove(text, line, kept);
+  }
+  close(fd);
+  return found;
+}
+
+int stillness_check(char *reason, size_t reason_bytes) {
+  const char *held = NULL;
+  if (timer_runs()) held = "a timer runs at the checkpoint";
+  if (child_stands()) held = "a child process stands at the checkpoint";
+  if (shared_memory_is_mapped()) held = "shared writable memory is mapped at the checkpoint";
+  if (held != NULL) {
+    snprintf(reason, reason_bytes, "%s", held);
+    return -1;
+  }
+  return descriptors_watch(reason, reason_bytes);
+}

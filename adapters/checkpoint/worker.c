@@ -1,0 +1,96 @@
+/* A worker's life: ready, one request, done. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+/* Exit codes of a worker that could not even start its request; the bridge logs them. */
+enum { kBadRequest = 70, kNoDirectory = 72 };
+
+/* The request's packet stays here while the program runs: its strings are the program's argv and
+ * environment. */
+static struct {
+  struct message_request head;
+  char text[MESSAGE_BYTES_MAX];
+} packet;
+
+/* A child of the program must not keep the channel: the bridge takes its end for the worker's. */
+static void forget_channel_in_child(void) {
+  if (state.role != ROLE_ANSWERING || state.pid == getpid()) return;
+  if (channel_is_ours()) close(state.channel);
+  state.role = ROLE_NONE;
+}
+
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+
+static char *map_text(int memfd, size_t bytes) {
+  struct stat status;
+  if (fstat(memfd, &status) != 0 || (size_t)status.st_size < bytes || bytes == 0) return NULL;
+  void *text = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
+  close(memfd);
+  return text == MAP_FAILED ? NULL : text;
+}
+
+static void become_fresh(const int *fds) {
+  for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
+    if (dup2(fds[i], i) < 0) _exit(kBadRequest);
+  }
+  for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
+    if (fds[i] > 2) close(fds[i]);
+  }
+  if (chdir(state.request.cwd) != 0) {
+    dprintf(2, "cgibridge: cannot enter %s: %s\n", state.request.cwd, strerrorname_np(errno));
+    _exit(kNoDirectory);
+  }
+  prctl(PR_SET_PDEATHSIG, 0);
+}
+
+static void wait_for_request(void) {
+  int fds[MESSAGE_FDS_MAX], fd_count = 0;
+  uint16_t type = 0;
+  ssize_t bytes = channel_receive(&type, &packet, sizeof packet, fds, &fd_count);
+  if (bytes < 0) _exit(0);
+  if (type != MESSAGE_REQUEST || bytes < (ssize_t)sizeof packet.head) _exit(kBadRequest);
+  int with_memfd = packet.head.in_memfd != 0;
+  if (fd_count != MESSAGE_REQUEST_FDS + with_memfd) _exit(kBadRequest);
+  char *text = packet.text;
+  if (with_memfd) {
+    text = map_text(fds[MESSAGE_REQUEST_FDS], packet.head.strings_bytes);
+  } else if ((size_t)bytes - sizeof packet.head != packet.head.strings_bytes) {
+    text = NULL;
+  }
+  if (text == NULL || request_parse(&state.request, &packet.head, text) != 0) _exit(kBadRequest);
+  become_fresh(fds);
+}
+
+void worker_begin(int channel, uint64_t worker_id) {
+  (void)worker_id;
+  state.role = ROLE_WORKER;
+  state.pid = getpid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != state.bridge_pid) _exit(0); /* the bridge went before the signal was asked for */
+  setpgid(0, 0);
+  close(state.channel);
+  int high = descriptor_move_high(channel);
+  if (high < 0 || descriptors_make_private() != 0) _exit(kBadRequest);
+  channel_adopt(high);
+  __register_atfork(NULL, NULL, forget_channel_in_child, NULL);
+  struct message_ready body = {.pid = state.pid};
+  if (channel_send(MESSAGE_READY, &body, sizeof body, NULL, 0, PATIENCE_SECOND) != 0) _exit(0);
+  wait_for_request();
+  state.role = ROLE_ANSWERING;
+}
+
+void worker_finish(int exit_code, void *unused) {
+  (void)unused;
+  if (state.role != ROLE_ANSWERING || getpid() != state.pid) return;
+  fflush(NULL);
+  struct message_done body = {.request_id = state.request.id, .exit_code = exit_code & 0xff};
+  channel_send(MESSAGE_DONE, &body, sizeof body, NULL, 0, PATIENCE_SECOND);
+}

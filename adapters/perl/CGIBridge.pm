@@ -1,0 +1,153 @@
+package CGIBridge;
+
+# Stops a Perl program at its checkpoint: the real script compiled by the real perl, none of its run
+# phase begun. Started by the bridge as
+#
+#     perl SWITCHES -I<this folder> -MCGIBridge SCRIPT
+#
+# Our CHECK block is the first that perl sees, and CHECK blocks run last in, first out: so it runs
+# behind every BEGIN, UNITCHECK and CHECK block of the script and its modules, and before any INIT
+# block. Without the checkpoint library the script runs as plain CGI.
+#
+# While the script compiles, %ENV is watched. A variable of the request that is read there would be
+# frozen into every answer, so the program is told to stop less deep. The value of any other variable
+# that was read is compared with the request's; if it differs, the worker starts the program anew.
+
+our (%read, %changed, $cleared, $listed, $environment);
+
+sub ask { readlink "/.cgibridge/$_[0]" }
+
+# An answer comes in pieces, the last one empty.
+sub ask_all {
+    my $text = '';
+    while (defined(my $piece = ask($_[0]))) {
+        last if $piece eq '';
+        $text .= $piece;
+    }
+    return split /\0/, $text, -1;
+}
+
+sub is_of_request {
+    return $_[0] =~ /^(?:REQUEST_|HTTP_|REMOTE_|CONTENT_|REDIRECT_)
+                    |^(?:QUERY_STRING|PATH_INFO|PATH_TRANSLATED|AUTH_TYPE|HTTPS|DOCUMENT_URI
+                        |UNIQUE_ID|SCRIPT_URI|SCRIPT_URL|COOKIE)$/x;
+}
+
+sub shallower { ask("note/shallower/$_[0]") }    # ends a zygote
+
+sub watch_environment {
+    $environment = \%ENV;
+    tie my %watched, 'CGIBridge::Environment';
+    *main::ENV = \%watched;
+}
+
+sub refuse_what_was_seen {
+    my @request = sort grep { is_of_request($_) } keys %read;
+    shallower("reads \$ENV{$request[0]} while compiling") if @request;
+    shallower('lists all of %ENV while compiling') if $listed;
+    # /dev/null has a position, which counts what was written.
+    my $written = tell STDOUT;
+    shallower('prints while compiling') if defined $written && $written > 0;
+}
+
+# The files that are part of the checkpoint, so that a change of one is noticed.
+sub note_files {
+    my @files = grep { defined && !ref && m{^/} && !/\n/ } values %INC;
+    ask('note/file/' . join "\n", @files) if @files;
+}
+
+sub words_after {
+    my ($script, @words) = @_;
+    for my $i (0 .. $#words) {
+        return @words[$i + 1 .. $#words] if $words[$i] eq $script;
+    }
+    return @words[1 .. $#words];
+}
+
+# The command that would have run this program without us.
+sub plain_command {
+    open my $file, '<', '/proc/self/cmdline' or return;
+    local $/;
+    my @words = split /\0/, scalar(<$file>), -1;
+    pop @words;
+    my ($ours) = grep { $words[$_] eq '-MCGIBridge' } 1 .. $#words;
+    return unless $ours && $words[$ours - 1] =~ /^-I/;
+    splice @words, $ours - 1, 2;
+    return @words;
+}
+
+sub start_anew {
+    my ($name, @words) = @_;
+    ask("note/shallower/\$ENV{$name} was read while compiling, and the request's differs");
+    my @command = map { /(.*)/s } plain_command(), @words;
+    exec { $command[0] } @command;
+}
+
+# What the script itself did to %ENV while compiling stays done.
+sub take_environment {
+    my %kept = map { $_ => $ENV{$_} } grep { exists $ENV{$_} } keys %changed;
+    my @lines = $cleared ? () : grep { /^[^=]+=/ } ask_all('env');
+    %ENV = ();
+    for (@lines) {
+        my ($name, $value) = split /=/, $_, 2;
+        $ENV{$name} = $value unless exists $ENV{$name} || $changed{$name};
+    }
+    $ENV{$_} = $kept{$_} for keys %kept;
+}
+
+sub checkpoint {
+    *main::ENV = $environment;
+    if (!defined ask('active')) {
+        return if exists $ENV{REQUEST_METHOD};
+        # Launched by a bridge, but on an interpreter that does not load the library.
+        print STDERR "CGIBridge: no checkpoint library and no request\n";
+        exit 0;
+    }
+    refuse_what_was_seen();
+    note_files();
+    defined ask('checkpoint/compiled') or shallower("the checkpoint refused: $!");
+    become_fresh();
+}
+
+sub become_fresh {
+    my @words = words_after($0, ask_all('argv'));
+    take_environment();
+    for my $name (keys %read) {
+        my ($then, $now) = ($read{$name}, $ENV{$name});
+        start_anew($name, @words) if defined $then ? !defined $now || $then ne $now : defined $now;
+    }
+    @main::ARGV = @words;
+    $^T = time;
+    srand unless defined $ENV{PERL_RAND_SEED};
+}
+
+my ($folder) = __FILE__ =~ m{^(.*)/};
+@INC = grep { ref || $_ ne $folder } @INC;
+delete $INC{'CGIBridge.pm'};
+
+CHECK { checkpoint() }
+
+watch_environment();
+
+package CGIBridge::Environment;
+
+# %ENV as the script sees it while compiling; the real one stays behind it.
+
+sub TIEHASH { bless {}, shift }
+
+sub note_read {
+    my ($name) = @_;
+    return if $CGIBridge::cleared || $CGIBridge::changed{$name};
+    $CGIBridge::read{$name} = $CGIBridge::environment->{$name};
+}
+
+sub FETCH    { note_read($_[1]); $CGIBridge::environment->{ $_[1] } }
+sub EXISTS   { note_read($_[1]); exists $CGIBridge::environment->{ $_[1] } }
+sub STORE    { $CGIBridge::changed{ $_[1] } = 1; $CGIBridge::environment->{ $_[1] } = $_[2] }
+sub DELETE   { $CGIBridge::changed{ $_[1] } = 1; delete $CGIBridge::environment->{ $_[1] } }
+sub CLEAR    { $CGIBridge::cleared = 1; %$CGIBridge::environment = () }
+sub SCALAR   { $CGIBridge::listed = 1; scalar %$CGIBridge::environment }
+sub FIRSTKEY { $CGIBridge::listed = 1; keys %$CGIBridge::environment; each %$CGIBridge::environment }
+sub NEXTKEY  { each %$CGIBridge::environment }
+
+1;

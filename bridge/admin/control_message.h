@@ -1,0 +1,36 @@
+// What passes over the control socket: one JSON object a line, each way; `attach` sends a
+// descriptor along with its line.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace admin {
+
+// A longer line is refused.
+constexpr std::size_t kLineBytesMax = 64 * 1024;
+
+// The client's side; blocking. Connects to the control socket at path.
+base::Result<base::UniqueFd> connect_control(const std::string& path);
+
+// Sends message as a line; fd (if not -1) goes with it.
+base::Status send_line(int socket, const nlohmann::json& message, int fd = -1);
+
+// Reads one line. The error says if the other end is gone.
+base::Result<nlohmann::json> receive_line(int socket);
+
+// The text under that name in a message; "" if there is none or it is no text.
+std::string text_of(const nlohmann::json& message, const std::string& name);
+
+// What one read brought: bytes, and the descriptor that came with them, if any.
+struct ControlBytes {
+  std::string bytes;
+  base::UniqueFd fd;
+};
+// nullopt: nothing there now. An empty ControlBytes: the other end is gone.
+std::optional<ControlBytes> receive_bytes(int socket);
+
+}  // namespace admin

@@ -1,0 +1,75 @@
+// The daemon's control socket: commands in, answers out.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "admin/control_message.h"
+#include "base/out_buffer.h"
+#include "gateway/listener.h"
+#include "loop/fd_watch.h"
+
+namespace admin {
+
+// One client that is connected. It may keep the connection for as long as it likes: that is what
+// `attach` does.
+class ControlClient {
+ public:
+  struct Events {
+    // A line came, with a descriptor perhaps; the answer is sent back.
+    std::function<nlohmann::json(ControlClient&, const nlohmann::json&, base::UniqueFd fd)> on_line;
+    std::function<void(ControlClient&)> on_gone;
+  };
+
+  ControlClient(loop::Loop& loop, base::UniqueFd socket, Events events);
+
+  void send(const nlohmann::json& message);
+  bool gone() const { return gone_; }
+  int socket() const { return socket_.get(); }
+
+ private:
+  void on_ready(unsigned readiness);
+  void take_lines();
+  void flush();
+  void lose();
+
+  base::UniqueFd socket_;
+  Events events_;
+  std::string line_;
+  base::UniqueFd fd_;  // came with the line under way
+  base::OutBuffer out_;
+  bool gone_ = false;
+  loop::FdWatch watch_;
+};
+
+class ControlServer {
+ public:
+  // One command: its arguments, the client that sent it, and the descriptor that came along.
+  // Returns the answer: {"ok": true, ...} or {"ok": false, "error": "..."}.
+  using Command = std::function<nlohmann::json(const nlohmann::json& arguments,
+                                               ControlClient& client, base::UniqueFd fd)>;
+
+  // socket: listening. commands by name.
+  ControlServer(loop::Loop& loop, base::UniqueFd socket, const std::string& path,
+                std::map<std::string, Command> commands,
+                std::function<void(ControlClient&)> on_client_gone);
+  ~ControlServer();
+
+ private:
+  void accept(base::UniqueFd socket);
+  nlohmann::json answer(ControlClient& client, const nlohmann::json& line, base::UniqueFd fd);
+
+  loop::Loop& loop_;
+  const std::string path_;
+  std::map<std::string, Command> commands_;
+  std::function<void(ControlClient&)> on_client_gone_;
+  std::list<std::unique_ptr<ControlClient>> clients_;
+  gateway::Listener listener_;
+  loop::Deferred sweep_;
+};
+
+}  // namespace admin

@@ -1,0 +1,114 @@
+#include "admin/settings_keeper.h"
+
+#include "base/log.h"
+
+namespace admin {
+namespace {
+
+constexpr std::chrono::milliseconds kSettleTime{100};
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// A pattern that fnmatch(3) matches with path alone.
+std::string exact_pattern(const std::string& path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+SettingsKeeper::SettingsKeeper(loop::Loop& loop, std::string path, config::Settings settings,
+                               std::function<void()> on_change)
+    : path_(std::move(path)),
+      file_name_(path_.substr(path_.rfind('/') + 1)),
+      settings_(std::make_shared<const config::Settings>(std::move(settings))),
+      on_change_(std::move(on_change)),
+      watch_(loop, [this](const std::string& name) { on_file_event(name); }),
+      settle_timer_(loop, [this] {
+        if (pending_) (void)reload();
+      }) {
+  const auto watching = watch_.start(folder_of(path_));
+  if (!watching) {
+    spdlog::warn("{}: changes of the settings are only taken over at SIGHUP or `reload`",
+                 watching.error().message);
+  }
+}
+
+void SettingsKeeper::on_file_event(const std::string& name) {
+  if (!name.empty() && name != file_name_) return;
+  pending_ = true;
+  settle_timer_.start(kSettleTime);
+}
+
+std::shared_ptr<const config::Settings> SettingsKeeper::now() {
+  if (pending_) {
+    auto outcome = config::load_file(path_);
+    // What is wrong now may be half of a change; reload() speaks when it has settled.
+    if (outcome) take_over(outcome.take());
+  }
+  return settings_;
+}
+
+ReloadOutcome SettingsKeeper::reload() {
+  pending_ = false;
+  auto outcome = config::load_file(path_);
+  if (!outcome) {
+    ReloadOutcome refused;
+    for (const config::Problem& problem : outcome.problems()) {
+      refused.problems.push_back(config::to_string(problem));
+      spdlog::error("{}", refused.problems.back());
+    }
+    spdlog::error("{} is refused: {} error(s); what runs goes on with the settings it has", path_,
+                  refused.problems.size());
+    return refused;
+  }
+  take_over(outcome.take());
+  return {.taken_over = true, .problems = {}};
+}
+
+bool SettingsKeeper::take_over(config::Settings loaded) {
+  pending_ = false;
+  if (loaded == *settings_) return false;
+  for (const std::string& name : config::waiting_for_restart(*settings_, loaded)) {
+    spdlog::warn("{}: {} has changed, which only a restart takes over", path_, name);
+  }
+  settings_ = std::make_shared<const config::Settings>(std::move(loaded));
+  spdlog::info("{}: the changed settings are in force", path_);
+  on_change_();
+  return true;
+}
+
+base::Status SettingsKeeper::switch_mode(const std::string& program, config::Mode mode) {
+  config::Settings changed = *settings_;
+  config::ProgramSettings* found = nullptr;
+  for (config::ProgramSettings& candidate : changed.programs) {
+    if (candidate.name == program) found = &candidate;
+  }
+  if (found == nullptr && program == "defaults") found = &changed.defaults;
+  if (found == nullptr) {
+    if (program.empty() || program.front() != '/') {
+      return base::Error{"no [[program]] has the name \"" + program +
+                         "\"; a program is meant by that name or by its absolute path"};
+    }
+    config::ProgramSettings own = changed.for_program(program);
+    own.name.clear();
+    own.match = exact_pattern(program);
+    found = &*changed.programs.insert(changed.programs.begin(), std::move(own));
+  }
+  found->mode = mode;
+  settings_ = std::make_shared<const config::Settings>(std::move(changed));
+  spdlog::info("program={}: mode {} until the settings file is next taken over", program,
+               config::to_string(mode));
+  on_change_();
+  return base::Done{};
+}
+
+}  // namespace admin

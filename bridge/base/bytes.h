@@ -1,0 +1,17 @@
+// Words for raw bytes. A ByteView is borrowed: whoever hands one out says how long it lasts.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace base {
+
+using ByteView = std::string_view;
+using ByteString = std::string;
+
+constexpr std::size_t kKiB = 1024;
+constexpr std::size_t kMiB = 1024 * kKiB;
+constexpr std::size_t kGiB = 1024 * kMiB;
+
+}  // namespace base

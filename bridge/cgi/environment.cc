@@ -1,0 +1,120 @@
+#include "cgi/environment.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <unordered_map>
+#include <vector>
+
+namespace cgi {
+namespace {
+
+// Names that are dropped, or set below from something better than what was sent.
+constexpr std::array<std::string_view, 9> kNotPassedOn = {
+    "HTTP_PROXY",      "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "FCGI_ROLE",      "SCRIPT_NAME",
+    "SCRIPT_FILENAME", "PATH_INFO",           "PATH_TRANSLATED",   "CONTENT_LENGTH",
+};
+
+bool has_nul(std::string_view text) {
+  return text.find('\0') != std::string_view::npos;
+}
+
+bool is_possible(const Variable& variable) {
+  const auto& [name, value] = variable;
+  return !name.empty() && name.find('=') == std::string_view::npos && !has_nul(name) &&
+         !has_nul(value);
+}
+
+bool is_passed_on(std::string_view name) {
+  return std::find(kNotPassedOn.begin(), kNotPassedOn.end(), name) == kNotPassedOn.end() &&
+         !forbidden_name(name);
+}
+
+// RFC 3875 4.1.2: 1*digit.
+std::optional<std::uint64_t> parse_length(std::string_view text) {
+  std::uint64_t length = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, length);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return length;
+}
+
+// Each name once, where it was first set, with the value that was set last.
+class Settings {
+ public:
+  explicit Settings(std::size_t expected) {
+    settings_.reserve(expected);
+    places_.reserve(expected);
+  }
+
+  void set(std::string_view name, std::string_view value) {
+    const auto [place, is_new] = places_.try_emplace(name, settings_.size());
+    if (is_new) {
+      settings_.emplace_back(name, value);
+    } else {
+      settings_[place->second].second = value;
+    }
+  }
+
+  void set_unless_empty(std::string_view name, std::string_view value) {
+    if (!value.empty()) set(name, value);
+  }
+
+  Environment environment() const {
+    std::size_t bytes = 0;
+    for (const auto& [name, value] : settings_) bytes += name.size() + value.size() + 2;
+    Environment environment;
+    environment.block.reserve(bytes);
+    for (const auto& [name, value] : settings_) {
+      environment.block.append(name).append(1, '=').append(value).append(1, '\0');
+    }
+    environment.count = settings_.size();
+    return environment;
+  }
+
+ private:
+  Variables settings_;
+  std::unordered_map<std::string_view, std::size_t> places_;
+};
+
+}  // namespace
+
+OrRefusal<Environment> build_environment(const Variables& variables, const PathSplit& split,
+                                         std::string_view script_filename,
+                                         ConfiguredEnvironment configured) {
+  const std::string_view length_text = value_or_empty(variables, "CONTENT_LENGTH");
+  const std::optional<std::uint64_t> content_length = parse_length(length_text);
+  if (!length_text.empty() && !content_length) {
+    return Refusal{400, "CONTENT_LENGTH is no length: " + std::string(length_text)};
+  }
+  for (const std::string_view value :
+       {std::string_view(split.script_name), std::string_view(split.path_info),
+        std::string_view(split.path_translated), script_filename}) {
+    if (has_nul(value)) return Refusal{400, "NUL byte in the request's path"};
+  }
+
+  Settings settings(variables.size() + configured.size() + 8);
+  settings.set("PATH", kDefaultPath);
+  settings.set("GATEWAY_INTERFACE", "CGI/1.1");
+  settings.set("QUERY_STRING", "");
+  settings.set("SCRIPT_NAME", split.script_name);
+  settings.set("SCRIPT_FILENAME", script_filename);
+  settings.set_unless_empty("PATH_INFO", split.path_info);
+  settings.set_unless_empty("PATH_TRANSLATED", split.path_translated);
+  settings.set_unless_empty("CONTENT_LENGTH", length_text);
+  const bool has_type = !value_or_empty(variables, "CONTENT_TYPE").empty();
+  for (const Variable& variable : variables) {
+    const auto& [name, value] = variable;
+    if (!is_possible(variable) || !is_passed_on(name)) continue;
+    if (name == "CONTENT_TYPE" && !has_type) continue;
+    settings.set(name, value);
+  }
+  for (const auto& [name, value] : configured) {
+    if (is_possible({name, value})) settings.set(name, value);
+  }
+  Environment environment = settings.environment();
+  environment.content_length = content_length;
+  return environment;
+}
+
+}  // namespace cgi

@@ -1,0 +1,55 @@
+// The environment of a program for one request (RFC 3875 4.1).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cgi/refusal.h"
+#include "cgi/script_reference.h"
+#include "cgi/variables.h"
+
+namespace cgi {
+
+// "K=V\0K=V\0...", each name once.
+struct Environment {
+  std::string block;
+  std::size_t count = 0;
+  // CONTENT_LENGTH as a number; none = the request has no body.
+  std::optional<std::uint64_t> content_length;
+};
+
+// Names and values from the configuration; of a name given twice, the last counts.
+using ConfiguredEnvironment = std::span<const std::pair<std::string, std::string>>;
+
+// The search path of a program whose operator configured none.
+inline constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+
+// What the web server sent, completed and cleaned:
+//   always set: GATEWAY_INTERFACE (CGI/1.1 unless sent), QUERY_STRING, SCRIPT_NAME, PATH, and
+//     SCRIPT_FILENAME (script_filename: the program's real path);
+//   only with a value: CONTENT_LENGTH, CONTENT_TYPE (4.1.2, 4.1.3), PATH_INFO, PATH_TRANSLATED
+//     (4.1.5: an empty PATH_INFO means that there is none; nginx sends it empty);
+//   never: HTTP_PROXY (httpoxy), HTTP_CONTENT_LENGTH, HTTP_CONTENT_TYPE (4.1.18: they stand in
+//     variables of their own; nginx sends both), FCGI_ROLE, and what forbidden_name() names;
+//   dropped: names that are empty or hold '=' or NUL, values that hold NUL;
+//   of a name sent twice, the last.
+// All else passes as it is: HTTP_AUTHORIZATION and REDIRECT_STATUS, too.
+// configured wins over everything and may set any name, even a forbidden one.
+//
+// Refuses with 400 a CONTENT_LENGTH that is no number of 64 bits, and a NUL byte in split or
+// script_filename.
+OrRefusal<Environment> build_environment(const Variables& variables, const PathSplit& split,
+                                         std::string_view script_filename,
+                                         ConfiguredEnvironment configured);
+
+// Why a web server's parameter of this name must not reach a program, as a word for a log; none
+// if it may. These names steer the loader, libc, shells and interpreters: through them a web
+// server that lets clients choose a name would let them choose the code that runs.
+std::optional<std::string_view> forbidden_name(std::string_view name);
+
+}  // namespace cgi

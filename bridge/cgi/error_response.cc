@@ -1,0 +1,66 @@
+#include "cgi/error_response.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cgi {
+namespace {
+
+constexpr std::array kPhrases = std::to_array<std::pair<int, std::string_view>>({
+    {400, "Bad Request"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {408, "Request Timeout"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+});
+
+std::string html_escaped(std::string_view text) {
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string_view status_phrase(int status) {
+  const auto found = std::find_if(kPhrases.begin(), kPhrases.end(),
+                                  [&](const auto& phrase) { return phrase.first == status; });
+  return found == kPhrases.end() ? "Error" : found->second;
+}
+
+std::string error_response(int status, std::string_view reason) {
+  const std::string title = std::to_string(status).append(" ").append(status_phrase(status));
+  std::string page = "<!DOCTYPE html>\n<html><head><title>" + title +
+                     "</title></head>\n<body><h1>" + title + "</h1>\n";
+  if (!reason.empty()) page += "<p>" + html_escaped(reason) + "</p>\n";
+  page += "</body></html>\n";
+  return "Status: " + title + "\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: " +
+         std::to_string(page.size()) + "\r\n\r\n" + page;
+}
+
+}  // namespace cgi

@@ -1,0 +1,16 @@
+// The answer to a request that no program answered.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace cgi {
+
+// "Not Found" for 404; "Error" for a status that the bridge never gives.
+std::string_view status_phrase(int status);
+
+// A CGI head and a small HTML page. reason is shown to the client: one public sentence without
+// paths ("" = none); it is escaped here.
+std::string error_response(int status, std::string_view reason);
+
+}  // namespace cgi

@@ -1,0 +1,21 @@
+// One line of a header block: "Name: value".
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace cgi {
+
+struct HeaderField {
+  std::string_view name;
+  std::string_view value;  // without the blanks around it
+};
+
+// line: without its line end. None if there is no colon, or if what stands before it is no token
+// (RFC 9110 5.6.2). The views are parts of line.
+std::optional<HeaderField> parse_header_field(std::string_view line);
+
+// Field names know no case.
+bool same_name(std::string_view a, std::string_view b);
+
+}  // namespace cgi

@@ -1,0 +1,86 @@
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+namespace cli {
+namespace {
+
+CLI::App* add_command(CLI::App& app, Invocation& invocation, const std::string& name,
+                      const std::string& text, Command command) {
+  CLI::App* sub = app.add_subcommand(name, text);
+  sub->callback([&invocation, command] { invocation.command = command; });
+  return sub;
+}
+
+void add_client_options(CLI::App* sub, Invocation& invocation) {
+  sub->add_option("--config", invocation.config_path, "Settings file, for its control socket");
+  sub->add_option("--control", invocation.control, "Control socket of the running bridge");
+}
+
+void add_try(CLI::App& app, Invocation& invocation) {
+  CLI::App* sub = add_command(app, invocation, "try", "One request, without a web server",
+                              Command::try_script);
+  sub->add_option("script", invocation.program, "The CGI program")->required();
+  invocation.mode = "classic";
+  sub->add_option("--mode", invocation.mode, "classic or persistent")
+      ->check(CLI::IsMember({"classic", "persistent"}));
+  sub->add_option("--env", invocation.env, "A meta-variable, K=V; may be repeated");
+  sub->add_option("--query", invocation.query, "QUERY_STRING");
+  sub->add_option("--body", invocation.body_file, "File that is sent as the body, by POST")
+      ->check(CLI::ExistingFile);
+}
+
+void add_config(CLI::App& app, Invocation& invocation) {
+  CLI::App* config = app.add_subcommand("config", "Check or show the settings");
+  config->require_subcommand(1);
+  const auto add = [&](const char* name, const char* text, Command command) {
+    CLI::App* sub = add_command(*config, invocation, name, text, command);
+    sub->add_option("--config,file", invocation.config_path, "Settings file");
+  };
+  add("check", "Say every error in the file", Command::config_check);
+  add("show", "Print all settings, defaults included", Command::config_show);
+  add("reference", "Print what can be set, as Markdown", Command::config_reference);
+}
+
+}  // namespace
+
+Invocation parse_command_line(int argc, char** argv) {
+  Invocation invocation;
+  CLI::App app{"FastCGI to unmodified CGI programs, answered from warm workers", "cgibridge"};
+  app.set_version_flag("--version", CGIBRIDGE_VERSION);
+  app.require_subcommand(1);
+  add_command(app, invocation, "serve", "Run the bridge", Command::serve)
+      ->add_option("--config", invocation.config_path, "Settings file")
+      ->capture_default_str();
+  add_config(app, invocation);
+  CLI::App* status = add_command(app, invocation, "status", "Programs, arms, workers, queues",
+                                 Command::status);
+  add_client_options(status, invocation);
+  status->add_flag_callback("--json", [&] { invocation.form = Form::json; }, "As JSON");
+  CLI::App* mode = add_command(app, invocation, "mode", "Switch a program's mode now",
+                               Command::mode);
+  mode->add_option("program", invocation.program, "Its name in the settings, or its path")
+      ->required();
+  mode->add_option("mode", invocation.mode, "classic or persistent")->required();
+  add_client_options(mode, invocation);
+  add_client_options(add_command(app, invocation, "reload", "Read the settings file again",
+                                 Command::reload),
+                     invocation);
+  add_client_options(add_command(app, invocation, "drain", "Finish what is open, then end",
+                                 Command::drain),
+                     invocation);
+  add_client_options(
+      add_command(app, invocation, "attach",
+                  "Hand the listening socket on descriptor 0 to the bridge (Apache mod_fcgid)",
+                  Command::attach),
+      invocation);
+  add_try(app, invocation);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    invocation.exit_code = app.exit(error);
+  }
+  return invocation;
+}
+
+}  // namespace cli

@@ -1,0 +1,47 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "config/load.h"
+#include "config/show.h"
+
+namespace cli {
+namespace {
+
+int run_config(const Invocation& invocation) {
+  auto loaded = config::load_file(invocation.config_path);
+  if (!loaded) {
+    for (const config::Problem& problem : loaded.problems()) {
+      fmt::print(stderr, "{}\n", config::to_string(problem));
+    }
+    fmt::print(stderr, "{} error(s)\n", loaded.problems().size());
+    return 1;
+  }
+  if (invocation.command == Command::config_show) {
+    fmt::print("{}", config::show(loaded.settings()));
+  } else {
+    fmt::print("{}: no errors\n", invocation.config_path);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run(const Invocation& invocation) {
+  switch (invocation.command) {
+    case Command::config_check:
+    case Command::config_show:
+      return run_config(invocation);
+    case Command::config_reference:
+      fmt::print("{}", config::reference());
+      return 0;
+    case Command::try_script:
+      return run_try(invocation);
+    default:
+      return run_client_command(invocation);
+  }
+}
+
+}  // namespace cli

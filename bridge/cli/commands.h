@@ -1,0 +1,19 @@
+// The commands beside `serve`.
+#pragma once
+
+#include "cli/command_line.h"
+
+namespace cli {
+
+// Carries out any command but serve. The exit code: 0 done; 1 refused or failed, with the reason
+// on standard error.
+int run(const Invocation& invocation);
+
+// The commands that talk to a running bridge: status, mode, reload, drain, attach.
+int run_client_command(const Invocation& invocation);
+
+// `try`: one request in a bridge of its own, without a socket. Prints the program's answer as a web
+// server would get it; the exit code is the program's.
+int run_try(const Invocation& invocation);
+
+}  // namespace cli

@@ -1,0 +1,187 @@
+#include "config/fields.h"
+
+#include <utility>
+
+namespace config {
+namespace {
+
+using namespace std::chrono_literals;
+using enum TakesEffect;
+
+template <typename At>
+struct Member {
+  std::string_view name;
+  At at;
+};
+
+// clang 14 deduces no aggregate's template arguments.
+template <typename At>
+Member(std::string_view, At) -> Member<At>;
+
+// A member of a section together with its name in the file, which is the same.
+#define MEMBER(path)                    \
+  Member {                              \
+#path, [](auto& section) -> auto& { \
+      return section.path;              \
+    }                                   \
+  }
+
+template <typename Section, typename At, typename T>
+Field<Section> bind(Member<At> member, Kind<T> kind, TakesEffect takes_effect,
+                    std::string_view doc) {
+  At at = member.at;
+  return {
+      member.name,
+      kind.type,
+      kind.range,
+      takes_effect,
+      doc,
+      [at, read = kind.read](const toml::value& value, Section& out, const Complain& complain) {
+        read(value, at(out), complain);
+      },
+      [at, print = kind.print](const Section& section) { return print(at(section)); },
+      [at](const Section& a, const Section& b) { return at(a) == at(b); },
+  };
+}
+
+base::Status absolute(std::string_view path) {
+  if (path.starts_with('/')) return base::Done{};
+  return base::Error{quote(path) + " is not an absolute path"};
+}
+
+base::Status absolute_or_empty(std::string_view path) {
+  return path.empty() ? base::Status(base::Done{}) : absolute(path);
+}
+
+base::Status not_empty(std::string_view text) {
+  if (!text.empty()) return base::Done{};
+  return base::Error{"\"\" is empty"};
+}
+
+base::Status program_name(std::string_view name) {
+  bool plain =
+      name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+      std::string_view::npos;
+  if (plain && name.size() <= 64) return base::Done{};
+  return base::Error{quote(name) + " is no name of at most 64 letters, digits, '.', '_' and '-'"};
+}
+
+base::Status pattern(std::string_view glob) {
+  if (glob.starts_with('/') || glob.starts_with('*')) return base::Done{};
+  return base::Error{quote(glob) +
+                     " can match no absolute path: it begins with neither '/' nor '*'"};
+}
+
+Kind<std::string> absolute_path() {
+  return text("path", "absolute", absolute);
+}
+
+std::vector<Field<BridgeSettings>> make_bridge_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<BridgeSettings>(member, kind, takes_effect, doc);
+  };
+  return {
+      field(MEMBER(listen), list_of(listen_address()), restart,
+            "Where web servers connect. May be empty when sockets are handed over at the start "
+            "(systemd, a web server, spawn-fcgi)."),
+      field(MEMBER(socket_mode), permissions(), restart,
+            "Permissions of the unix sockets in listen, in octal."),
+      field(MEMBER(control), text("path", "absolute", check_socket_path), restart,
+            "The unix socket on which commands like status and reload reach the bridge."),
+      field(
+          MEMBER(roots), list_of(absolute_path(), 1), live,
+          "Folders with programs. Nothing outside them is ever run, symlinks included. Required."),
+      field(MEMBER(params_max), size(4 * base::kKiB, 64 * base::kMiB), live,
+            "The most bytes of FastCGI params (the environment) of one request."),
+      field(MEMBER(connections_max), count(1, 1'000'000), live,
+            "The most connections from web servers at once."),
+      field(MEMBER(requests_per_connection_max), count(1, 65'535), live,
+            "The most requests at once on one connection."),
+      field(MEMBER(response_head_max), size(1 * base::kKiB, 16 * base::kMiB), live,
+            "The most bytes of a program's response head; a longer one is a broken response."),
+      field(MEMBER(drain_timeout), duration(0s, 24h), live,
+            "How long requests may go on after a stop was asked for."),
+      field(MEMBER(log_level), choice<LogLevel>(kLogLevelNames), live, "The least that is logged."),
+      field(MEMBER(adapters), text("path", "absolute or empty", absolute_or_empty), restart,
+            "The folder of libcgibridge_checkpoint.so and the starters of the languages. Empty: "
+            "found from where the executable is installed."),
+      field(MEMBER(zygotes_max), count(0, 100'000), live,
+            "The most programs kept warm at once; the least used is let go first."),
+      field(MEMBER(zygote_idle_timeout), duration(1s, 30 * 24h), live,
+            "A zygote that no request needed for so long is let go."),
+      field(MEMBER(prewarm), list_of(absolute_path()), live,
+            "Programs that are made warm when the bridge starts."),
+  };
+}
+
+std::vector<Field<ProgramSettings>> make_program_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<ProgramSettings>(member, kind, takes_effect, doc);
+  };
+  return {
+      field(MEMBER(name), text("name", "letters, digits, . _ -", program_name), live,
+            "What commands and logs call the program. Unique."),
+      field(MEMBER(match), text("pattern", "begins with / or *", pattern), live,
+            "Which programs the section is for, by their resolved path: * (also matches /), ?, "
+            "[...]. The first section that matches counts. Required."),
+      field(MEMBER(mode), choice<Mode>(kModeNames), live,
+            "How requests are answered: by a fork + exec each, or by warm workers."),
+      field(MEMBER(reset), choice<Reset>(kResetNames), new_generation,
+            "How the next request gets a worker that has seen nothing before."),
+      field(MEMBER(level), choice<Level>(kLevelNames), new_generation,
+            "The deepest checkpoint that is tried: before main, or after a script was compiled."),
+      field(MEMBER(workers.min), count(0, 10'000), live,
+            "Workers that are kept even when nothing is asked. Never above workers.max."),
+      field(MEMBER(workers.max), count(1, 10'000), live, "The most requests answered at once."),
+      field(MEMBER(workers.spare), count(0, 10'000), live,
+            "Idle workers kept ahead of demand. Never above workers.max; where only workers.max "
+            "is said, it is lowered to that."),
+      field(MEMBER(workers.idle_timeout), duration(1s, 24h), live,
+            "A worker above workers.min that is idle for so long is let go."),
+      field(MEMBER(queue.max), count(0, 1'000'000), live,
+            "Requests that may wait for a worker; one more is answered as overloaded."),
+      field(MEMBER(queue.timeout), duration(0s, 1h), live, "How long a request may wait for one."),
+      field(MEMBER(timeouts.start), duration(100ms, 1h), live,
+            "How long a zygote may take to reach its checkpoint."),
+      field(MEMBER(timeouts.request), duration(0s, 24h), live,
+            "How long a request may take, from its start to its end. 0: no limit."),
+      field(MEMBER(timeouts.output), duration(0s, 24h), live,
+            "How long a program may print nothing. 0: no limit."),
+      field(MEMBER(timeouts.kill_grace), duration(0s, 10min), live,
+            "Time between SIGTERM and SIGKILL for a program that has to end."),
+      field(MEMBER(limits.body), size(0, 1024 * 1024 * base::kGiB), live,
+            "The most bytes of a request's body. 0: no limit."),
+      field(MEMBER(env), environment(), new_generation,
+            "Environment that every request gets besides the web server's. A [[program]] adds to "
+            "[defaults], name by name."),
+      field(MEMBER(preload), list_of(text("string", "", not_empty)), new_generation,
+            "Modules loaded before the checkpoint, besides those the adapter learns by itself."),
+  };
+}
+
+#undef MEMBER
+
+std::vector<Field<ProgramSettings>> without_naming(std::vector<Field<ProgramSettings>> fields) {
+  std::erase_if(fields,
+                [](const auto& field) { return field.name == "name" || field.name == "match"; });
+  return fields;
+}
+
+}  // namespace
+
+const std::vector<Field<BridgeSettings>>& bridge_fields() {
+  static const auto fields = make_bridge_fields();
+  return fields;
+}
+
+const std::vector<Field<ProgramSettings>>& program_fields() {
+  static const auto fields = make_program_fields();
+  return fields;
+}
+
+const std::vector<Field<ProgramSettings>>& defaults_fields() {
+  static const auto fields = without_naming(make_program_fields());
+  return fields;
+}
+
+}  // namespace config

@@ -1,0 +1,231 @@
+#include "config/kinds.h"
+
+#include <cstdint>
+#include <cstdio>
+
+#include "config/units.h"
+
+namespace config {
+namespace {
+
+std::string wanted(const toml::value& value, const std::string& what) {
+  return "is " + describe_type(value) + ", but " + what + " is wanted";
+}
+
+std::string not_within(const std::string& shown, const std::string& range) {
+  return shown + " is not within " + range;
+}
+
+const std::string& text_of(const toml::value& value) {
+  return value.as_string(std::nothrow).str;
+}
+
+constexpr std::string_view kKeyBytes =
+    "-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+bool is_environment_name(std::string_view name) {
+  if (name.empty() || (name.front() >= '0' && name.front() <= '9')) return false;
+  return name.find_first_not_of(kKeyBytes.substr(1)) == std::string_view::npos;
+}
+
+// A kind of string that parse understands and print gives back unquoted.
+template <typename T>
+Kind<T> parsed_text(std::string type, std::string range, base::Result<T> (*parse)(std::string_view),
+                    std::string (*print)(const T&)) {
+  std::string what = "a string (" + type + ")";
+  auto read = [what, parse](const toml::value& value, T& out, const Complain& complain) {
+    if (!value.is_string()) return complain(value, "", wanted(value, what));
+    auto result = parse(text_of(value));
+    if (!result) return complain(value, "", result.error().message);
+    out = result.take();
+  };
+  auto quoted = [print](const T& one) { return quote(print(one)); };
+  return {std::move(type), std::move(range), read, quoted};
+}
+
+base::Result<::mode_t> parse_permissions(std::string_view digits) {
+  bool octal = digits.find_first_not_of("01234567") == std::string_view::npos;
+  if (digits.size() < 3 || digits.size() > 4 || !octal ||
+      (digits.size() == 4 && digits[0] != '0')) {
+    return base::Error{quote(digits) + " is no octal permission like \"0660\""};
+  }
+  ::mode_t mode = 0;
+  for (char digit : digits) mode = mode * 8 + ::mode_t(digit - '0');
+  return mode;
+}
+
+std::string format_permissions(const ::mode_t& mode) {
+  char digits[16];
+  std::snprintf(digits, sizeof digits, "%04o", unsigned(mode));
+  return digits;
+}
+
+}  // namespace
+
+Kind<unsigned> count(unsigned least, unsigned most) {
+  std::string range = std::to_string(least) + " to " + std::to_string(most);
+  auto read = [=](const toml::value& value, unsigned& out, const Complain& complain) {
+    if (!value.is_integer()) return complain(value, "", wanted(value, "a whole number"));
+    std::int64_t number = value.as_integer(std::nothrow);
+    if (number < std::int64_t(least) || number > std::int64_t(most)) {
+      return complain(value, "", not_within(std::to_string(number), range));
+    }
+    out = unsigned(number);
+  };
+  return {"count", range, read, [](const unsigned& number) { return std::to_string(number); }};
+}
+
+Kind<Bytes> size(Bytes least, Bytes most) {
+  std::string range = format_size(least) + " to " + format_size(most);
+  auto read = [=](const toml::value& value, Bytes& out, const Complain& complain) {
+    Bytes bytes = 0;
+    std::string shown;
+    if (value.is_integer()) {
+      std::int64_t number = value.as_integer(std::nothrow);
+      shown = std::to_string(number);
+      if (number < 0) return complain(value, "", not_within(shown, range));
+      bytes = Bytes(number);
+    } else if (value.is_string()) {
+      auto result = parse_size(text_of(value));
+      if (!result) return complain(value, "", result.error().message);
+      bytes = result.value();
+      shown = quote(text_of(value));
+    } else {
+      return complain(value, "", wanted(value, "a size like \"1MiB\" or a number of bytes"));
+    }
+    if (bytes < least || bytes > most) return complain(value, "", not_within(shown, range));
+    out = bytes;
+  };
+  auto print = [](const Bytes& bytes) {
+    std::string shown = format_size(bytes);
+    return shown.back() == 'B' ? quote(shown) : shown;
+  };
+  return {"size", range, read, print};
+}
+
+Kind<Duration> duration(Duration least, Duration most) {
+  std::string range = format_duration(least) + " to " + format_duration(most);
+  auto read = [=](const toml::value& value, Duration& out, const Complain& complain) {
+    Duration length = Duration::zero();
+    std::string shown = "0";
+    if (value.is_string()) {
+      auto result = parse_duration(text_of(value));
+      if (!result) return complain(value, "", result.error().message);
+      length = result.value();
+      shown = quote(text_of(value));
+    } else if (value.is_integer() && value.as_integer(std::nothrow) != 0) {
+      std::string number = std::to_string(value.as_integer(std::nothrow));
+      return complain(value, "", number + " has no unit: a duration is a string like \"5s\"");
+    } else if (!value.is_integer()) {
+      return complain(value, "", wanted(value, "a duration like \"5s\""));
+    }
+    if (length < least || length > most) return complain(value, "", not_within(shown, range));
+    out = length;
+  };
+  auto print = [](const Duration& length) { return quote(format_duration(length)); };
+  return {"duration", range, read, print};
+}
+
+Kind<::mode_t> permissions() {
+  return parsed_text<::mode_t>("octal permissions", "\"0000\" to \"0777\"", parse_permissions,
+                               format_permissions);
+}
+
+Kind<std::string> text(std::string type, std::string range, TextCheck check) {
+  auto read = [check](const toml::value& value, std::string& out, const Complain& complain) {
+    if (!value.is_string()) return complain(value, "", wanted(value, "a string"));
+    const std::string& given = text_of(value);
+    if (given.find('\0') != std::string::npos) {
+      return complain(value, "", quote(given) + " has a NUL byte in it");
+    }
+    if (check != nullptr) {
+      if (auto status = check(given); !status) return complain(value, "", status.error().message);
+    }
+    out = given;
+  };
+  return {std::move(type), std::move(range), read,
+          [](const std::string& one) { return quote(one); }};
+}
+
+Kind<ListenAddress> listen_address() {
+  return parsed_text<ListenAddress>("address", "\"unix:/path\", \"127.0.0.1:9000\", \"[::1]:9000\"",
+                                    parse_listen_address, to_string);
+}
+
+Kind<std::map<std::string, std::string>> environment() {
+  using Environment = std::map<std::string, std::string>;
+  auto value_kind = text("string", "", nullptr);
+  auto read = [value_kind](const toml::value& value, Environment& out, const Complain& complain) {
+    if (!value.is_table()) return complain(value, "", wanted(value, "a table { NAME = \"text\" }"));
+    for (const auto& [name, item] : value.as_table(std::nothrow)) {
+      std::string below = '.' + shown_key(name);
+      if (!is_environment_name(name)) {
+        complain(item, below, "is no name of letters, digits and _");
+        continue;
+      }
+      value_kind.read(item, out[name],
+                      [&](const toml::value& at, const std::string&, const std::string& why) {
+                        complain(at, below, why);
+                      });
+    }
+  };
+  auto print = [](const Environment& variables) {
+    std::vector<std::string> parts;
+    for (const auto& [name, value] : variables) parts.push_back(name + " = " + quote(value));
+    return parts.empty() ? std::string("{}") : "{ " + join(parts) + " }";
+  };
+  return {"table of strings", "", read, print};
+}
+
+std::string describe_type(const toml::value& value) {
+  switch (value.type()) {
+    case toml::value_t::boolean:
+      return "a boolean";
+    case toml::value_t::integer:
+      return "an integer";
+    case toml::value_t::floating:
+      return "a float";
+    case toml::value_t::string:
+      return "a string";
+    case toml::value_t::array:
+      return "a list";
+    case toml::value_t::table:
+      return "a table";
+    default:
+      return "a date or time";
+  }
+}
+
+std::string quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (char byte : text) {
+    auto code = static_cast<unsigned char>(byte);
+    if (byte == '"' || byte == '\\') {
+      quoted += '\\';
+      quoted += byte;
+    } else if (code < 0x20 || code == 0x7f) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04X", unsigned(code));
+      quoted += escape;
+    } else {
+      quoted += byte;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string shown_key(const std::string& key) {
+  bool bare = key.find_first_not_of(kKeyBytes) == std::string::npos;
+  return bare && !key.empty() ? key : quote(key);
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string joined;
+  for (const std::string& part : parts) {
+    if (!joined.empty()) joined += ", ";
+    joined += part;
+  }
+  return joined;
+}
+
+}  // namespace config

@@ -1,0 +1,69 @@
+#include "config/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace config {
+namespace {
+
+// low may not be above high.
+struct Order {
+  std::string_view low;
+  unsigned ProgramSettings::Workers::*low_member;
+  std::string_view high;
+  unsigned ProgramSettings::Workers::*high_member;
+};
+
+using Workers = ProgramSettings::Workers;
+constexpr std::array<Order, 2> kOrders = {{
+    {"workers.min", &Workers::min, "workers.max", &Workers::max},
+    {"workers.spare", &Workers::spare, "workers.max", &Workers::max},
+}};
+
+std::string compare(unsigned value, std::string_view word, std::string_view other, unsigned limit) {
+  return std::to_string(value) + ' ' + std::string(word) + ' ' + std::string(other) + " (" +
+         std::to_string(limit) + ')';
+}
+
+// An order that breaks by inheritance alone was reported where it was written.
+void check_order(Section& section, const Order& order, const Workers& workers) {
+  unsigned low = workers.*order.low_member;
+  unsigned high = workers.*order.high_member;
+  if (low <= high || section.refused(order.low) || section.refused(order.high)) return;
+  if (section.given(order.high) != nullptr) {
+    section.complain(order.high, compare(high, "is below", order.low, low));
+  } else if (section.given(order.low) != nullptr) {
+    section.complain(order.low, compare(low, "is above", order.high, high));
+  }
+}
+
+}  // namespace
+
+void check_bridge(Section& section, const BridgeSettings& settings) {
+  if (settings.roots.empty() && section.given("roots") == nullptr) {
+    section.complain("roots", "is missing: the folders that programs may be in");
+  }
+}
+
+void check_program(Section& section, ProgramSettings& settings) {
+  Workers& workers = settings.workers;
+  if (section.given("workers.spare") == nullptr && section.given("workers.max") != nullptr) {
+    workers.spare = std::min(workers.spare, workers.max);
+  }
+  for (const Order& order : kOrders) check_order(section, order, workers);
+}
+
+void check_naming(Section& section, const ProgramSettings& settings,
+                  const std::vector<ProgramSettings>& earlier) {
+  if (section.given("match") == nullptr) {
+    section.complain("match", "is missing: which programs the section is for");
+  }
+  if (settings.name.empty()) return;
+  auto same = std::ranges::find(earlier, settings.name, &ProgramSettings::name);
+  if (same == earlier.end()) return;
+  std::string number = std::to_string(same - earlier.begin() + 1);
+  section.complain("name", quote(settings.name) + " is also the name of program[" + number + ']');
+}
+
+}  // namespace config

@@ -1,0 +1,18 @@
+// Settings and what can be set, as text.
+#pragma once
+
+#include <string>
+
+#include "config/settings.h"
+
+namespace config {
+
+// settings as a TOML file with every value in it, defaults included: `cgibridge config show`.
+// parse() reads it back to an equal Settings.
+std::string show(const Settings& settings);
+
+// A table of all settings in Markdown: name, type, default, range, when a change takes effect,
+// and what it does.
+std::string reference();
+
+}  // namespace config

@@ -1,0 +1,77 @@
+#include "config/units.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace config {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::uint64_t factor;
+};
+
+// Smallest first: formatting takes the last one that divides.
+constexpr std::array<Unit, 4> kDurationUnits = {
+    {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 60 * 60 * 1000}}};
+constexpr std::array<Unit, 4> kSizeUnits = {
+    {{"", 1}, {"KiB", base::kKiB}, {"MiB", base::kMiB}, {"GiB", base::kGiB}}};
+
+constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+base::Error bad(std::string_view text, std::string_view why) {
+  return base::Error{'"' + std::string(text) + "\" " + std::string(why)};
+}
+
+base::Result<std::uint64_t> parse_quantity(std::string_view text, const std::array<Unit, 4>& units,
+                                           std::string_view wanted) {
+  std::uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  auto [rest, failure] = std::from_chars(text.data(), end, number);
+  if (failure == std::errc::result_out_of_range) return bad(text, "is too large");
+  if (failure != std::errc()) return bad(text, wanted);
+  std::string_view name(rest, std::size_t(end - rest));
+  if (number == 0 && name.empty()) return number;
+  for (const Unit& unit : units) {
+    if (unit.name != name) continue;
+    if (number > kMost / unit.factor) return bad(text, "is too large");
+    return number * unit.factor;
+  }
+  return bad(text, wanted);
+}
+
+std::string format_quantity(std::uint64_t amount, const std::array<Unit, 4>& units) {
+  const Unit* largest = &units.front();
+  for (const Unit& unit : units) {
+    if (amount % unit.factor == 0) largest = &unit;
+  }
+  return std::to_string(amount / largest->factor) + std::string(largest->name);
+}
+
+}  // namespace
+
+base::Result<base::Duration> parse_duration(std::string_view text) {
+  auto amount =
+      parse_quantity(text, kDurationUnits, "is no duration like \"250ms\", \"5s\", \"2m\", \"1h\"");
+  if (!amount) return amount.error();
+  return base::Duration(std::int64_t(amount.value()));
+}
+
+base::Result<std::uint64_t> parse_size(std::string_view text) {
+  return parse_quantity(text, kSizeUnits, "is no size like \"64KiB\", \"1MiB\", \"2GiB\"");
+}
+
+std::string format_duration(base::Duration duration) {
+  if (duration == base::Duration::zero()) return "0s";
+  return format_quantity(std::uint64_t(duration.count()), kDurationUnits);
+}
+
+std::string format_size(std::uint64_t bytes) {
+  return bytes == 0 ? "0" : format_quantity(bytes, kSizeUnits);
+}
+
+}  // namespace config

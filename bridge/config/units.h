@@ -1,0 +1,23 @@
+// Durations and sizes as a person writes them, and back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace config {
+
+// A whole number and its unit, nothing between: "250ms", "5s", "2m", "1h"; "0" needs no unit.
+base::Result<base::Duration> parse_duration(std::string_view text);
+
+// A whole number and "KiB", "MiB" or "GiB", nothing between; a number alone counts bytes.
+base::Result<std::uint64_t> parse_size(std::string_view text);
+
+// The same in the largest unit that needs no fraction; what parse_...() reads back.
+std::string format_duration(base::Duration duration);
+std::string format_size(std::uint64_t bytes);
+
+}  // namespace config

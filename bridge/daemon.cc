@@ -1,0 +1,168 @@
+#include "daemon.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "admin/status.h"
+#include "base/log.h"
+
+namespace {
+nlohmann::json refused(const std::string& why) { return {{"ok", false}, {"error", why}}; }
+}  // namespace
+
+Daemon::Daemon(const std::string& config_path, config::Settings settings,
+               const std::string& adapters)
+    : reaper_(loop_),
+      pools_({loop_, reaper_, adapters}),
+      settings_(loop_, config_path, std::move(settings), [this] { settings_changed(); }),
+      gateway_(loop_, pools_, [this] { return settings_.now(); }),
+      drain_timer_(loop_, [this] {
+        spdlog::warn("drain: {} request(s) are not done in time (bridge.drain_timeout): ended",
+                     gateway_.counts().requests_active);
+        loop_.stop();
+      }),
+      on_term_(loop_, SIGTERM, [this] { drain("SIGTERM"); }),
+      on_int_(loop_, SIGINT, [this] { drain("SIGINT"); }),
+      on_hup_(loop_, SIGHUP, [this] { (void)reload(); }) {}
+
+Daemon::~Daemon() {
+  for (const std::string& file : socket_files_) ::unlink(file.c_str());
+}
+
+base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
+  const auto settings = settings_.now();
+  const config::BridgeSettings& bridge = settings->bridge;
+  if (bridge.listen.empty() && inherited.empty()) {
+    return base::Error{"nowhere to listen: bridge.listen is empty, and no socket was handed over"};
+  }
+  for (gateway::InheritedSocket& socket : inherited) {
+    gateway_.add_listener(std::move(socket.fd), socket.name);
+  }
+  if (const auto listening = listen(bridge); !listening) return listening.error();
+  const config::ListenAddress control{
+      .kind = config::ListenAddress::Kind::unix_socket, .path = bridge.control, .host = {}};
+  auto socket = gateway::listen_on(control, 0600);
+  if (!socket) return socket.error();
+  control_ = std::make_unique<admin::ControlServer>(
+      loop_, socket.take(), bridge.control, commands(),
+      [this](admin::ControlClient& client) { detach(client); });
+  prewarm();
+  return base::Done{};
+}
+
+base::Status Daemon::listen(const config::BridgeSettings& bridge) {
+  for (const config::ListenAddress& address : bridge.listen) {
+    auto fd = gateway::listen_on(address, bridge.socket_mode);
+    if (!fd) return fd.error();
+    if (address.kind == config::ListenAddress::Kind::unix_socket) {
+      socket_files_.push_back(address.path);
+    }
+    gateway_.add_listener(fd.take(), config::to_string(address));
+  }
+  return base::Done{};
+}
+
+int Daemon::run() {
+  spdlog::info("cgibridge serves, pid {}", ::getpid());
+  loop_.run();
+  spdlog::info("cgibridge ends");
+  return 0;
+}
+
+// ---- commands ----
+
+std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
+  using nlohmann::json;
+  return {
+      {"status",
+       [this](const json&, admin::ControlClient&, base::UniqueFd) {
+         json answer = admin::status_json(gateway_, pools_);
+         answer["ok"] = true;
+         return answer;
+       }},
+      {"reload",
+       [this](const json&, admin::ControlClient&, base::UniqueFd) { return reload(); }},
+      {"mode",
+       [this](const json& arguments, admin::ControlClient&, base::UniqueFd) {
+         return switch_mode(arguments);
+       }},
+      {"drain",
+       [this](const json&, admin::ControlClient&, base::UniqueFd) {
+         drain("`cgibridge drain`");
+         return json{{"ok", true}};
+       }},
+      {"attach",
+       [this](const json&, admin::ControlClient& client, base::UniqueFd fd) {
+         return attach(client, std::move(fd));
+       }},
+  };
+}
+
+nlohmann::json Daemon::reload() {
+  const admin::ReloadOutcome outcome = settings_.reload();
+  if (outcome.taken_over) return {{"ok", true}};
+  return {{"ok", false},
+          {"error", "the settings file is refused; what runs goes on"},
+          {"problems", outcome.problems}};
+}
+
+nlohmann::json Daemon::switch_mode(const nlohmann::json& arguments) {
+  const std::string program = admin::text_of(arguments, "program");
+  const std::string mode = admin::text_of(arguments, "mode");
+  for (std::size_t i = 0; i < config::kModeNames.size(); ++i) {
+    if (config::kModeNames[i] != mode) continue;
+    const auto switched = settings_.switch_mode(program, static_cast<config::Mode>(i));
+    return switched ? nlohmann::json{{"ok", true}} : refused(switched.error().message);
+  }
+  return refused("no mode \"" + mode + "\": it is classic or persistent");
+}
+
+nlohmann::json Daemon::attach(admin::ControlClient& client, base::UniqueFd fd) {
+  if (!fd) return refused("attach: no socket came with the command");
+  if (attached_.contains(&client)) return refused("attach: this client is attached already");
+  base::set_nonblocking(fd.get());
+  attached_[&client] = gateway_.add_listener(std::move(fd), "an attached socket");
+  return {{"ok", true}};
+}
+
+void Daemon::detach(admin::ControlClient& client) {
+  const auto found = attached_.find(&client);
+  if (found == attached_.end()) return;
+  gateway_.remove_listener(found->second);
+  attached_.erase(found);
+}
+
+// ---- life ----
+
+void Daemon::settings_changed() {
+  gateway_.settings_changed();
+  spdlog::set_level(
+      spdlog::level::from_str(std::string(config::to_string(settings_.now()->bridge.log_level))));
+  prewarm();
+}
+
+void Daemon::prewarm() {
+  const auto settings = settings_.now();
+  for (const std::string& path : settings->bridge.prewarm) {
+    auto resolution = gateway_.resolver().resolve(path);
+    if (!resolution) {
+      spdlog::warn("prewarm: {}", resolution.refusal().reason);
+      continue;
+    }
+    const std::string& program = resolution.value().program;
+    pools_.of(program).refresh(settings->for_program(program), resolution.value().identity, {});
+  }
+}
+
+void Daemon::drain(const char* asked_by) {
+  if (draining_) {
+    spdlog::warn("{} again: stopping without waiting", asked_by);
+    return loop_.stop();
+  }
+  draining_ = true;
+  spdlog::info("{}: draining, {} request(s) are open", asked_by,
+               gateway_.counts().requests_active);
+  drain_timer_.start(settings_.now()->bridge.drain_timeout);
+  gateway_.drain([this] { loop_.stop(); });
+}

@@ -1,0 +1,53 @@
+// The composition root: everything that `cgibridge serve` consists of, wired by hand.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "admin/control_server.h"
+#include "admin/settings_keeper.h"
+#include "gateway/gateway.h"
+#include "gateway/listen_socket.h"
+#include "loop/loop.h"
+#include "loop/signal_watch.h"
+#include "pool/pools.h"
+#include "worker/child_reaper.h"
+
+class Daemon {
+ public:
+  // config_path: the settings file that settings were read from; it is watched. adapters: the
+  // folder of the adapters.
+  Daemon(const std::string& config_path, config::Settings settings, const std::string& adapters);
+  ~Daemon();
+
+  // Binds what the settings ask for and takes inherited over. Nothing is served before; on
+  // failure nothing stays bound.
+  base::Status start(std::vector<gateway::InheritedSocket> inherited);
+
+  // Serves until it was drained or stopped. The exit code.
+  int run();
+
+ private:
+  base::Status listen(const config::BridgeSettings& bridge);
+  std::map<std::string, admin::ControlServer::Command> commands();
+  nlohmann::json reload();
+  nlohmann::json switch_mode(const nlohmann::json& arguments);
+  nlohmann::json attach(admin::ControlClient& client, base::UniqueFd fd);
+  void detach(admin::ControlClient& client);
+  void settings_changed();
+  void prewarm();
+  void drain(const char* asked_by);
+
+  loop::Loop loop_;
+  worker::ChildReaper reaper_;
+  pool::Pools pools_;
+  admin::SettingsKeeper settings_;
+  gateway::Gateway gateway_;
+  std::unique_ptr<admin::ControlServer> control_;
+  std::map<admin::ControlClient*, std::uint64_t> attached_;  // listener of an `attach` that lives
+  std::vector<std::string> socket_files_;                    // to be removed at the end
+  bool draining_ = false;
+  loop::Timer drain_timer_;
+  loop::SignalWatch on_term_, on_int_, on_hup_;
+};

@@ -1,0 +1,86 @@
+#include "gateway/body_pipe.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace gateway {
+
+BodyPipe::BodyPipe(loop::Loop& loop, std::optional<std::uint64_t> bytes_max,
+                   std::function<void()> on_room)
+    : loop_(loop), rest_(bytes_max), on_room_(std::move(on_room)) {}
+
+void BodyPipe::connect(base::UniqueFd writing_end) {
+  watch_.reset();
+  fd_ = std::move(writing_end);
+  base::set_nonblocking(fd_.get());
+  flush();
+}
+
+void BodyPipe::write(base::ByteView piece) {
+  received_ += piece.size();
+  if (closed_ || ended_) return;
+  if (rest_.has_value()) {
+    // RFC 3875 §4.2: no more than CONTENT_LENGTH bytes are the program's.
+    piece = piece.substr(0, std::min<std::uint64_t>(*rest_, piece.size()));
+    *rest_ -= piece.size();
+  }
+  // Straight from the connection's bytes into the pipe, as long as it takes them.
+  while (held_.empty() && fd_ && !piece.empty()) {
+    const ssize_t written = ::write(fd_.get(), piece.data(), piece.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) break;
+    if (written < 0) return close();
+    piece.remove_prefix(static_cast<std::size_t>(written));
+  }
+  held_.append(piece);
+  if (rest_ == 0u) ended_ = true;
+  flush();
+}
+
+void BodyPipe::end() {
+  ended_ = true;
+  flush();
+}
+
+void BodyPipe::close() {
+  closed_ = true;
+  watch_.reset();
+  fd_.reset();
+  held_.consume(held_.size());
+}
+
+void BodyPipe::flush() {
+  if (!fd_) return;
+  while (!held_.empty()) {
+    const ssize_t written = ::write(fd_.get(), held_.bytes().data(), held_.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) break;
+    if (written < 0) return close();  // EPIPE: the program reads no further
+    held_.consume(static_cast<std::size_t>(written));
+  }
+  if (held_.empty() && ended_) {
+    watch_.reset();
+    fd_.reset();
+    return;
+  }
+  set_asked();
+}
+
+void BodyPipe::set_asked() {
+  if (held_.empty()) {
+    if (watch_ != nullptr) watch_->ask(loop::kNothing);
+    return;
+  }
+  if (watch_ == nullptr) {
+    watch_ = std::make_unique<loop::FdWatch>(loop_, fd_.get(), [this](unsigned) {
+      const bool was_full = full();
+      flush();
+      if (was_full && !full()) on_room_();
+    });
+  }
+  watch_->ask(loop::kWritable);
+}
+
+}  // namespace gateway

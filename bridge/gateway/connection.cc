@@ -1,0 +1,193 @@
+#include "gateway/connection.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/log.h"
+#include "fastcgi/record_writer.h"
+#include "gateway/gateway.h"
+
+namespace gateway {
+namespace {
+
+constexpr std::size_t kReadBytes = 64 * base::kKiB;
+constexpr std::chrono::milliseconds kLingerMax{2000};
+
+std::array<char, kReadBytes>& read_bytes() {
+  static std::array<char, kReadBytes> bytes;  // one loop, and used up within the turn
+  return bytes;
+}
+
+}  // namespace
+
+Connection::Connection(Gateway& gateway, base::UniqueFd fd)
+    : gateway_(gateway),
+      fd_(std::move(fd)),
+      codec_(gateway.server_limits()),
+      watch_(gateway.loop(), fd_.get(), [this](unsigned readiness) { on_ready(readiness); }),
+      flush_(gateway.loop(), [this] { end_of_turn(); }) {
+  set_asked();
+}
+
+Connection::~Connection() = default;
+
+// ---- what the client sends ----
+
+void Connection::on_ready(unsigned readiness) {
+  if (gone_) return;
+  if ((readiness & loop::kWritable) != 0) flush_.schedule();
+  if ((readiness & loop::kReadable) != 0) {
+    read();
+  } else if ((readiness & loop::kPeerGone) != 0) {
+    client_gone("closed its connection");
+  }
+}
+
+void Connection::read() {
+  const ssize_t got = ::recv(fd_.get(), read_bytes().data(), kReadBytes, 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return client_gone(got == 0 ? "closed its connection" : "reset its connection");
+  if (phase_ != Phase::open) return;  // lingering: dropped
+  codec_.feed(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
+  fastcgi::Event event;
+  while (!gone_ && phase_ == Phase::open &&
+         codec_.next(event) == fastcgi::EventStep::event) {
+    handle(event);
+  }
+  if (!gone_) flush_.schedule();
+}
+
+void Connection::handle(fastcgi::Event& event) {
+  const auto found = requests_.find(event.id);
+  Request* request = found == requests_.end() ? nullptr : found->second.get();
+  switch (event.type) {
+    case fastcgi::EventType::request_ready:
+      return add_request(event.id).start(event.params);
+    case fastcgi::EventType::params_too_large:
+      return add_request(event.id).fail(
+          431, {},
+          fmt::format("params of more than {} bytes (bridge.params_max)",
+                      gateway_.server_limits().params_bytes_max));
+    case fastcgi::EventType::stdin_bytes:
+      if (request != nullptr) request->body_bytes(event.bytes);
+      return;
+    case fastcgi::EventType::stdin_end:
+      if (request != nullptr) request->body_end();
+      return;
+    case fastcgi::EventType::aborted:
+      // FastCGI 1.0 §5.4: the answer to an abort is END_REQUEST; the program is ended.
+      return finish(event.id, 0);
+    case fastcgi::EventType::reply:
+      out_.append(event.reply);
+      flush_.schedule();
+      if (event.fate == fastcgi::ConnectionFate::closes) phase_ = Phase::closing;
+      return;
+    case fastcgi::EventType::bad_record:
+      spdlog::warn("connection: {}: it is closed", event.why);
+      return close();
+  }
+}
+
+Request& Connection::add_request(fastcgi::RequestId id) {
+  auto& request = requests_[id];
+  request = std::make_unique<Request>(gateway_, *this, id);
+  return *request;
+}
+
+void Connection::client_gone(const char* how) {
+  if (!requests_.empty()) {
+    spdlog::info("connection: the client {} with {} request(s) open: their programs are ended",
+                 how, requests_.size());
+  }
+  close();
+}
+
+// ---- what goes back ----
+
+void Connection::finish(fastcgi::RequestId id, std::uint32_t app_status) {
+  std::string record;
+  fastcgi::append_end_request(record, id, app_status, fastcgi::ProtocolStatus::request_complete);
+  out_.append(record);
+  const auto found = requests_.find(id);
+  if (found != requests_.end()) {
+    body_cut_ |= !found->second->body_complete();
+    finished_.push_back(std::move(found->second));
+    requests_.erase(found);
+  }
+  if (codec_.finish(id) == fastcgi::ConnectionFate::closes || gateway_.draining()) {
+    if (requests_.empty()) phase_ = Phase::closing;
+  }
+  flush_.schedule();
+}
+
+void Connection::break_off(fastcgi::RequestId id, std::uint32_t app_status) {
+  // An END_REQUEST would make half an answer look whole; others on this connection need it though.
+  if (requests_.size() > 1) return finish(id, app_status);
+  close();
+}
+
+void Connection::end_of_turn() {
+  flush();
+  finished_.clear();
+  if (!gone_) set_asked();
+}
+
+void Connection::flush() {
+  send();
+  if (gone_) return;
+  if (short_of_room_ && out_.size() < kOutHeldMax / 2) {
+    short_of_room_ = false;
+    // Resuming one may finish it, which changes the map.
+    std::vector<Request*> all;
+    for (auto& [id, request] : requests_) all.push_back(request.get());
+    for (Request* request : all) request->resume();
+  }
+  short_of_room_ |= !has_room();
+  if (out_.empty() && phase_ == Phase::closing) after_last_byte();
+}
+
+void Connection::send() {
+  while (!out_.empty()) {
+    const ssize_t sent = ::send(fd_.get(), out_.bytes().data(), out_.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return;
+    if (sent < 0) return client_gone("reset its connection");
+    out_.consume(static_cast<std::size_t>(sent));
+  }
+}
+
+// Everything is sent. Closing with unread bytes would reset the connection, and the client could
+// lose the answer: it is told that nothing follows, and what it still sends is read and dropped.
+void Connection::after_last_byte() {
+  if (!body_cut_) return close();
+  phase_ = Phase::lingering;
+  ::shutdown(fd_.get(), SHUT_WR);
+  linger_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] { close(); });
+  linger_timer_->start(kLingerMax);
+}
+
+void Connection::drain() {
+  if (phase_ == Phase::open && idle()) close();
+}
+
+void Connection::close() {
+  if (gone_) return;
+  gone_ = true;
+  watch_.ask(loop::kNothing);
+  gateway_.connection_gone();
+}
+
+void Connection::set_asked() {
+  if (gone_) return;
+  bool may_read = true;
+  for (const auto& [id, request] : requests_) may_read &= !request->body_full();
+  // A client that does not take its answers gets no further requests in either.
+  may_read &= out_.size() < 2 * kOutHeldMax;
+  watch_.ask((may_read ? loop::kReadable : loop::kPeerGone) |
+             (out_.empty() ? loop::kNothing : loop::kWritable));
+}
+
+}  // namespace gateway

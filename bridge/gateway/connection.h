@@ -1,0 +1,73 @@
+// One connection of a web server, and the requests on it.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/out_buffer.h"
+#include "base/unique_fd.h"
+#include "fastcgi/server_connection.h"
+#include "gateway/request.h"
+#include "loop/fd_watch.h"
+#include "loop/timer.h"
+
+namespace gateway {
+
+// Owned by the gateway, which destroys it at the end of the turn after gone(). Records of a turn
+// are sent together at its end.
+class Connection : public Answer {
+ public:
+  // Above this, programs' output is no longer read; below half of it, again.
+  static constexpr std::size_t kOutHeldMax = 256 * base::kKiB;
+
+  Connection(Gateway& gateway, base::UniqueFd fd);
+  ~Connection() override;
+
+  // No request is active, nothing waits to be sent: it may be closed without loss.
+  bool idle() const { return requests_.empty() && out_.empty(); }
+  bool gone() const { return gone_; }
+  // Closes as soon as it is idle.
+  void drain();
+
+ private:
+  // open: serving. closing: what is queued is still sent. lingering: all is sent, and what the
+  // client still sends is read and dropped, so that it does not lose the answer to a reset.
+  enum class Phase { open, closing, lingering };
+
+  // Answer
+  base::OutBuffer& out() override { return out_; }
+  bool has_room() const override { return out_.size() < kOutHeldMax; }
+  void wrote() override { flush_.schedule(); }
+  void body_room_changed() override { flush_.schedule(); }
+  void finish(fastcgi::RequestId id, std::uint32_t app_status) override;
+  void break_off(fastcgi::RequestId id, std::uint32_t app_status) override;
+
+  void on_ready(unsigned readiness);
+  void read();
+  void handle(fastcgi::Event& event);
+  Request& add_request(fastcgi::RequestId id);
+  void flush();
+  void send();
+  void end_of_turn();
+  void after_last_byte();
+  void client_gone(const char* how);
+  void close();
+  void set_asked();
+
+  Gateway& gateway_;
+  base::UniqueFd fd_;
+  fastcgi::ServerConnection codec_;
+  base::OutBuffer out_;
+  std::unordered_map<fastcgi::RequestId, std::unique_ptr<Request>> requests_;
+  std::vector<std::unique_ptr<Request>> finished_;  // destroyed at the end of the turn
+  Phase phase_ = Phase::open;
+  bool gone_ = false;
+  bool body_cut_ = false;  // a request finished before its body had come whole
+  bool short_of_room_ = false;
+  loop::FdWatch watch_;
+  loop::Deferred flush_;
+  std::unique_ptr<loop::Timer> linger_timer_;
+};
+
+}  // namespace gateway

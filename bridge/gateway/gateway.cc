@@ -1,0 +1,88 @@
+#include "gateway/gateway.h"
+
+#include <fcntl.h>
+
+#include "base/log.h"
+
+namespace gateway {
+
+Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
+    : loop_(loop),
+      pools_(pools),
+      settings_now_(std::move(settings_now)),
+      dev_null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      sweep_(loop, [this] { sweep(); }) {
+  settings_changed();
+}
+
+Gateway::~Gateway() = default;
+
+std::uint64_t Gateway::add_listener(base::UniqueFd fd, const std::string& name) {
+  const std::uint64_t id = next_listener_id_++;
+  listeners_[id] = std::make_unique<Listener>(
+      loop_, std::move(fd), name, [this](base::UniqueFd accepted) { add_connection(std::move(accepted)); });
+  spdlog::info("listening on {}", name);
+  pace_listeners();
+  return id;
+}
+
+void Gateway::remove_listener(std::uint64_t id) {
+  listeners_.erase(id);
+}
+
+void Gateway::add_connection(base::UniqueFd fd) {
+  counts_.connections_total += 1;
+  connections_.push_back(std::make_unique<Connection>(*this, std::move(fd)));
+  pace_listeners();
+}
+
+// At bridge.connections_max new connections wait in the kernel's queue until one goes.
+void Gateway::pace_listeners() {
+  const bool room = connections_.size() < settings_now_()->bridge.connections_max;
+  for (auto& [id, listener] : listeners_) {
+    listener->set_accepting(room && !draining() ? Accepting::on : Accepting::off);
+  }
+}
+
+void Gateway::drain(std::function<void()> on_idle) {
+  on_idle_ = std::move(on_idle);
+  listeners_.clear();
+  for (auto& connection : connections_) connection->drain();
+  sweep_.schedule();
+}
+
+void Gateway::sweep() {
+  std::erase_if(connections_, [](const auto& connection) { return connection->gone(); });
+  pace_listeners();
+  if (draining() && connections_.empty()) on_idle_();
+}
+
+void Gateway::settings_changed() {
+  configured_.clear();
+  const auto settings = settings_now_();
+  pools_.set_limits({.zygotes_max = settings->bridge.zygotes_max,
+                     .zygote_idle_timeout = settings->bridge.zygote_idle_timeout});
+  if (resolver_ != nullptr && roots_ == settings->bridge.roots) return;
+  roots_ = settings->bridge.roots;
+  resolver_ = std::make_unique<router::Resolver>(roots_);
+  for (const std::string& problem : resolver_->roots().problems()) {
+    spdlog::warn("bridge.roots: {}: nothing below it runs", problem);
+  }
+}
+
+cgi::ConfiguredEnvironment Gateway::configured_environment(
+    const config::ProgramSettings& settings) {
+  const auto [entry, is_new] = configured_.try_emplace(&settings);
+  if (is_new) entry->second.assign(settings.env.begin(), settings.env.end());
+  return entry->second;
+}
+
+fastcgi::ServerLimits Gateway::server_limits() {
+  const config::BridgeSettings& bridge = settings_now_()->bridge;
+  return {.params_bytes_max = bridge.params_max,
+          .requests_max = bridge.requests_per_connection_max,
+          .max_conns = bridge.connections_max,
+          .max_reqs = bridge.connections_max * bridge.requests_per_connection_max};
+}
+
+}  // namespace gateway

@@ -1,0 +1,123 @@
+#include "gateway/listen_socket.h"
+
+#include <arpa/inet.h>
+#include <fcgiapp.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace gateway {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kSystemdFirstFd = 3;  // SD_LISTEN_FDS_START
+
+base::Error failed(const config::ListenAddress& address, const char* step) {
+  return base::errno_error("cannot listen on " + config::to_string(address) + ": " + step, errno);
+}
+
+sockaddr_un unix_address(const std::string& path) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.data(), std::min(path.size(), sizeof name.sun_path - 1));
+  return name;
+}
+
+// Whether a process accepts connections at path.
+bool answers(const sockaddr_un& name) {
+  const base::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* address = reinterpret_cast<const sockaddr*>(&name);
+  return ::connect(probe.get(), address, sizeof name) == 0 || errno == EAGAIN;
+}
+
+base::Result<base::UniqueFd> listen_on_unix(const config::ListenAddress& address, ::mode_t mode) {
+  base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return failed(address, "socket");
+  const sockaddr_un name = unix_address(address.path);
+  struct stat status;
+  if (::lstat(name.sun_path, &status) == 0 && S_ISSOCK(status.st_mode)) {
+    if (answers(name)) {
+      errno = EADDRINUSE;
+      return failed(address, "somebody listens there");
+    }
+    ::unlink(name.sun_path);
+  }
+  // The socket exists with its final mode from its first moment.
+  const ::mode_t umask_before = ::umask(static_cast<::mode_t>(~mode & 0777));
+  const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
+  ::umask(umask_before);
+  if (bound != 0) return failed(address, "bind");
+  if (::listen(fd.get(), kBacklog) != 0) return failed(address, "listen");
+  return fd;
+}
+
+base::Result<base::UniqueFd> listen_on_tcp(const config::ListenAddress& address) {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
+  if (::inet_pton(AF_INET, address.host.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(address.port);
+    size = sizeof *v4;
+  } else if (::inet_pton(AF_INET6, address.host.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(address.port);
+    size = sizeof *v6;
+  }
+  base::UniqueFd fd(
+      ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return failed(address, "socket");
+  const int on = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&storage), size) != 0) {
+    return failed(address, "bind");
+  }
+  if (::listen(fd.get(), kBacklog) != 0) return failed(address, "listen");
+  return fd;
+}
+
+void take_systemd_sockets(std::vector<InheritedSocket>& sockets) {
+  const char* pid = std::getenv("LISTEN_PID");
+  const char* count = std::getenv("LISTEN_FDS");
+  if (pid == nullptr || count == nullptr || std::atoi(pid) != ::getpid()) return;
+  for (int i = 0; i < std::atoi(count); ++i) {
+    const int fd = kSystemdFirstFd + i;
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    sockets.push_back({base::UniqueFd(fd), "systemd's descriptor " + std::to_string(fd)});
+  }
+}
+
+void take_descriptor_zero(std::vector<InheritedSocket>& sockets) {
+  if (FCGX_IsCGI() != 0) return;
+  const int copy = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+  const int null_fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::dup2(null_fd, 0);
+  ::close(null_fd);
+  sockets.push_back({base::UniqueFd(copy), "descriptor 0"});
+}
+
+}  // namespace
+
+base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::mode_t mode) {
+  return address.kind == config::ListenAddress::Kind::unix_socket ? listen_on_unix(address, mode)
+                                                                  : listen_on_tcp(address);
+}
+
+std::vector<InheritedSocket> inherited_sockets() {
+  std::vector<InheritedSocket> sockets;
+  take_systemd_sockets(sockets);
+  take_descriptor_zero(sockets);
+  for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);
+  for (const InheritedSocket& socket : sockets) base::set_nonblocking(socket.fd.get());
+  return sockets;
+}
+
+}  // namespace gateway

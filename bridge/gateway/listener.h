@@ -1,0 +1,38 @@
+// A listening socket that takes connections as they come.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "loop/fd_watch.h"
+#include "loop/timer.h"
+
+namespace gateway {
+
+enum class Accepting { off, on };
+
+class Listener {
+ public:
+  // on_connection gets each new connection: close-on-exec and non-blocking. It may not destroy the
+  // listener.
+  Listener(loop::Loop& loop, base::UniqueFd fd, std::string name,
+           std::function<void(base::UniqueFd)> on_connection);
+
+  // off: connections wait in the kernel's queue.
+  void set_accepting(Accepting accepting);
+
+ private:
+  void on_readable();
+  void ask();
+
+  base::UniqueFd fd_;
+  const std::string name_;
+  std::function<void(base::UniqueFd)> on_connection_;
+  Accepting accepting_ = Accepting::on;
+  loop::FdWatch watch_;
+  // Out of descriptors, accept() would fail again at once: a pause instead of a busy loop.
+  loop::Timer retry_timer_;
+};
+
+}  // namespace gateway

@@ -1,0 +1,224 @@
+#include "gateway/request.h"
+
+#include "base/log.h"
+#include "cgi/error_response.h"
+#include "cgi/query_words.h"
+#include "fastcgi/record_writer.h"
+#include "gateway/gateway.h"
+
+namespace gateway {
+
+Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
+    : gateway_(gateway), answer_(answer), id_(id) {
+  gateway_.counts().requests_active += 1;
+  gateway_.counts().requests_total += 1;
+}
+
+Request::~Request() { gateway_.counts().requests_active -= 1; }
+
+std::string Request::label() const {
+  return program_.empty() ? "request" : "program=" + program_;
+}
+
+// ---- which program ----
+
+void Request::start(const fastcgi::Params& params) {
+  if (const auto refusal = route(params)) {
+    return fail(refusal->status, {}, refusal->reason);
+  }
+  run_ = std::make_unique<pool::Run>(
+      gateway_.pools().of(program_),
+      pool::Job{query_words_, environment_.block, static_cast<std::uint32_t>(environment_.count)},
+      *this);
+}
+
+std::optional<cgi::Refusal> Request::route(const fastcgi::Params& params) {
+  cgi::Variables variables;
+  variables.reserve(params.size());
+  for (const auto& pair : params) variables.emplace_back(pair.name, pair.value);
+
+  auto path = cgi::script_path(variables);
+  if (!path) return path.refusal();
+  auto resolved = gateway_.resolver().resolve(path.value());
+  if (!resolved) return resolved.refusal();
+  router::Resolution& resolution = resolved.value();
+
+  keep_alive_ = gateway_.settings();
+  settings_ = &keep_alive_->for_program(resolution.program);
+  const cgi::PathSplit split =
+      cgi::split_path(variables, resolution.script, resolution.path_info);
+  auto environment = cgi::build_environment(variables, split, resolution.program,
+                                            gateway_.configured_environment(*settings_));
+  if (!environment) return environment.refusal();
+  environment_ = environment.take();
+  program_ = std::move(resolution.program);
+  query_words_ = cgi::query_words(cgi::value_or_empty(variables, "REQUEST_METHOD"),
+                                  cgi::value_or_empty(variables, "QUERY_STRING"));
+  const std::uint64_t body_max = settings_->limits.body;
+  if (body_max > 0 && environment_.content_length.value_or(0) > body_max) {
+    return cgi::Refusal{413, fmt::format("a body of {} bytes; limits.body is {}",
+                                         *environment_.content_length, body_max)};
+  }
+  gateway_.pools().of(program_).refresh(*settings_, resolution.identity, environment_.block);
+  open_body(variables);
+  open_response(cgi::value_or_empty(variables, "REQUEST_METHOD") == "HEAD" ? BodyWanted::no
+                                                                           : BodyWanted::yes);
+  return std::nullopt;
+}
+
+void Request::open_body(const cgi::Variables& variables) {
+  const bool of_unknown_length = !environment_.content_length.has_value() &&
+                                 !cgi::value_or_empty(variables, "HTTP_TRANSFER_ENCODING").empty();
+  if (environment_.content_length.value_or(0) == 0 && !of_unknown_length) return;
+  body_ = std::make_unique<BodyPipe>(gateway_.loop(), environment_.content_length,
+                                     [this] { answer_.body_room_changed(); });
+}
+
+void Request::open_response(BodyWanted body_wanted) {
+  response_ = std::make_unique<ResponseStream>(
+      gateway_.loop(), id_, body_wanted, keep_alive_->bridge.response_head_max, label(),
+      ResponseStream::Sink{
+          answer_.out(), [this] { return answer_.has_room(); }, [this] { answer_.wrote(); },
+          [this](const std::string& reason) { on_bad_head(reason); }, [this] { finish(); },
+          [this](const cgi::ResponseHead& head) {
+            if (head.dropped_lines == 0) return;
+            spdlog::warn("{}: {} line(s) of its head were no header fields and are dropped, "
+                         "the first: {}",
+                         label(), head.dropped_lines, base::printable(head.first_dropped, 200));
+          }});
+}
+
+// ---- the program starts ----
+
+base::Result<std::array<int, 3>> Request::descriptors() {
+  auto out = base::make_pipe();
+  if (!out) return out.error();
+  auto err = base::make_pipe();
+  if (!err) return err.error();
+  base::FdPair in;
+  if (body_ != nullptr) {
+    auto made = base::make_pipe();
+    if (!made) return made.error();
+    in = made.take();
+  }
+  base::set_nonblocking(out.value().first.get());
+  base::set_nonblocking(err.value().first.get());
+  stdout_end_ = std::move(out.value().first);
+  stderr_end_ = std::move(err.value().first);
+  body_writing_end_ = std::move(in.second);
+  program_ends_ = {std::move(in.first), std::move(out.value().second),
+                   std::move(err.value().second)};
+  const int in_fd = body_ != nullptr ? program_ends_.in.get() : gateway_.dev_null();
+  return std::array<int, 3>{in_fd, program_ends_.out.get(), program_ends_.err.get()};
+}
+
+void Request::on_started(config::Mode mode) {
+  (void)mode;
+  program_ends_ = {};
+  if (body_ != nullptr) body_->connect(std::move(body_writing_end_));
+  response_->connect(std::move(stdout_end_), std::move(stderr_end_));
+  if (settings_->timeouts.request.count() > 0) {
+    request_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] {
+      timeout_ = fmt::format("not done after {} ms (timeouts.request)",
+                             settings_->timeouts.request.count());
+      on_timeout();
+    });
+    request_timer_->start(settings_->timeouts.request);
+  }
+  if (settings_->timeouts.output.count() > 0) {
+    output_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] { watch_silence(); });
+    output_timer_->start(settings_->timeouts.output);
+  }
+}
+
+void Request::watch_silence() {
+  if (response_->bytes_read() == output_seen_ && answer_.has_room()) {
+    timeout_ = fmt::format("no output for {} ms (timeouts.output)",
+                           settings_->timeouts.output.count());
+    return on_timeout();
+  }
+  output_seen_ = response_->bytes_read();
+  output_timer_->start(settings_->timeouts.output);
+}
+
+void Request::on_timeout() {
+  if (finished_) return;
+  if (response_->head_sent()) {
+    spdlog::warn("{}: {}: it is ended and its answer broken off", label(), *timeout_);
+    finished_ = true;
+    return answer_.break_off(id_, 0);
+  }
+  fail(504, "The program took too long.", *timeout_ + ": it is ended");
+}
+
+// ---- the body ----
+
+void Request::body_bytes(base::ByteView piece) {
+  if (body_ == nullptr || finished_) return;
+  body_->write(piece);
+  const std::uint64_t body_max = settings_->limits.body;
+  if (body_max > 0 && body_->received() > body_max) {
+    fail(413, {}, fmt::format("a body of more than {} bytes (limits.body)", body_max));
+  }
+}
+
+void Request::body_end() {
+  body_complete_ = true;
+  if (body_ == nullptr || finished_) return;
+  const std::uint64_t announced = environment_.content_length.value_or(0);
+  if (body_->received() < announced) {
+    spdlog::warn("{}: the body ended after {} of {} bytes", label(), body_->received(), announced);
+  }
+  body_->end();
+}
+
+// ---- the answer ----
+
+void Request::resume() {
+  if (response_ != nullptr && !finished_) response_->resume();
+}
+
+void Request::on_ended(const worker::Ending& ending) {
+  app_status_ = ending.app_status;
+  ending_ = ending.description;
+  if (!ending_.empty() && !finished_) spdlog::warn("{}: it was {}", label(), ending_);
+  if (body_ != nullptr) body_->close();
+  response_->program_ended();
+}
+
+void Request::on_bad_head(const std::string& reason) {
+  std::string why = reason;
+  if (!ending_.empty()) why += "; it was " + ending_;
+  if (app_status_ != 0 && ending_.empty()) why += fmt::format("; it exited with {}", app_status_);
+  if (!response_->last_error_line().empty()) {
+    why += "; its last word: " + base::printable(response_->last_error_line(), 200);
+  }
+  fail(502, "The program gave no proper answer.", why);
+}
+
+void Request::on_refused(const cgi::Refusal& refusal) {
+  fail(refusal.status, {}, refusal.reason);
+}
+
+void Request::fail(int status, const std::string& reason_public, const std::string& reason) {
+  if (finished_) return;
+  // Status lines of the log below 500 are a client's doing.
+  const auto level = status >= 500 ? spdlog::level::err : spdlog::level::warn;
+  spdlog::log(level, "{}: {}: {}", label(), status, reason);
+  gateway_.counts().errors += 1;
+  std::string records;
+  fastcgi::append_stream(records, fastcgi::RecordType::std_out, id_,
+                         cgi::error_response(status, reason_public));
+  fastcgi::append_stream(records, fastcgi::RecordType::std_err, id_,
+                         "cgibridge: " + label() + ": " + reason + "\n");
+  answer_.out().append(records);
+  finish();
+}
+
+void Request::finish() {
+  if (finished_) return;
+  finished_ = true;
+  answer_.finish(id_, app_status_);
+}
+
+}  // namespace gateway

@@ -1,0 +1,102 @@
+// The life of one request: from its params to its END_REQUEST.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cgi/environment.h"
+#include "fastcgi/name_value.h"
+#include "gateway/body_pipe.h"
+#include "gateway/response_stream.h"
+#include "pool/run.h"
+
+namespace gateway {
+
+class Gateway;
+
+// Where a request's answer goes: its connection, as far as the request knows it.
+class Answer {
+ public:
+  virtual ~Answer() = default;
+  virtual base::OutBuffer& out() = 0;
+  virtual bool has_room() const = 0;
+  virtual void wrote() = 0;
+  // A body piece found (no) room: reading of the connection may (not) go on.
+  virtual void body_room_changed() = 0;
+  // The request is over: END_REQUEST with this exit code. It is destroyed at the end of the turn.
+  virtual void finish(fastcgi::RequestId id, std::uint32_t app_status) = 0;
+  // The answer cannot be completed and must not look complete.
+  virtual void break_off(fastcgi::RequestId id, std::uint32_t app_status) = 0;
+};
+
+// Owned by its connection. Destroying it before it has finished ends the program.
+class Request : public pool::RunClient {
+ public:
+  Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id);
+  ~Request() override;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  // Chapter one: which program, with which environment. Ends in a Run, or in an error response.
+  void start(const fastcgi::Params& params);
+
+  // The body, as it comes.
+  void body_bytes(base::ByteView piece);
+  void body_end();
+  bool body_full() const { return body_ != nullptr && body_->full(); }
+  bool body_complete() const { return body_complete_; }
+
+  // The connection has room again.
+  void resume();
+
+  // Answers without a program. reason_public is shown to the client, reason to the log.
+  void fail(int status, const std::string& reason_public, const std::string& reason);
+
+  bool finished() const { return finished_; }
+
+ private:
+  // pool::RunClient
+  base::Result<std::array<int, 3>> descriptors() override;
+  void on_started(config::Mode mode) override;
+  void on_ended(const worker::Ending& ending) override;
+  void on_refused(const cgi::Refusal& refusal) override;
+
+  std::optional<cgi::Refusal> route(const fastcgi::Params& params);
+  void open_body(const cgi::Variables& variables);
+  void open_response(BodyWanted body_wanted);
+  void on_bad_head(const std::string& reason);
+  void on_timeout();
+  void watch_silence();
+  void finish();
+  std::string label() const;
+
+  Gateway& gateway_;
+  Answer& answer_;
+  const fastcgi::RequestId id_;
+  std::shared_ptr<const config::Settings> keep_alive_;  // holds settings_
+  const config::ProgramSettings* settings_ = nullptr;
+  std::string program_;
+  cgi::Environment environment_;
+  std::vector<std::string> query_words_;
+  bool body_complete_ = false;
+  bool finished_ = false;
+  std::uint32_t app_status_ = 0;
+  std::string ending_;  // how the program was ended, if not by itself
+  std::optional<std::string> timeout_;  // which limit was passed
+
+  // The program's ends of the pipes, between descriptors() and on_started().
+  struct ProgramEnds {
+    base::UniqueFd in, out, err;
+  } program_ends_;
+  base::UniqueFd body_writing_end_, stdout_end_, stderr_end_;
+
+  std::unique_ptr<BodyPipe> body_;            // none: the request has no body
+  std::unique_ptr<ResponseStream> response_;
+  std::unique_ptr<loop::Timer> request_timer_, output_timer_;
+  std::uint64_t output_seen_ = 0;
+  std::unique_ptr<pool::Run> run_;
+};
+
+}  // namespace gateway

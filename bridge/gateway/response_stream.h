@@ -1,0 +1,79 @@
+// A program's standard output and standard error on their way to the web server.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/out_buffer.h"
+#include "base/unique_fd.h"
+#include "cgi/response_head.h"
+#include "fastcgi/wire.h"
+#include "loop/fd_watch.h"
+#include "worker/log_pipe.h"
+
+namespace gateway {
+
+// What the web server wants of the body (RFC 3875 §4.3.3: HEAD wants none).
+enum class BodyWanted { no, yes };
+
+// Reads both pipes at once, turns what comes into records, and stops reading while the connection
+// has no room. The body is read by the kernel right behind its record header, without a copy.
+class ResponseStream {
+ public:
+  // The connection's side. All run on the loop.
+  struct Sink {
+    base::OutBuffer& out;                // where records go
+    std::function<bool()> has_room;      // whether out may grow further
+    std::function<void()> wrote;         // out has grown
+    // The head is no CGI response head (reason is a sentence). Told once; nothing was written.
+    std::function<void(const std::string& reason)> on_bad_head;
+    std::function<void()> on_complete;   // all that belongs to the request is in out
+    std::function<void(const cgi::ResponseHead&)> on_head;
+  };
+
+  ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
+                 std::size_t head_bytes_max, std::string label, Sink sink);
+
+  // The program's ends are ready: reading starts.
+  void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
+
+  // The program came to its end: what is in the pipes now is the rest, whoever still holds them.
+  void program_ended();
+
+  // The connection has room again.
+  void resume();
+
+  bool head_sent() const { return head_sent_; }
+  std::uint64_t bytes_read() const { return bytes_read_; }
+  const std::string& last_error_line() const { return error_lines_.last_line(); }
+
+ private:
+  // What one read of a pipe led to.
+  enum class ReadStep { more, empty, over, stop };
+
+  void pump();
+  bool pump_stdout();
+  bool pump_stderr();
+  ReadStep read_head();
+  ReadStep read_body();
+  ReadStep read_errors();
+  void take_head();
+  void end_of_stdout();
+  void set_asked();
+
+  loop::Loop& loop_;
+  const fastcgi::RequestId id_;
+  const BodyWanted body_wanted_;
+  Sink sink_;
+  cgi::ResponseHeadReader head_;
+  worker::LineLog error_lines_;
+  base::UniqueFd stdout_, stderr_;
+  std::unique_ptr<loop::FdWatch> stdout_watch_, stderr_watch_;
+  std::uint64_t bytes_read_ = 0;
+  bool head_sent_ = false;
+  bool ended_ = false;
+  bool over_ = false;  // on_bad_head or on_complete was told
+};
+
+}  // namespace gateway

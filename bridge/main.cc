@@ -1,0 +1,11 @@
+// cgibridge: unmodified CGI programs behind FastCGI, answered from warm workers.
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "serve.h"
+
+int main(int argc, char** argv) {
+  const cli::Invocation invocation = cli::parse_command_line(argc, argv);
+  if (invocation.exit_code.has_value()) return *invocation.exit_code;
+  if (invocation.command == cli::Command::serve) return serve(invocation);
+  return cli::run(invocation);
+}

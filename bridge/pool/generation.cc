@@ -1,0 +1,107 @@
+#include "pool/generation.h"
+
+#include "base/log.h"
+
+namespace pool {
+namespace {
+constexpr unsigned kLostWorkersMax = 3;
+constexpr unsigned kSuddenEndsMax = 5;
+}  // namespace
+
+Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Events events)
+    : surroundings_(surroundings),
+      plan_(std::move(plan)),
+      events_(std::move(events)),
+      level_(worker::deepest_level(plan_.executable, plan_.settings.level)),
+      restart_(surroundings.loop, [this] { start_zygote(); }) {
+  if (!plan_.executable.cold_reason.empty()) {
+    become_cold(plan_.executable.cold_reason);
+  } else {
+    start_zygote();
+  }
+}
+
+void Generation::start_zygote() {
+  warmth_ = Warmth::warming;
+  lost_in_a_row_ = 0;
+  zygote_ = std::make_unique<worker::Zygote>(
+      surroundings_.loop, surroundings_.reaper, "program=" + plan_.program,
+      plan_.settings.timeouts.start,
+      worker::Zygote::Events{
+          [this] {
+            warmth_ = Warmth::warm;
+            spdlog::info("program={} gen={} zygote={}: ready at level {} in {} ms{}",
+                         plan_.program, plan_.number, zygote_->pid(),
+                         config::to_string(zygote_->level()), zygote_->start_time().count(),
+                         reason_.empty() ? "" : " (not deeper: " + reason_ + ")");
+            events_.on_change();
+          },
+          [this](const std::string& why) { on_zygote_gone(why); },
+          [this](std::uint32_t kind, const std::string& text) {
+            if (kind == NOTE_SHALLOWER) shallower_reason_ = base::printable(text, 300);
+            if (kind == NOTE_WARNING) {
+              spdlog::warn("program={} {}", plan_.program, base::printable(text, 300));
+            }
+          },
+          events_.on_fork_failed});
+  std::vector<std::string> preload = plan_.settings.preload;
+  preload.insert(preload.end(), plan_.learned.begin(), plan_.learned.end());
+  WarmEnvironment environment = warm_environment(plan_.constants, plan_.settings, level_,
+                                                 surroundings_.adapters);
+  for (const std::string& assignment : plan_.executable.assignments) {
+    const std::size_t equals = assignment.find('=');
+    environment.add(assignment.substr(0, equals), assignment.substr(equals + 1));
+  }
+  const auto started = zygote_->start(
+      plan_.executable.file,
+      worker::zygote_argv(plan_.executable, level_, surroundings_.adapters, preload),
+      environment.block, environment.count,
+      plan_.program.substr(0, plan_.program.rfind('/') + 1));
+  if (!started) become_cold("cannot start a zygote: " + started.error().message);
+}
+
+void Generation::on_zygote_gone(const std::string& why) {
+  if (warmth_ == Warmth::warm && ++sudden_ends_ < kSuddenEndsMax) {
+    spdlog::warn("program={} gen={}: the zygote is gone: {}; another is started", plan_.program,
+                 plan_.number, why);
+    warmth_ = Warmth::warming;
+    restart_.schedule();
+    events_.on_change();
+    return;
+  }
+  step_back(shallower_reason_.empty() ? why : shallower_reason_);
+}
+
+void Generation::step_back(const std::string& why) {
+  if (!plan_.learned.empty() && shallower_reason_.empty()) {
+    spdlog::warn("program={} gen={}: no zygote with the learned modules: {}; trying without them",
+                 plan_.program, plan_.number, why);
+    plan_.learned.clear();
+    restart_.schedule();
+  } else if (level_ == config::Level::compiled) {
+    spdlog::warn("program={} gen={}: not at level compiled: {}; trying level linked",
+                 plan_.program, plan_.number, why);
+    reason_ = why;
+    level_ = config::Level::linked;
+    restart_.schedule();
+  } else {
+    become_cold(why);
+  }
+  shallower_reason_.clear();
+}
+
+void Generation::become_cold(const std::string& why) {
+  warmth_ = Warmth::cold;
+  reason_ = why;
+  spdlog::warn("program={} gen={}: runs classic: {}", plan_.program, plan_.number, why);
+  events_.on_change();
+}
+
+void Generation::count_lost_worker() {
+  if (++lost_in_a_row_ < kLostWorkersMax || warmth_ != Warmth::warm) return;
+  warmth_ = Warmth::warming;
+  step_back("its workers die before they are ready");
+  if (warmth_ == Warmth::warming) restart_.schedule();
+}
+
+}  // namespace pool

@@ -1,0 +1,91 @@
+// The warm side of one version of a program: its zygote, and how deep it could be made.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "loop/loop.h"
+#include "loop/timer.h"
+#include "pool/warm_environment.h"
+#include "worker/child_reaper.h"
+#include "worker/executable.h"
+#include "worker/zygote.h"
+
+namespace pool {
+
+// What the daemon gives every pool. All outlive the pools.
+struct Surroundings {
+  loop::Loop& loop;
+  worker::ChildReaper& reaper;
+  std::string adapters;  // the folder of the adapters
+};
+
+// What makes a generation, fixed for its life.
+struct GenerationPlan {
+  std::uint64_t number = 0;
+  std::string program;
+  worker::Executable executable;
+  config::ProgramSettings settings;
+  ConstantVariables constants;
+  std::vector<std::string> learned;   // modules to load before the checkpoint, beside preload
+};
+
+// warming: a zygote is starting. warm: it forks workers. cold: there will be none; cold_reason()
+// says why, and the program runs classic.
+enum class Warmth { warming, warm, cold };
+
+// Owned by its pool, which destroys it at the end of a turn. A zygote that does not come up is
+// tried again without what was learned, then one level less deep, then not at all.
+class Generation {
+ public:
+  struct Events {
+    std::function<void()> on_change;  // warmth() may have changed
+    std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
+  };
+
+  Generation(const Surroundings& surroundings, GenerationPlan plan, Events events);
+
+  Warmth warmth() const { return warmth_; }
+  const std::string& cold_reason() const { return reason_; }
+  // Why the level is not deeper than it is; empty if it is as deep as asked for.
+  const std::string& level_reason() const { return reason_; }
+  // Only while warm.
+  config::Level level() const { return zygote_->level(); }
+  const GenerationPlan& plan() const { return plan_; }
+  pid_t zygote_pid() const { return zygote_ == nullptr ? -1 : zygote_->pid(); }
+  base::Duration start_time() const { return zygote_->start_time(); }
+
+  base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
+    return zygote_->fork_worker(worker_id, std::move(channel_end));
+  }
+
+  // Workers of it that died before they were ready, in a row, end it: something is wrong with it
+  // that starting more of them does not mend.
+  void count_lost_worker();
+  void count_ready_worker() { lost_in_a_row_ = 0; }
+
+ private:
+  void start_zygote();
+  void on_zygote_gone(const std::string& why);
+  void step_back(const std::string& why);
+  void become_cold(const std::string& why);
+
+  const Surroundings& surroundings_;
+  GenerationPlan plan_;
+  Events events_;
+  Warmth warmth_ = Warmth::warming;
+  config::Level level_;
+  std::string reason_;
+  std::string shallower_reason_;  // the adapter's word on why this level cannot be borne
+  unsigned lost_in_a_row_ = 0;
+  unsigned sudden_ends_ = 0;  // of zygotes that had been warm
+  std::unique_ptr<worker::Zygote> zygote_;
+  loop::Deferred restart_;  // a zygote is never replaced from within its own callback
+};
+
+}  // namespace pool

@@ -1,0 +1,23 @@
+#include "pool/run.h"
+
+#include "pool/pool.h"
+
+namespace pool {
+
+Run::Run(Pool& pool, Job job, RunClient& client) : pool_(pool), job_(job), client_(client) {
+  pool_.enqueue(*this);
+}
+
+Run::~Run() { pool_.leave(*this); }
+
+void Run::terminate() {
+  if (worker_ != nullptr) worker_->terminate();
+}
+
+base::Duration Run::queue_time() const {
+  const base::TimePoint until =
+      place_ == Place::queued ? base::Clock::now() : std::max(started_at_, since_);
+  return std::chrono::duration_cast<base::Duration>(until - since_);
+}
+
+}  // namespace pool

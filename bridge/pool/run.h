@@ -1,0 +1,78 @@
+// One request's turn on a program: it waits for room, runs, and ends.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "cgi/refusal.h"
+#include "config/settings.h"
+#include "loop/timer.h"
+#include "worker/worker.h"
+
+namespace pool {
+
+class Pool;
+
+// What a request brings to its program. Everything is borrowed and lives as long as the Run.
+struct Job {
+  const std::vector<std::string>& query_words;  // behind the program's own argv
+  base::ByteView environment;                   // "K=V\0..."
+  std::uint32_t environment_count;
+};
+
+// The request's side. All run on the loop, and none before Run's constructor has returned; all
+// but descriptors() may destroy the Run.
+class RunClient {
+ public:
+  virtual ~RunClient() = default;
+
+  // The program is about to start: makes the three descriptors that become its 0, 1 and 2. They
+  // are borrowed until on_started().
+  virtual base::Result<std::array<int, 3>> descriptors() = 0;
+
+  // The program has them; the request's own copies can be closed. mode: how it really runs.
+  virtual void on_started(config::Mode mode) = 0;
+
+  // The program came to its end. Its output may still be in the pipes.
+  virtual void on_ended(const worker::Ending& ending) = 0;
+
+  // It does not run: no room in time (503), or it could not be started (502).
+  virtual void on_refused(const cgi::Refusal& refusal) = 0;
+};
+
+// Owned by the request. Destroying it while it waits takes it out of the queue; while it runs,
+// terminates the program (TERM, then KILL, to its process group).
+class Run {
+ public:
+  Run(Pool& pool, Job job, RunClient& client);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // Ends the program; on_ended() follows when it has died.
+  void terminate();
+
+  // How long it waited for its program, so far or in all.
+  base::Duration queue_time() const;
+  const Job& job() const { return job_; }
+  bool running() const { return worker_ != nullptr; }
+  pid_t pid() const { return worker_ == nullptr ? -1 : worker_->pid(); }
+
+ private:
+  friend class Pool;
+
+  Pool& pool_;
+  const Job job_;
+  RunClient& client_;
+  std::unique_ptr<loop::Timer> queue_timer_;  // made only if it has to wait
+  const base::TimePoint since_ = base::Clock::now();
+  base::TimePoint started_at_{};
+  worker::Worker* worker_ = nullptr;  // while it runs; the pool's
+  enum class Place { queued, running, over } place_ = Place::queued;
+};
+
+}  // namespace pool

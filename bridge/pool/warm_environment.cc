@@ -1,0 +1,59 @@
+#include "pool/warm_environment.h"
+
+#include <array>
+
+#include "cgi/environment.h"
+#include "message/wire.h"
+#include "worker/launch.h"
+
+namespace pool {
+namespace {
+
+constexpr std::array<std::string_view, 9> kConstantNames = {
+    "CONTEXT_DOCUMENT_ROOT", "DOCUMENT_ROOT", "GATEWAY_INTERFACE", "SCRIPT_FILENAME",
+    "SCRIPT_NAME",           "SERVER_ADMIN",  "SERVER_NAME",       "SERVER_PORT",
+    "SERVER_SOFTWARE"};
+
+bool is_constant(std::string_view name) {
+  for (const std::string_view constant : kConstantNames) {
+    if (name == constant) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+ConstantVariables constant_variables(std::string_view environment) {
+  ConstantVariables constants;
+  while (!environment.empty()) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(entry.size() + 1);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (is_constant(name)) constants.emplace(name, entry.substr(name.size() + 1));
+  }
+  return constants;
+}
+
+void WarmEnvironment::add(std::string_view name, std::string_view value) {
+  block.append(name).append("=").append(value).push_back('\0');
+  ++count;
+}
+
+WarmEnvironment warm_environment(const ConstantVariables& constants,
+                                 const config::ProgramSettings& settings, config::Level level,
+                                 const std::string& adapters) {
+  std::map<std::string, std::string> variables = {{"PATH", std::string(cgi::kDefaultPath)}};
+  for (const auto& [name, value] : constants) variables[name] = value;
+  for (const auto& [name, value] : settings.env) variables[name] = value;
+
+  const std::string library = adapters + "/libcgibridge_checkpoint.so";
+  std::string& preload = variables["LD_PRELOAD"];
+  preload = preload.empty() ? library : library + ":" + preload;
+  variables[MESSAGE_CHECKPOINT_VARIABLE] = "fd=" + std::to_string(worker::kControlFd) +
+                                           " level=" + std::string(config::to_string(level));
+  WarmEnvironment environment;
+  for (const auto& [name, value] : variables) environment.add(name, value);
+  return environment;
+}
+
+}  // namespace pool

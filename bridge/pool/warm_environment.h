@@ -1,0 +1,34 @@
+// The environment that a zygote starts with, before any request is known.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/settings.h"
+
+namespace pool {
+
+// The meta-variables that are the same for every request of a program on most sites, so that a
+// program which reads them while it compiles (`use lib "$ENV{DOCUMENT_ROOT}/lib"`) can be warm.
+using ConstantVariables = std::map<std::string, std::string>;
+
+// Those of them that stand in a request's environment block ("K=V\0...").
+ConstantVariables constant_variables(std::string_view environment);
+
+// An environment as execve() takes it.
+struct WarmEnvironment {
+  std::string block;
+  std::uint32_t count = 0;
+
+  void add(std::string_view name, std::string_view value);
+};
+
+// constants, then the operator's env and PATH, then the two
+// variables that make the checkpoint library stop at level.
+WarmEnvironment warm_environment(const ConstantVariables& constants,
+                                 const config::ProgramSettings& settings, config::Level level,
+                                 const std::string& adapters);
+
+}  // namespace pool

@@ -1,0 +1,88 @@
+#include "worker/channel.h"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace worker {
+namespace {
+
+base::Result<base::UniqueFd> make_memfd(base::ByteView content) {
+  base::UniqueFd fd(::memfd_create("cgibridge-request", MFD_CLOEXEC));
+  if (!fd) return base::errno_error("memfd_create", errno);
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd.get(), content.data(), content.size());
+    if (written < 0) return base::errno_error("write to a memfd", errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return fd;
+}
+
+}  // namespace
+
+base::Result<base::FdPair> make_channel() { return base::make_socket_pair(SOCK_SEQPACKET); }
+
+Channel::Channel(loop::Loop& loop, base::UniqueFd fd, Events events)
+    : fd_(std::move(fd)),
+      events_(std::move(events)),
+      watch_(loop, fd_.get(), [this](unsigned) { on_readable(); }) {
+  watch_.ask(loop::kReadable);
+}
+
+base::Status Channel::send(base::ByteView packet, std::span<const int> fds) {
+  BRIDGE_ASSERT(fds.size() <= MESSAGE_FDS_MAX);
+  iovec part{const_cast<char*>(packet.data()), packet.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (!fds.empty()) {
+    header.msg_control = control.data();
+    header.msg_controllen = CMSG_SPACE(fds.size_bytes());
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(fds.size_bytes());
+    std::memcpy(CMSG_DATA(rights), fds.data(), fds.size_bytes());
+  }
+  if (::sendmsg(fd_.get(), &header, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    return base::errno_error("send to a worker", errno);
+  }
+  return base::Done{};
+}
+
+base::Status Channel::send_request(const message::EncodedRequest& request,
+                                   std::span<const int> fds) {
+  if (request.memfd_content.empty()) return send(request.packet, fds);
+  auto memfd = make_memfd(request.memfd_content);
+  if (!memfd) return memfd.error();
+  std::vector<int> with_memfd(fds.begin(), fds.end());
+  with_memfd.push_back(memfd.value().get());
+  return send(request.packet, with_memfd);
+}
+
+// One message an event: more of them make another event.
+void Channel::on_readable() {
+  std::array<char, 8192> packet;
+  const ssize_t size = ::recv(fd_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size <= 0) return break_off(size == 0 ? "closed" : std::strerror(errno));
+  if (static_cast<std::size_t>(size) > packet.size()) return break_off("a message too long");
+  const auto received =
+      message::decode(base::ByteView(packet.data(), static_cast<std::size_t>(size)));
+  if (!received) return break_off(received.error().message);
+  events_.on_message(received.value());
+}
+
+void Channel::break_off(const std::string& why) {
+  watch_.ask(loop::kNothing);
+  events_.on_broken(why);
+}
+
+}  // namespace worker

@@ -1,0 +1,179 @@
+#include "worker/executable.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/unique_fd.h"
+#include "router/first_line.h"
+
+namespace worker {
+namespace {
+
+// The kernel follows as many scripts that are run by scripts (BINPRM recursion).
+constexpr int kInterpretersMax = 4;
+
+#if defined(__x86_64__)
+constexpr Elf64_Half kOwnMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr Elf64_Half kOwnMachine = EM_AARCH64;
+#else
+#error "the checkpoint library knows x86-64 and aarch64"
+#endif
+
+bool starts_with(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+// "perl", "perl5.36.0"; "python", "python3", "python3.11"; nothing else behind the name.
+Language language_of(std::string_view interpreter) {
+  const std::string_view name = base_name(interpreter);
+  for (const auto& [prefix, language] :
+       {std::pair{std::string_view("perl"), Language::perl}, {"python", Language::python}}) {
+    if (!starts_with(name, prefix)) continue;
+    const std::string_view version = name.substr(prefix.size());
+    if (version.find_first_not_of("0123456789.") == version.npos) return language;
+  }
+  return Language::none;
+}
+
+// The dynamic loader that a 64-bit ELF file asks for; empty if it is static.
+std::string elf_loader(int fd, const Elf64_Ehdr& header) {
+  for (unsigned i = 0; i < header.e_phnum && i < 64; ++i) {
+    Elf64_Phdr segment;
+    const off_t at = static_cast<off_t>(header.e_phoff + i * sizeof segment);
+    if (::pread(fd, &segment, sizeof segment, at) != sizeof segment) return {};
+    if (segment.p_type != PT_INTERP || segment.p_filesz > 4096) continue;
+    std::string loader(segment.p_filesz, '\0');
+    const ssize_t got =
+        ::pread(fd, loader.data(), loader.size(), static_cast<off_t>(segment.p_offset));
+    if (got != static_cast<ssize_t>(loader.size())) return {};
+    return loader.c_str();  // without its NUL
+  }
+  return {};
+}
+
+// Why the checkpoint library cannot be loaded into this ELF file; empty if it can.
+std::string cold_reason_of_elf(int fd) {
+  Elf64_Ehdr header;
+  if (::pread(fd, &header, sizeof header, 0) != sizeof header) return "a file without a header";
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "neither ELF nor a script";
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kOwnMachine) {
+    return "an executable for another kind of machine";
+  }
+  const std::string loader = elf_loader(fd, header);
+  if (loader.empty()) return "a static executable: nothing can be preloaded";
+  if (!starts_with(base_name(loader), "ld-linux")) return "not linked with glibc (" + loader + ")";
+  return {};
+}
+
+// Why the kernel would drop LD_PRELOAD for this file; empty if it would not.
+std::string privilege_reason(const std::string& file, int fd) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0) return "cannot be looked at";
+  if ((status.st_mode & (S_ISUID | S_ISGID)) != 0) return "setuid or setgid";
+  if (::fgetxattr(fd, "security.capability", nullptr, 0) > 0) return "has file capabilities";
+  if (::access(file.c_str(), R_OK) != 0) return "cannot be read";
+  return {};
+}
+
+// Where the kernel, or env(1), would find the interpreter; empty if nowhere.
+std::string locate(const router::Interpreter& interpreter, std::string_view search_path) {
+  if (interpreter.lookup == router::Lookup::path ||
+      interpreter.interpreter.find('/') != std::string::npos) {
+    return interpreter.interpreter;
+  }
+  while (!search_path.empty()) {
+    const std::size_t colon = std::min(search_path.find(':'), search_path.size());
+    const std::string candidate =
+        std::string(search_path.substr(0, colon)) + "/" + interpreter.interpreter;
+    if (candidate.front() == '/' && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+    search_path.remove_prefix(std::min(colon + 1, search_path.size()));
+  }
+  return {};
+}
+
+// Puts the interpreter of the script that argv[0] names in front of argv.
+std::string enter_interpreter(Executable& executable, const router::FirstLine& line,
+                              std::string_view search_path) {
+  const auto interpreter = router::interpreter_of(line);
+  if (!interpreter) return interpreter.error().message;
+  const std::string file = locate(interpreter.value(), search_path);
+  if (file.empty()) return "no interpreter \"" + interpreter.value().interpreter + "\" in PATH";
+  // The kernel gives the interpreter its own path as argv[0]; env(1) gives the name it was told.
+  std::vector<std::string> words{interpreter.value().interpreter};
+  const auto& more = interpreter.value().words;
+  words.insert(words.end(), more.begin(), more.end());
+  executable.interpreter_words += words.size();
+  executable.argv.front() = executable.file;
+  executable.argv.insert(executable.argv.begin(), words.begin(), words.end());
+  const auto& assignments = interpreter.value().assignments;
+  executable.assignments.insert(executable.assignments.end(), assignments.begin(),
+                                assignments.end());
+  executable.file = file;
+  return {};
+}
+
+}  // namespace
+
+Executable inspect(const std::string& program, std::string_view search_path) {
+  Executable executable{.file = program, .argv = {program}};
+  for (int depth = 0; depth <= kInterpretersMax; ++depth) {
+    const base::UniqueFd fd(::open(executable.file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (!fd) {
+      executable.cold_reason = executable.file + ": cannot be read";
+      return executable;
+    }
+    executable.cold_reason = privilege_reason(executable.file, fd.get());
+    if (!executable.cold_reason.empty()) return executable;
+    std::array<char, router::kFirstLineBytes> start;
+    const ssize_t got = ::pread(fd.get(), start.data(), start.size(), 0);
+    const auto line = router::parse_first_line(
+        std::string_view(start.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))));
+    if (!line) {
+      executable.cold_reason = cold_reason_of_elf(fd.get());
+      // Only a script that its interpreter reads itself can be compiled ahead.
+      if (depth == 1) executable.language = language_of(executable.argv.front());
+      return executable;
+    }
+    executable.cold_reason = enter_interpreter(executable, *line, search_path);
+    if (!executable.cold_reason.empty()) return executable;
+  }
+  executable.cold_reason = "too many interpreters that are scripts";
+  return executable;
+}
+
+config::Level deepest_level(const Executable& executable, config::Level ceiling) {
+  if (executable.language == Language::none) return config::Level::linked;
+  return ceiling;
+}
+
+std::vector<std::string> zygote_argv(const Executable& executable, config::Level level,
+                                     const std::string& adapters,
+                                     const std::vector<std::string>& preload) {
+  if (level != config::Level::compiled) return executable.argv;
+  std::vector<std::string> adapter_words;
+  if (executable.language == Language::perl) {
+    adapter_words = {"-I" + adapters + "/perl", "-MCGIBridge"};
+  } else {
+    std::string list;
+    for (const std::string& module : preload) list += (list.empty() ? "" : ",") + module;
+    adapter_words = {adapters + "/python/start.py", "--preload=" + list};
+  }
+  std::vector<std::string> argv = executable.argv;
+  const auto behind_switches =
+      argv.begin() + static_cast<std::ptrdiff_t>(executable.interpreter_words);
+  argv.insert(behind_switches, adapter_words.begin(), adapter_words.end());
+  return argv;
+}
+
+}  // namespace worker

@@ -1,0 +1,133 @@
+#include "worker/zygote.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "worker/wait_status.h"
+
+namespace worker {
+
+std::string_view to_string(ZygoteState state) {
+  switch (state) {
+    case ZygoteState::starting:
+      return "starting";
+    case ZygoteState::ready:
+      return "ready";
+    case ZygoteState::gone:
+      return "gone";
+  }
+  return "?";
+}
+
+Zygote::Zygote(loop::Loop& loop, ChildReaper& reaper, std::string label,
+               base::Duration start_timeout, Events events)
+    : loop_(loop),
+      reaper_(reaper),
+      label_(std::move(label)),
+      start_timeout_(start_timeout),
+      events_(std::move(events)),
+      start_timer_(loop, [this] {
+        end(fmt::format("not at its checkpoint after {} ms", start_timeout_.count()));
+      }) {}
+
+Zygote::~Zygote() {
+  if (pid_ <= 0) return;
+  reaper_.forget(pid_);
+  // It only ever waits for the bridge, or is starting up for nobody: nothing is lost.
+  ::kill(-pid_, SIGKILL);
+}
+
+base::Status Zygote::start(const std::string& file, const std::vector<std::string>& argv,
+                           base::ByteView environment, std::uint32_t environment_count,
+                           const std::string& cwd) {
+  auto channel = make_channel();
+  if (!channel) return channel.error();
+  auto errors = base::make_pipe();
+  if (!errors) return errors.error();
+  const base::UniqueFd null_in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const base::UniqueFd null_out(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  const LaunchSpec spec{.file = file,
+                        .argv = argv,
+                        .environment = environment,
+                        .environment_count = environment_count,
+                        .cwd = cwd,
+                        .stdin_fd = null_in.get(),
+                        .stdout_fd = null_out.get(),
+                        .stderr_fd = errors.value().second.get(),
+                        .control_fd = channel.value().second.get()};
+  const auto pid = launch(spec);
+  if (!pid) return pid.error();
+  pid_ = pid.value();
+  launched_at_ = base::Clock::now();
+  reaper_.expect(pid_, [this](int wait_status) { on_death(wait_status); });
+  stderr_ = std::make_unique<LogPipe>(loop_, std::move(errors.value().first), label_);
+  channel_ = std::make_unique<Channel>(
+      loop_, std::move(channel.value().first),
+      Channel::Events{[this](const message::Received& received) { on_message(received); },
+                      [this](const std::string& why) { end("its channel: " + why); }});
+  start_timer_.start(start_timeout_);
+  return base::Done{};
+}
+
+base::Status Zygote::fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
+  const int fd = channel_end.get();
+  return channel_->send(message::encode_fork(worker_id), std::span(&fd, 1));
+}
+
+void Zygote::on_message(const message::Received& received) {
+  switch (received.type) {
+    case MESSAGE_CHECKPOINT:
+      return on_checkpoint(received);
+    case MESSAGE_FORK_FAILED:
+      return events_.on_fork_failed(received.id, received.text);
+    case MESSAGE_NOTE:
+      return events_.on_note(received.note_kind, received.text);
+    default:
+      return end("a message that no zygote sends");
+  }
+}
+
+void Zygote::on_checkpoint(const message::Received& received) {
+  if (state_ != ZygoteState::starting) return end("a second checkpoint");
+  start_timer_.stop();
+  if (received.threads != 1) {
+    return end(fmt::format("{} threads at its checkpoint: it cannot be forked",
+                           received.threads));
+  }
+  level_ = received.level == LEVEL_COMPILED ? config::Level::compiled : config::Level::linked;
+  state_ = ZygoteState::ready;
+  start_time_ = std::chrono::duration_cast<base::Duration>(base::Clock::now() - launched_at_);
+  spdlog::debug("{} zygote={} starting→ready level={} in {} ms", label_, pid_,
+                config::to_string(level_), start_time_.count());
+  events_.on_ready();
+}
+
+void Zygote::end(const std::string& why) {
+  if (state_ == ZygoteState::gone || !end_reason_.empty()) return;
+  end_reason_ = why;
+  start_timer_.stop();
+  // The reaper tells of its death; that is the one place from which it is gone.
+  ::kill(-pid_, SIGKILL);
+}
+
+void Zygote::on_death(int wait_status) {
+  const bool at_checkpoint = state_ == ZygoteState::ready;
+  state_ = ZygoteState::gone;
+  start_timer_.stop();
+  stderr_->drain();
+  // A closed channel is only how the death shows; the wait status says more.
+  const bool ended_by_us = !end_reason_.empty() && end_reason_ != "its channel: closed";
+  std::string why = ended_by_us ? end_reason_
+                                : describe_end(wait_status) +
+                                      (at_checkpoint ? "" : " before its checkpoint");
+  if (!stderr_->last_line().empty()) {
+    why += ": " + base::printable(stderr_->last_line(), 200);
+  }
+  pid_ = -1;
+  events_.on_gone(why);
+}
+
+}  // namespace worker

@@ -1,0 +1,177 @@
+#include "cgi/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unit/cgi/recorded_params.h"
+#include "unit/cgi/variables_from.h"
+
+namespace {
+
+using namespace std::literals;
+using Configured = std::vector<std::pair<std::string, std::string>>;
+using Map = std::map<std::string, std::string>;
+
+// Also holds the block to its promise: count entries, each with '=' and an end, no name twice.
+Map parse(const cgi::Environment& environment) {
+  Map map;
+  std::string_view rest = environment.block;
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find('\0'));
+    EXPECT_LT(entry.size(), rest.size()) << "entry without end";
+    rest.remove_prefix(entry.size() + 1);
+    const std::size_t equals = entry.find('=');
+    EXPECT_NE(equals, std::string_view::npos);
+    EXPECT_TRUE(map.emplace(entry.substr(0, equals), entry.substr(equals + 1)).second) << entry;
+  }
+  EXPECT_EQ(map.size(), environment.count);
+  return map;
+}
+
+Map build(const cgi::Variables& variables, const cgi::PathSplit& split = {"/s", "", ""},
+          const Configured& configured = {}) {
+  const auto environment = cgi::build_environment(variables, split, "/real/s", configured);
+  EXPECT_TRUE(environment.ok());
+  return environment.ok() ? parse(environment.value()) : Map();
+}
+
+TEST(Environment, of_an_empty_request_holds_what_cgi_demands) {
+  EXPECT_EQ(build({}), (Map{{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                            {"GATEWAY_INTERFACE", "CGI/1.1"},
+                            {"QUERY_STRING", ""},
+                            {"SCRIPT_NAME", "/s"},
+                            {"SCRIPT_FILENAME", "/real/s"}}));
+}
+
+TEST(Environment, of_a_recorded_post_lacks_only_what_must_not_pass) {
+  const auto environment =
+      cgi::build_environment(variables_from(recorded::kNginxPost.params),
+                             {"/cgi-bin/s.cgi", "", ""}, "/srv/www/cgi-bin/s.cgi", {});
+  ASSERT_TRUE(environment.ok());
+  EXPECT_EQ(environment.value().content_length, 3u);
+  Map expected;
+  for (const auto& [name, value] : variables_from(recorded::kNginxPost.params)) {
+    expected.emplace(name, value);
+  }
+  for (const char* name : {"HTTP_PROXY", "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE"}) {
+    EXPECT_EQ(expected.erase(name), 1u);
+  }
+  expected.emplace("PATH", cgi::kDefaultPath);
+  EXPECT_EQ(parse(environment.value()), expected);
+  EXPECT_EQ(expected.at("HTTP_AUTHORIZATION"), "Basic dTpw");
+}
+
+TEST(Environment, leaves_out_what_is_empty_and_means_none) {
+  const Map map = build({{"CONTENT_LENGTH", ""},
+                         {"CONTENT_TYPE", ""},
+                         {"PATH_INFO", ""},
+                         {"PATH_TRANSLATED", "/srv"},
+                         {"REMOTE_USER", ""}});
+  for (const char* name : {"CONTENT_LENGTH", "CONTENT_TYPE", "PATH_INFO", "PATH_TRANSLATED"}) {
+    EXPECT_FALSE(map.contains(name)) << name;
+  }
+  EXPECT_TRUE(map.contains("REMOTE_USER"));
+}
+
+TEST(Environment, takes_the_paths_from_the_split) {
+  const Map map = build({{"SCRIPT_NAME", "/x"}, {"PATH_INFO", "/y"}, {"SCRIPT_FILENAME", "/z"}},
+                        {"/s", "/p", "/srv/p"});
+  EXPECT_EQ(map.at("SCRIPT_NAME"), "/s");
+  EXPECT_EQ(map.at("PATH_INFO"), "/p");
+  EXPECT_EQ(map.at("PATH_TRANSLATED"), "/srv/p");
+  EXPECT_EQ(map.at("SCRIPT_FILENAME"), "/real/s");
+}
+
+TEST(Environment, lets_the_last_of_a_name_count) {
+  EXPECT_EQ(build({{"A", "1"}, {"A", "2"}}).at("A"), "2");
+}
+
+TEST(Environment, drops_names_and_values_that_no_environment_can_hold) {
+  EXPECT_EQ(build({{"", "1"}, {"A=B", "1"}, {"A\0B"sv, "1"}, {"C", "1\0002"sv}}).size(), 5u);
+}
+
+TEST(Environment, lets_no_parameter_steer_loader_shell_or_interpreter) {
+  for (const std::string_view name : {"LD_PRELOAD",
+                                      "LD_LIBRARY_PATH",
+                                      "GLIBC_TUNABLES",
+                                      "MALLOC_CHECK_",
+                                      "GCONV_PATH",
+                                      "PATH",
+                                      "IFS",
+                                      "ENV",
+                                      "BASH_ENV",
+                                      "BASH_FUNC_ls%%",
+                                      "PERL5LIB",
+                                      "PERL5OPT",
+                                      "PERLLIB",
+                                      "PYTHONPATH",
+                                      "PYTHONSTARTUP",
+                                      "RUBYLIB",
+                                      "RUBYOPT",
+                                      "NODE_OPTIONS",
+                                      "PHPRC",
+                                      "LUA_INIT",
+                                      "CGIBRIDGE_LEVEL",
+                                      "LISTEN_FDS"}) {
+    EXPECT_TRUE(cgi::forbidden_name(name)) << name;
+    const Map map = build({{name, "evil"}});
+    EXPECT_TRUE(!map.contains(std::string(name)) || name == "PATH") << name;
+    EXPECT_NE(map.at("PATH"), "evil");
+  }
+  for (const std::string_view name : {"FCGI_ROLE", "HTTP_PROXY"}) {
+    EXPECT_FALSE(build({{name, "evil"}}).contains(std::string(name))) << name;
+  }
+}
+
+TEST(Environment, lets_pass_what_operators_set_in_web_servers) {
+  for (const std::string_view name :
+       {"REDIRECT_STATUS", "HTTPS", "GIT_PROJECT_ROOT", "GIT_HTTP_EXPORT_ALL", "GITWEB_CONFIG",
+        "HTTP_AUTHORIZATION", "HTTP_LD_PRELOAD", "HTTP_PROXY_CONNECTION", "PATHS", "ENVIRONMENT",
+        "REMOTE_USER", "UNIQUE_ID", "SSL_CLIENT_S_DN", "proxy-nokeepalive"}) {
+    EXPECT_FALSE(cgi::forbidden_name(name)) << name;
+    EXPECT_TRUE(build({{name, "1"}}).contains(std::string(name))) << name;
+  }
+}
+
+TEST(Environment, lets_the_configuration_win_over_everything) {
+  const Map map = build({{"LANG", "C"}, {"QUERY_STRING", "q"}}, {"/s", "", ""},
+                        {{"LANG", "C.UTF-8"},
+                         {"PATH", "/opt/bin"},
+                         {"LD_PRELOAD", "a.so"},
+                         {"SCRIPT_NAME", "/t"},
+                         {"LANG", "de"}});
+  EXPECT_EQ(map.at("LANG"), "de");
+  EXPECT_EQ(map.at("PATH"), "/opt/bin");
+  EXPECT_EQ(map.at("LD_PRELOAD"), "a.so");
+  EXPECT_EQ(map.at("SCRIPT_NAME"), "/t");
+}
+
+TEST(Environment, refuses_a_content_length_that_is_none) {
+  for (const std::string_view length :
+       {"-1", "+1", " 1", "1 ", "0x10", "1,1", "18446744073709551616", "a"}) {
+    const auto environment =
+        cgi::build_environment({{"CONTENT_LENGTH", length}}, {"/s", "", ""}, "/s", {});
+    ASSERT_FALSE(environment.ok()) << length;
+    EXPECT_EQ(environment.refusal().status, 400);
+  }
+}
+
+TEST(Environment, tells_the_content_length) {
+  const auto with = cgi::build_environment({{"CONTENT_LENGTH", "18446744073709551615"}},
+                                           {"/s", "", ""}, "/s", {});
+  EXPECT_EQ(with.value().content_length, 18446744073709551615u);
+  const auto without = cgi::build_environment({}, {"/s", "", ""}, "/s", {});
+  EXPECT_EQ(without.value().content_length, std::nullopt);
+}
+
+TEST(Environment, refuses_a_nul_byte_in_the_paths) {
+  const auto environment = cgi::build_environment({}, {"/s\0A=1"s, "", ""}, "/s", {});
+  ASSERT_FALSE(environment.ok());
+  EXPECT_EQ(environment.refusal().status, 400);
+}
+
+}  // namespace

@@ -1,0 +1,232 @@
+#include "cgi/response_head.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::literals;
+using cgi::HeadFault;
+using cgi::HeadForm;
+using cgi::HeadStep;
+using cgi::ResponseKind;
+
+struct GoodCase {
+  std::string_view sent;       // with its blank line
+  std::string_view forwarded;  // "" = as sent
+  int status = 200;
+  ResponseKind kind = ResponseKind::document;
+  std::string_view location = "";
+  std::size_t dropped_lines = 0;
+  HeadForm form = HeadForm::parsed;
+};
+
+const GoodCase kGood[] = {
+    {"Content-Type: text/html\n\n", ""},
+    {"Content-Type: text/html\r\n\r\n", ""},
+    {"Content-Type: text/html\r\nX: y\n\r\n", ""},
+    {"content-type:text/html\n\r\n", ""},
+    {"X-Only: this\n\n", ""},
+    {"X-Empty:\n\n", ""},
+    {"Status: 404 Not Found\r\nContent-Type: text/plain\r\n\r\n", "", 404},
+    {"Status: 204\n\n", "", 204},
+    {"STATUS:\t 500\tOops \n\n", "", 500},
+    {"Location: /here?q\n\n", "", 302, ResponseKind::local_redirect, "/here?q"},
+    {"Location: http://a/b\n\n", "", 302, ResponseKind::client_redirect, "http://a/b"},
+    {"Location: http://a/\nContent-Type: text/html\n\n", "", 302,
+     ResponseKind::client_redirect_document, "http://a/"},
+    {"Status: 303 See Other\nLocation: /list\n\n", "", 303, ResponseKind::client_redirect, "/list"},
+    {"Status: 201\nLocation: /new\nContent-Type: text/html\n\n", "", 201, ResponseKind::document,
+     "/new"},
+    {"Content-Type: a/b\nSet-Cookie: a=1\nSet-Cookie: b=2\n\n", ""},
+    // Not byte for byte:
+    {"<!--: spam\nContent-Type: text/html\n\n", "Content-Type: text/html\n\n", 200,
+     ResponseKind::document, "", 1},
+    {"Content-Type: a/b\nwarning, something odd happened\nX: y\n\n", "Content-Type: a/b\nX: y\n\n",
+     200, ResponseKind::document, "", 1},
+    {"Bad Name: x\nX : y\n: z\nX: y\r\n\r\n", "X: y\r\n\r\n", 200, ResponseKind::document, "", 3},
+    {"X: y\n folded\n\tfolded again\nZ: z\n\n", "X: y\nZ: z\n\n", 200, ResponseKind::document, "",
+     2},
+    {"Content-Type: a/b\nContent-Type: c/d\n\n", "Content-Type: a/b\n\n", 200,
+     ResponseKind::document, "", 1},
+    {"Status: 404\nStatus: 200\n\n", "Status: 404\n\n", 404, ResponseKind::document, "", 1},
+    {"Location: /a\nLocation: /b\n\n", "Location: /a\n\n", 302, ResponseKind::local_redirect, "/a",
+     1},
+    {"Location:\nX: y\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
+    {"Content-Length: 3\nContent-Length: 4\n\n", "Content-Length: 3\n\n", 200,
+     ResponseKind::document, "", 1},
+    {"Content-Length: -1\nX: y\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
+    {"Connection: close\nKEEP-ALIVE: 5\nTransfer-Encoding: chunked\nX: y\n\n", "X: y\n\n", 200,
+     ResponseKind::document, "", 3},
+    {"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\n\r\n", "Status: 200 OK\r\nContent-Type: a/b\r\n\r\n",
+     200, ResponseKind::document, "", 0, HeadForm::nph},
+    {"HTTP/1.0 404\n\n", "Status: 404\n\n", 404, ResponseKind::document, "", 0, HeadForm::nph},
+    {"HTTP/1.1 200 OK\nStatus: 500\nConnection: close\n\n", "Status: 200 OK\n\n", 200,
+     ResponseKind::document, "", 2, HeadForm::nph},
+    {"HTTP/1.1  301 Moved\nLocation: http://a/\n\n", "Status: 301 Moved\nLocation: http://a/\n\n",
+     301, ResponseKind::client_redirect, "http://a/", 0, HeadForm::nph},
+    // A status line that comes late is only a stray line.
+    {"X: y\nHTTP/1.1 200 OK\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
+};
+
+struct BadCase {
+  std::string_view sent;
+  HeadFault fault;
+};
+
+const BadCase kBad[] = {
+    {"", HeadFault::empty},
+    {"Content-Type: text/html\n", HeadFault::cut},
+    {"Content-Type: text/html", HeadFault::cut},
+    {"\r", HeadFault::cut},
+    {"X: y\n\r", HeadFault::cut},
+    {"\n", HeadFault::no_field},
+    {"\r\nX: y\n\n", HeadFault::no_field},
+    {"Hello, world\n\n", HeadFault::no_field},
+    {" X: y\n\n", HeadFault::no_field},
+    {"Connection: close\n\n", HeadFault::no_field},
+    {"X: a\0b\n\n"sv, HeadFault::nul_byte},
+    {"X: y\rZ: z\n\n", HeadFault::bare_cr},
+    {"X: y\r\r\n\r\n", HeadFault::bare_cr},
+    {"Status: abc\n\n", HeadFault::bad_status},
+    {"Status:\n\n", HeadFault::bad_status},
+    {"Status: 20\n\n", HeadFault::bad_status},
+    {"Status: 2000\n\n", HeadFault::bad_status},
+    {"Status: 100 Continue\n\n", HeadFault::bad_status},
+    {"HTTP/1.1 OK\n\n", HeadFault::bad_status},
+};
+
+void expect_good(const cgi::ResponseHeadReader& reader, const GoodCase& good) {
+  const cgi::ResponseHead& head = reader.head();
+  EXPECT_EQ(head.bytes, good.forwarded.empty() ? good.sent : good.forwarded);
+  EXPECT_EQ(head.status, good.status);
+  EXPECT_EQ(head.kind, good.kind);
+  EXPECT_EQ(head.form, good.form);
+  EXPECT_EQ(head.location, good.location);
+  EXPECT_EQ(head.dropped_lines, good.dropped_lines);
+  EXPECT_EQ(reader.fault(), HeadFault::none);
+}
+
+// A chunk in memory of its own, so that a view past its end or its life is noticed by ASan.
+std::vector<char> chunk(std::string_view bytes) {
+  return {bytes.begin(), bytes.end()};
+}
+std::string_view view(const std::vector<char>& bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+TEST(ResponseHeadReader, reads_good_heads) {
+  for (const GoodCase& good : kGood) {
+    SCOPED_TRACE(good.sent);
+    const std::vector<char> whole = chunk(std::string(good.sent) + "body\n\n");
+    cgi::ResponseHeadReader reader;
+    ASSERT_EQ(reader.feed(view(whole)), HeadStep::complete);
+    expect_good(reader, good);
+    EXPECT_EQ(reader.body(), "body\n\n");
+  }
+}
+
+TEST(ResponseHeadReader, reads_good_heads_cut_in_two_anywhere) {
+  for (const GoodCase& good : kGood) {
+    SCOPED_TRACE(good.sent);
+    for (std::size_t cut = 1; cut < good.sent.size(); ++cut) {
+      cgi::ResponseHeadReader reader;
+      {
+        const std::vector<char> gone = chunk(good.sent.substr(0, cut));
+        ASSERT_EQ(reader.feed(view(gone)), HeadStep::need_more) << cut;
+      }
+      const std::vector<char> rest = chunk(std::string(good.sent.substr(cut)) + "body");
+      ASSERT_EQ(reader.feed(view(rest)), HeadStep::complete) << cut;
+      EXPECT_EQ(reader.body(), "body");
+      expect_good(reader, good);
+    }
+  }
+}
+
+TEST(ResponseHeadReader, reads_good_heads_byte_by_byte) {
+  for (const GoodCase& good : kGood) {
+    SCOPED_TRACE(good.sent);
+    cgi::ResponseHeadReader reader;
+    for (std::size_t i = 0; i < good.sent.size(); ++i) {
+      const bool is_last = i + 1 == good.sent.size();
+      ASSERT_EQ(reader.feed(good.sent.substr(i, 1)),
+                is_last ? HeadStep::complete : HeadStep::need_more);
+      EXPECT_EQ(reader.feed(""), is_last ? HeadStep::complete : HeadStep::need_more);
+    }
+    expect_good(reader, good);
+    EXPECT_EQ(reader.body(), "");
+  }
+}
+
+TEST(ResponseHeadReader, says_why_a_head_is_bad_however_it_is_cut) {
+  for (const BadCase& bad : kBad) {
+    SCOPED_TRACE(bad.sent);
+    for (std::size_t cut = 0; cut <= bad.sent.size(); ++cut) {
+      cgi::ResponseHeadReader reader;
+      reader.feed(bad.sent.substr(0, cut));
+      reader.feed(bad.sent.substr(cut));
+      EXPECT_EQ(reader.end(), HeadStep::bad);
+      EXPECT_EQ(reader.fault(), bad.fault) << cgi::describe(reader.fault());
+    }
+  }
+}
+
+TEST(ResponseHeadReader, forwards_an_untouched_head_without_copying_it) {
+  const std::string_view sent = "Content-Type: text/html\n\nbody";
+  cgi::ResponseHeadReader reader;
+  ASSERT_EQ(reader.feed(sent), HeadStep::complete);
+  EXPECT_EQ(reader.head().bytes.data(), sent.data());
+  EXPECT_EQ(reader.body().data() + reader.body().size(), sent.data() + sent.size());
+}
+
+TEST(ResponseHeadReader, shows_the_first_line_that_it_dropped) {
+  cgi::ResponseHeadReader reader;
+  const std::string sent = "X: y\n" + std::string(300, 'a') + "\nb\n\n";
+  reader.feed(sent);
+  EXPECT_EQ(reader.head().dropped_lines, 2u);
+  EXPECT_EQ(reader.head().first_dropped, std::string(200, 'a'));
+}
+
+TEST(ResponseHeadReader, takes_a_head_of_exactly_the_limit_and_no_longer_one) {
+  const std::string_view sent = "X: 123\n\n";
+  for (std::size_t cut = 0; cut <= sent.size(); ++cut) {
+    cgi::ResponseHeadReader enough(sent.size()), short_by_one(sent.size() - 1);
+    enough.feed(sent.substr(0, cut));
+    enough.feed(sent.substr(cut));
+    EXPECT_EQ(enough.end(), HeadStep::complete);
+    short_by_one.feed(sent.substr(0, cut));
+    short_by_one.feed(sent.substr(cut));
+    EXPECT_EQ(short_by_one.end(), HeadStep::bad);
+    EXPECT_EQ(short_by_one.fault(), HeadFault::too_long);
+  }
+}
+
+TEST(ResponseHeadReader, gives_up_on_an_endless_head_at_the_limit) {
+  cgi::ResponseHeadReader reader(1000);
+  std::size_t fed = 0;
+  while (reader.feed("0123456789") == HeadStep::need_more) fed += 10;
+  EXPECT_EQ(fed, 990u);
+  EXPECT_EQ(reader.fault(), HeadFault::too_long);
+}
+
+TEST(ResponseHeadReader, keeps_its_answer) {
+  cgi::ResponseHeadReader good, bad;
+  good.feed("X: y\n\n");
+  EXPECT_EQ(good.feed("more"), HeadStep::complete);
+  EXPECT_EQ(good.end(), HeadStep::complete);
+  bad.end();
+  EXPECT_EQ(bad.feed("X: y\n\n"), HeadStep::bad);
+  EXPECT_EQ(bad.fault(), HeadFault::empty);
+}
+
+TEST(ResponseHeadReader, shows_what_it_saw_of_a_bad_head) {
+  cgi::ResponseHeadReader reader;
+  reader.feed("Traceback (most ");
+  reader.feed("recent call last)");
+  reader.end();
+  EXPECT_EQ(reader.seen(), "Traceback (most recent call last)");
+}
+
+}  // namespace

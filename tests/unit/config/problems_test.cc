@@ -1,0 +1,180 @@
+// Bad files, and everything that is said about each.
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "config/load.h"
+
+namespace config {
+namespace {
+
+struct BadFile {
+  const char* name;
+  std::string text;
+  std::vector<std::string> problems;  // without the file's name
+};
+
+void PrintTo(const BadFile& file, std::ostream* out) {
+  *out << file.name;
+}
+
+// Line 1 and 2 of most files below.
+const std::string kBridge = "[bridge]\nroots = [\"/srv\"]\n";
+const std::string kProgram = "[[program]]\nmatch = \"/srv/a\"\n";
+
+// clang-format off
+const std::vector<BadFile> kBadFiles = {
+    {"empty_file", "", {"1:1: bridge.roots: is missing: the folders that programs may be in"}},
+    {"missing_roots", "\n[bridge]\n",
+     {"2:1: bridge.roots: is missing: the folders that programs may be in"}},
+    {"empty_roots", "[bridge]\nroots = []\n",
+     {"2:9: bridge.roots: is too short: it needs at least 1"}},
+    {"root_not_absolute", "[bridge]\nroots = [\"/srv\",\n  \"cgi-bin\", \"\"]\n",
+     {R"(3:3: bridge.roots[2]: "cgi-bin" is not an absolute path)",
+      R"(3:14: bridge.roots[3]: "" is not an absolute path)"}},
+    {"roots_no_list", "[bridge]\nroots = \"/srv\"\n",
+     {"2:9: bridge.roots: is a string, but a list [...] is wanted"}},
+    {"root_twice", "[bridge]\nroots = [\"/srv\", \"/srv\"]\n",
+     {R"(2:18: bridge.roots[2]: "/srv" is there twice)"}},
+    {"bad_listen", kBridge + "listen = [\"9000\", \"unix:x\", \"localhost:0\", 9000]\n",
+     {R"(3:11: bridge.listen[1]: "9000" is neither "unix:/path" nor "address:port")",
+      R"(3:19: bridge.listen[2]: "x" is not an absolute path)",
+      R"(3:29: bridge.listen[3]: "localhost:0" has no port from 1 to 65535 after the last colon)",
+      "3:44: bridge.listen[4]: is an integer, but a string (address) is wanted"}},
+    {"bad_socket_mode", kBridge + "socket_mode = \"0888\"\n",
+     {R"(3:15: bridge.socket_mode: "0888" is no octal permission like "0660")"}},
+    {"control_not_absolute", kBridge + "control = \"c.sock\"\n",
+     {R"(3:11: bridge.control: "c.sock" is not an absolute path)"}},
+    {"bad_sizes", kBridge + "params_max = \"1MB\"\nresponse_head_max = 1\n",
+     {R"(3:14: bridge.params_max: "1MB" is no size like "64KiB", "1MiB", "2GiB")",
+      "4:21: bridge.response_head_max: 1 is not within 1KiB to 16MiB"}},
+    {"negative_size", kBridge + "params_max = -1\n",
+     {"3:14: bridge.params_max: -1 is not within 4KiB to 64MiB"}},
+    {"bad_durations", kBridge + "drain_timeout = 30\nzygote_idle_timeout = \"31 days\"\n",
+     {R"(3:17: bridge.drain_timeout: 30 has no unit: a duration is a string like "5s")",
+      R"(4:23: bridge.zygote_idle_timeout: "31 days" is no duration like "250ms", "5s", "2m", "1h")"}},
+    {"bad_choice", kBridge + "log_level = \"loud\"\n[defaults]\nmode = 1\n",
+     {R"(3:13: bridge.log_level: "loud" is none of "debug", "info", "warn", "error")",
+      R"(5:8: defaults.mode: is an integer, but one of "classic", "persistent" is wanted)"}},
+    {"bad_counts", kBridge + "connections_max = 0\nzygotes_max = 1.5\n",
+     {"3:19: bridge.connections_max: 0 is not within 1 to 1000000",
+      "4:15: bridge.zygotes_max: is a float, but a whole number is wanted"}},
+    {"number_beyond_64_bits", kBridge + "connections_max = 99999999999999999999999\n",
+     {"3:19: bridge.connections_max: 9223372036854775807 is not within 1 to 1000000"}},
+    {"unknown_section", "[brigde]\n" + kBridge + "[[programs]]\n[x]\n",
+     {"1:2: brigde: is no section, did you mean \"bridge\"?",
+      "4:3: programs: is no section, did you mean \"program\"?",
+      "5:2: x: is no section"}},
+    {"unknown_key", kBridge + "  root = []\nxyzzy = 1\n",
+     {"3:3: bridge.root: is no setting, did you mean \"roots\"?",
+      "4:1: bridge.xyzzy: is no setting"}},
+    {"unknown_key_in_inline_table", kBridge + "[defaults]\nqueue = { mx = 3, max = 4 }\n",
+     {"4:11: defaults.queue.mx: is no setting, did you mean \"max\"?"}},
+    {"unknown_dotted_key", kBridge + "[defaults]\nqueue.mx = 3\nquue.max = 3\n",
+     {"4:7: defaults.queue.mx: is no setting, did you mean \"max\"?",
+      "5:1: defaults.quue: is no setting, did you mean \"queue\"?"}},
+    {"key_one_table_too_high", kBridge + kProgram + "kill_grace = \"1s\"\n",
+     {"5:1: program[1].kill_grace: is no setting, did you mean \"timeouts.kill_grace\"?"}},
+    {"unprintable_key", kBridge + "\"a\\nb\" = 1\n", {R"(3:10: bridge."a\u000Ab": is no setting)"}},
+    {"name_in_defaults", kBridge + "[defaults]\nname = \"x\"\nmatch = \"/x\"\n",
+     {"4:1: defaults.name: is no setting", "5:1: defaults.match: is no setting"}},
+    {"value_for_a_table", kBridge + "[defaults]\nqueue = 3\n",
+     {"4:9: defaults.queue: is an integer, but a table { max, timeout } is wanted"}},
+    {"program_no_list", kBridge + "[program]\nmatch = \"/srv/a\"\n",
+     {"3:1: program: is a table: write [[program]]"}},
+    {"program_no_table", "program = [1]\n" + kBridge,
+     {"1:12: program[1]: is an integer, but a table is wanted"}},
+    {"bridge_no_table", "bridge = 1\n",
+     {"1:10: bridge: is an integer, but a table is wanted",
+      "1:10: bridge.roots: is missing: the folders that programs may be in"}},
+    {"missing_match", kBridge + "[[program]]\nname = \"x\"\n",
+     {"3:1: program[1].match: is missing: which programs the section is for"}},
+    {"match_without_slash", kBridge + "[[program]]\nmatch = \"guestbook.*\"\n",
+     {R"(4:9: program[1].match: "guestbook.*" can match no absolute path: it begins with neither '/' nor '*')"}},
+    {"name_twice", kBridge + kProgram + "name = \"x\"\n" + kProgram + "name = \"x\"\n",
+     {R"(8:8: program[2].name: "x" is also the name of program[1])"}},
+    {"bad_name", kBridge + kProgram + "name = \"a b\"\n",
+     {R"(5:8: program[1].name: "a b" is no name of at most 64 letters, digits, '.', '_' and '-')"}},
+    {"max_below_min_of_defaults",
+     kBridge + "[defaults]\nworkers.min = 4\n" + kProgram + kProgram + "  [program.workers]\n  max = 2\n",
+     {"10:9: program[2].workers.max: 2 is below workers.min (4)"}},
+    {"min_above_max_of_defaults", kBridge + kProgram + "workers = { min = 9 }\n",
+     {"5:19: program[1].workers.min: 9 is above workers.max (8)"}},
+    {"spare_above_max", kBridge + "[defaults]\nworkers = { max = 2, spare = 3 }\n",
+     {"4:19: defaults.workers.max: 2 is below workers.spare (3)"}},
+    {"refused_value_is_not_compared", kBridge + "[defaults]\nworkers = { min = 9, max = 99999 }\n",
+     {"4:28: defaults.workers.max: 99999 is not within 1 to 10000"}},
+    {"defaults_are_not_blamed_on_programs",
+     kBridge + "[defaults]\nworkers = { min = 9 }\n" + kProgram,
+     {"4:19: defaults.workers.min: 9 is above workers.max (8)"}},
+    {"bad_env", kBridge + "[defaults]\nenv = { A = 1, \"B=C\" = \"x\", D = \"\\u0000\" }\n",
+     {"4:13: defaults.env.A: is an integer, but a string is wanted",
+      R"(4:24: defaults.env."B=C": is no name of letters, digits and _)",
+      R"(4:33: defaults.env.D: "\u0000" has a NUL byte in it)"}},
+    {"bad_preload", kBridge + "[defaults]\npreload = [\"json\", \"\", true]\n",
+     {R"(4:20: defaults.preload[2]: "" is empty)",
+      "4:24: defaults.preload[3]: is a boolean, but a string is wanted"}},
+    {"text_without_quotes", kBridge + "[defaults]\nmode = persistent\n",
+     {"4:8: syntax: bad format: unknown value appeared (a text stands in quotes)"}},
+    {"key_twice", kBridge + "roots = []\n",
+     {"3:9: syntax: insert_value: value (\"roots\") already exists: value defined twice"}},
+    {"open_string", kBridge + "control = \"/run\n",
+     {"3:11: syntax: parse_basic_string: the next token is not a valid string"}},
+    {"not_utf8", kBridge + "control = '/\xff\xffx'\n", {"3:13: syntax: a byte that is not UTF-8"}},
+    {"overlong_utf8", "# \xc0\xaf\n", {"1:3: syntax: a byte that is not UTF-8"}},
+    {"surrogate_in_utf8", "# \xed\xa0\x80\n", {"1:3: syntax: a byte that is not UTF-8"}},
+    {"too_deep", "a = " + std::string(100000, '['),
+     {"1:21: syntax: tables and lists are nested too deeply"}},
+    {"too_many_dots", "a" + [] { std::string s; for (int i = 0; i < 50000; ++i) s += ".a"; return s; }() + " = 1",
+     {"1:34: syntax: tables and lists are nested too deeply"}},
+};
+// clang-format on
+
+class Problems : public testing::TestWithParam<BadFile> {};
+
+TEST_P(Problems, are_all_reported_with_their_place) {
+  LoadOutcome outcome = parse(GetParam().text, "c.toml");
+  ASSERT_FALSE(outcome.ok());
+  std::vector<std::string> said;
+  for (const Problem& problem : outcome.problems()) said.push_back(to_string(problem));
+  std::vector<std::string> expected;
+  for (const std::string& problem : GetParam().problems) expected.push_back("c.toml:" + problem);
+  EXPECT_EQ(said, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(BadFiles, Problems, testing::ValuesIn(kBadFiles),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Load, reports_the_problems_of_all_sections_at_once) {
+  LoadOutcome outcome = parse(R"([bridge]
+roots = ["srv"]
+lisen = []
+[defaults]
+mode = "fast"
+[[program]]
+match = "/a"
+queue = { timeout = "5" }
+[[program]]
+limits = { body = "1GB" }
+)",
+                              "c.toml");
+  ASSERT_FALSE(outcome.ok());
+  std::vector<std::string> paths;
+  for (const Problem& problem : outcome.problems()) paths.push_back(problem.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"bridge.roots[1]", "bridge.lisen", "defaults.mode",
+                                             "program[1].queue.timeout", "program[2].match",
+                                             "program[2].limits.body"}));
+}
+
+// Goal: no half of a file that is right is taken for a crash, whatever the cut leaves open.
+TEST(Load, survives_a_file_cut_at_every_byte) {
+  std::string text =
+      kBridge + "[defaults]\nenv = { A = \"x\\u0041\" }\nworkers.max = 3\n" + kProgram;
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    LoadOutcome outcome = parse(std::string_view(text).substr(0, size), "c.toml");
+    EXPECT_TRUE(outcome.ok() || !outcome.problems().empty());
+  }
+}
+
+}  // namespace
+}  // namespace config

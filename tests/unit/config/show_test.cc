@@ -1,0 +1,96 @@
+#include "config/show.h"
+
+#include <gtest/gtest.h>
+
+#include "config/fields.h"
+#include "config/load.h"
+
+namespace config {
+namespace {
+
+Settings settings_of(const std::string& text) {
+  LoadOutcome outcome = parse(text, "test.toml");
+  EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : to_string(outcome.problems().at(0)));
+  return outcome.ok() ? outcome.take() : Settings();
+}
+
+TEST(Show, prints_every_default) {
+  EXPECT_EQ(show(settings_of("[bridge]\nroots = [\"/srv\"]\n")), R"([bridge]
+listen = []
+socket_mode = "0660"
+control = "/run/cgibridge/control.sock"
+roots = ["/srv"]
+params_max = "1MiB"
+connections_max = 1024
+requests_per_connection_max = 100
+response_head_max = "64KiB"
+drain_timeout = "30s"
+log_level = "info"
+adapters = ""
+zygotes_max = 200
+zygote_idle_timeout = "10m"
+prewarm = []
+
+[defaults]
+mode = "persistent"
+reset = "fork"
+level = "compiled"
+workers = { min = 0, max = 8, spare = 2, idle_timeout = "1m" }
+queue = { max = 256, timeout = "5s" }
+timeouts = { start = "10s", request = "30s", output = "0s", kill_grace = "3s" }
+limits = { body = 0 }
+env = {}
+preload = []
+)");
+}
+
+TEST(Show, is_read_back_to_the_same_settings) {
+  Settings settings = settings_of(R"(
+[bridge]
+roots = ["/srv/a \"b\" \\ c", "/srv/ü\u0001\u007f"]
+listen = ["unix:/a", "[::1]:1", "localhost:2"]
+params_max = 5000
+[defaults]
+env = { LANG = "C.UTF-8", TEXT = """
+two lines""" }
+mode = "classic"
+[[program]]
+name = "one"
+match = "/srv/*.pl"
+workers = { max = 1 }
+preload = ["CGI", "DBI"]
+limits.body = "2GiB"
+[[program]]
+match = "*"
+env = { EMPTY = "" }
+)");
+  ASSERT_EQ(settings.programs.size(), 2u);
+  EXPECT_EQ(settings_of(show(settings)), settings);
+}
+
+TEST(Reference, has_a_row_for_every_setting) {
+  std::string text = reference();
+  for (const auto& field : bridge_fields()) {
+    EXPECT_NE(text.find("\n| `" + std::string(field.name) + "` |"), std::string::npos);
+  }
+  for (const auto& field : program_fields()) {
+    EXPECT_NE(text.find("\n| `" + std::string(field.name) + "` |"), std::string::npos);
+  }
+  EXPECT_NE(text.find("| `workers.max` | count | `8` | `1 to 10000` | live |"), std::string::npos);
+  EXPECT_NE(text.find("| `listen` | list of address | `[]` | "), std::string::npos);
+}
+
+// Goal: a default that the checks would refuse could not be shown and read back.
+TEST(Fields, have_defaults_within_their_own_ranges) {
+  Settings settings;
+  settings.bridge.roots = {"/srv"};
+  EXPECT_EQ(settings_of(show(settings)), settings);
+}
+
+TEST(Fields, are_explained_each) {
+  for (const auto& field : bridge_fields()) EXPECT_TRUE(field.doc.ends_with('.')) << field.name;
+  for (const auto& field : program_fields()) EXPECT_TRUE(field.doc.ends_with('.')) << field.name;
+}
+
+}  // namespace
+}  // namespace config

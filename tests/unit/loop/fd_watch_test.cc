@@ -1,0 +1,136 @@
+#include "loop/fd_watch.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "base/unique_fd.h"
+#include "loop/timer.h"
+
+namespace loop {
+namespace {
+
+class FdWatchTest : public testing::Test {
+ protected:
+  FdWatchTest() : pipe_(base::make_pipe().take()) {}
+
+  void write_byte() { EXPECT_EQ(::write(pipe_.second.get(), "x", 1), 1); }
+  int reading_end() const { return pipe_.first.get(); }
+
+  Loop loop_;
+  base::FdPair pipe_;
+};
+
+TEST_F(FdWatchTest, tells_of_bytes_that_can_be_read) {
+  unsigned happened = kNothing;
+  FdWatch watch(loop_, reading_end(), [&](unsigned readiness) {
+    happened = readiness;
+    loop_.stop();
+  });
+  watch.ask(kReadable);
+  write_byte();
+  loop_.run();
+  EXPECT_EQ(happened, unsigned{kReadable});
+}
+
+TEST_F(FdWatchTest, tells_of_a_closed_other_end_as_readable) {
+  unsigned happened = kNothing;
+  FdWatch watch(loop_, reading_end(), [&](unsigned readiness) {
+    happened = readiness;
+    loop_.stop();
+  });
+  watch.ask(kReadable);
+  pipe_.second.reset();
+  loop_.run();
+  EXPECT_EQ(happened, unsigned{kReadable});
+}
+
+TEST_F(FdWatchTest, is_silent_while_paused_even_if_the_other_end_closes) {
+  int calls = 0;
+  FdWatch watch(loop_, reading_end(), [&](unsigned) { ++calls; });
+  watch.ask(kReadable);
+  watch.ask(kNothing);
+  pipe_.second.reset();
+  Timer end(loop_, [&] { loop_.stop(); });
+  end.start(base::Duration(5));
+  loop_.run();
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(FdWatchTest, may_destroy_itself_in_its_callback) {
+  std::unique_ptr<FdWatch> watch;
+  watch = std::make_unique<FdWatch>(loop_, reading_end(), [&](unsigned) {
+    watch.reset();
+    loop_.stop();
+  });
+  watch->ask(kReadable);
+  write_byte();
+  loop_.run();
+  EXPECT_EQ(watch, nullptr);
+}
+
+// Goal: destroying cancels, also for events that the kernel has told of already. Method: two ready
+// watches, of which whichever comes first destroys the other.
+TEST_F(FdWatchTest, destroyed_by_another_in_the_same_turn_hears_nothing) {
+  base::FdPair other = base::make_pipe().take();
+  std::unique_ptr<FdWatch> first, second;
+  int calls = 0;
+  first = std::make_unique<FdWatch>(loop_, reading_end(), [&](unsigned) {
+    ++calls;
+    second.reset();
+    loop_.stop();
+  });
+  second = std::make_unique<FdWatch>(loop_, other.first.get(), [&](unsigned) {
+    ++calls;
+    first.reset();
+    loop_.stop();
+  });
+  first->ask(kReadable);
+  second->ask(kReadable);
+  write_byte();
+  EXPECT_EQ(::write(other.second.get(), "x", 1), 1);
+  loop_.run();
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Deferred, runs_once_a_turn_however_often_it_was_asked_for) {
+  Loop loop;
+  int runs = 0;
+  Deferred work(loop, [&] {
+    ++runs;
+    loop.stop();
+  });
+  work.schedule();
+  work.schedule();
+  loop.run();
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(Deferred, is_cancelled_by_destroying_it) {
+  Loop loop;
+  int runs = 0;
+  {
+    Deferred work(loop, [&] { ++runs; });
+    work.schedule();
+  }
+  Timer end(loop, [&] { loop.stop(); });
+  end.start(base::Duration(1));
+  loop.run();
+  EXPECT_EQ(runs, 0);
+}
+
+TEST(Timer, may_be_destroyed_in_its_own_callback) {
+  Loop loop;
+  std::unique_ptr<Timer> timer;
+  timer = std::make_unique<Timer>(loop, [&] {
+    timer.reset();
+    loop.stop();
+  });
+  timer->start(base::Duration(1));
+  loop.run();
+  EXPECT_EQ(timer, nullptr);
+}
+
+}  // namespace
+}  // namespace loop

@@ -1,0 +1,108 @@
+#include "worker/executable.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace worker {
+namespace {
+
+constexpr std::string_view kPath = "/usr/local/bin:/usr/bin:/bin";
+
+class ExecutableTest : public testing::Test {
+ protected:
+  ExecutableTest() {
+    char name[] = "/tmp/executable_test.XXXXXX";
+    folder_ = ::mkdtemp(name);
+  }
+  ~ExecutableTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& content, mode_t mode = 0755) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << content;
+    ::chmod(path.c_str(), mode);
+    return path;
+  }
+
+  std::string folder_;
+};
+
+using Words = std::vector<std::string>;
+
+TEST_F(ExecutableTest, a_native_program_is_executed_itself) {
+  const Executable executable = inspect("/bin/true", kPath);
+  EXPECT_EQ(executable.file, "/bin/true");
+  EXPECT_EQ(executable.argv, Words{"/bin/true"});
+  EXPECT_EQ(executable.cold_reason, "");
+  EXPECT_EQ(deepest_level(executable, config::Level::compiled), config::Level::linked);
+}
+
+TEST_F(ExecutableTest, a_script_runs_in_its_interpreter_as_the_kernel_would_start_it) {
+  const std::string script = file("x.sh", "#!/bin/bash -e\n");
+  const Executable executable = inspect(script, kPath);
+  EXPECT_EQ(executable.file, "/bin/bash");
+  EXPECT_EQ(executable.argv, (Words{"/bin/bash", "-e", script}));
+  EXPECT_EQ(executable.language, Language::none);
+}
+
+TEST_F(ExecutableTest, env_is_seen_through_to_the_interpreter) {
+  const std::string script = file("x.pl", "#!/usr/bin/env perl\n");
+  const Executable executable = inspect(script, kPath);
+  EXPECT_EQ(executable.file, "/usr/bin/perl");
+  EXPECT_EQ(executable.argv, (Words{"perl", script}));
+  EXPECT_EQ(executable.language, Language::perl);
+}
+
+TEST_F(ExecutableTest, a_perl_zygote_keeps_the_switches_of_the_first_line) {
+  const std::string script = file("x.pl", "#!/usr/bin/perl -wT\n");
+  const Executable executable = inspect(script, kPath);
+  EXPECT_EQ(zygote_argv(executable, config::Level::compiled, "/a", {}),
+            (Words{"/usr/bin/perl", "-wT", "-I/a/perl", "-MCGIBridge", script}));
+  EXPECT_EQ(zygote_argv(executable, config::Level::linked, "/a", {}),
+            (Words{"/usr/bin/perl", "-wT", script}));
+}
+
+TEST_F(ExecutableTest, a_python_zygote_gets_the_modules_to_load) {
+  const std::string script = file("x.py", "#!/usr/bin/python3\n");
+  const Executable executable = inspect(script, kPath);
+  EXPECT_EQ(executable.language, Language::python);
+  EXPECT_EQ(zygote_argv(executable, config::Level::compiled, "/a", {"json", "sqlite3"}),
+            (Words{"/usr/bin/python3", "/a/python/start.py", "--preload=json,sqlite3", script}));
+}
+
+TEST_F(ExecutableTest, a_script_whose_interpreter_is_a_script_gets_both_in_front) {
+  const std::string inner = file("inner", "#!/bin/sh\n");
+  const std::string outer = file("outer", "#!" + inner + " -x\n");
+  const Executable executable = inspect(outer, kPath);
+  EXPECT_EQ(executable.file, "/bin/sh");
+  EXPECT_EQ(executable.argv, (Words{"/bin/sh", inner, "-x", outer}));
+}
+
+TEST_F(ExecutableTest, setuid_programs_are_cold) {
+  const std::string program = folder_ + "/setuid";
+  std::filesystem::copy_file("/bin/true", program);
+  ::chmod(program.c_str(), 04755);
+  EXPECT_NE(inspect(program, kPath).cold_reason.find("setuid"), std::string::npos);
+}
+
+TEST_F(ExecutableTest, what_is_neither_elf_nor_script_is_cold_and_says_so) {
+  EXPECT_EQ(inspect(file("x", std::string(100, 'x')), kPath).cold_reason,
+            "neither ELF nor a script");
+}
+
+TEST_F(ExecutableTest, a_missing_interpreter_is_named) {
+  const std::string script = file("x", "#!/usr/bin/env no-such-interpreter\n");
+  EXPECT_NE(inspect(script, kPath).cold_reason.find("no-such-interpreter"), std::string::npos);
+}
+
+TEST_F(ExecutableTest, the_operators_ceiling_holds) {
+  const Executable executable = inspect(file("x.pl", "#!/usr/bin/perl\n"), kPath);
+  EXPECT_EQ(deepest_level(executable, config::Level::compiled), config::Level::compiled);
+  EXPECT_EQ(deepest_level(executable, config::Level::linked), config::Level::linked);
+}
+
+}  // namespace
+}  // namespace worker
