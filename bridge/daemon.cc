@@ -8,7 +8,9 @@
 #include "base/log.h"
 
 namespace {
-nlohmann::json refused(const std::string& why) { return {{"ok", false}, {"error", why}}; }
+nlohmann::json refused(const std::string& why) {
+  return {{"ok", false}, {"error", why}};
+}
 }  // namespace
 
 Daemon::Daemon(const std::string& config_path, config::Settings settings,
@@ -17,11 +19,13 @@ Daemon::Daemon(const std::string& config_path, config::Settings settings,
       pools_({loop_, reaper_, adapters}),
       settings_(loop_, config_path, std::move(settings), [this] { settings_changed(); }),
       gateway_(loop_, pools_, [this] { return settings_.now(); }),
-      drain_timer_(loop_, [this] {
-        spdlog::warn("drain: {} request(s) are not done in time (bridge.drain_timeout): ended",
-                     gateway_.counts().requests_active);
-        loop_.stop();
-      }),
+      drain_timer_(loop_,
+                   [this] {
+                     spdlog::warn(
+                         "drain: {} request(s) are not done in time (bridge.drain_timeout): ended",
+                         gateway_.counts().requests_active);
+                     loop_.stop();
+                   }),
       on_term_(loop_, SIGTERM, [this] { drain("SIGTERM"); }),
       on_int_(loop_, SIGINT, [this] { drain("SIGINT"); }),
       on_hup_(loop_, SIGHUP, [this] { (void)reload(); }) {}
@@ -81,21 +85,16 @@ std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
          answer["ok"] = true;
          return answer;
        }},
-      {"reload",
-       [this](const json&, admin::ControlClient&, base::UniqueFd) { return reload(); }},
-      {"mode",
-       [this](const json& arguments, admin::ControlClient&, base::UniqueFd) {
-         return switch_mode(arguments);
-       }},
+      {"reload", [this](const json&, admin::ControlClient&, base::UniqueFd) { return reload(); }},
+      {"mode", [this](const json& arguments, admin::ControlClient&,
+                      base::UniqueFd) { return switch_mode(arguments); }},
       {"drain",
        [this](const json&, admin::ControlClient&, base::UniqueFd) {
          drain("`cgibridge drain`");
          return json{{"ok", true}};
        }},
-      {"attach",
-       [this](const json&, admin::ControlClient& client, base::UniqueFd fd) {
-         return attach(client, std::move(fd));
-       }},
+      {"attach", [this](const json&, admin::ControlClient& client,
+                        base::UniqueFd fd) { return attach(client, std::move(fd)); }},
   };
 }
 
@@ -161,8 +160,7 @@ void Daemon::drain(const char* asked_by) {
     return loop_.stop();
   }
   draining_ = true;
-  spdlog::info("{}: draining, {} request(s) are open", asked_by,
-               gateway_.counts().requests_active);
+  spdlog::info("{}: draining, {} request(s) are open", asked_by, gateway_.counts().requests_active);
   drain_timer_.start(settings_.now()->bridge.drain_timeout);
   gateway_.drain([this] { loop_.stop(); });
 }

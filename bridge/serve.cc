@@ -43,8 +43,8 @@ int serve(const cli::Invocation& invocation) {
   config::Settings settings = loaded.take();
   spdlog::set_level(
       spdlog::level::from_str(std::string(config::to_string(settings.bridge.log_level))));
-  const std::string adapters = settings.bridge.adapters.empty() ? cli::adapters_folder()
-                                                                : settings.bridge.adapters;
+  const std::string adapters =
+      settings.bridge.adapters.empty() ? cli::adapters_folder() : settings.bridge.adapters;
   worker::raise_descriptor_limit();
   Daemon daemon(invocation.config_path, std::move(settings), adapters);
   if (const auto started = daemon.start(std::move(inherited)); !started) {

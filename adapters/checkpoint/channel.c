@@ -24,6 +24,12 @@ int channel_is_ours(void) {
          status.st_ino == state.channel_ino;
 }
 
+void channel_forget_in_child(void) {
+  if (state.role == ROLE_NONE || state.pid == getpid()) return;
+  if (channel_is_ours()) close(state.channel);
+  state.role = ROLE_NONE;
+}
+
 int channel_send(enum message_type type, const void *body, size_t body_bytes, const void *text,
                  size_t text_bytes, enum patience patience) {
   struct message_header header = {.magic = MESSAGE_MAGIC,
@@ -69,15 +75,14 @@ ssize_t channel_receive(uint16_t *type, void *body, size_t body_max, int *fds, i
   struct message_header header;
   struct iovec parts[2] = {{&header, sizeof header}, {body, body_max}};
   _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))];
-  struct msghdr packet = {.msg_iov = parts,
-                          .msg_iovlen = 2,
-                          .msg_control = control,
-                          .msg_controllen = sizeof control};
+  struct msghdr packet = {
+      .msg_iov = parts, .msg_iovlen = 2, .msg_control = control, .msg_controllen = sizeof control};
   ssize_t count;
   do {
     count = recvmsg(state.channel, &packet, MSG_CMSG_CLOEXEC);
   } while (count < 0 && errno == EINTR);
-  if (count < (ssize_t)sizeof header || (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return -1;
+  if (count < (ssize_t)sizeof header || (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+    return -1;
   take_fds(&packet, fds, fd_count);
   if (header.magic != MESSAGE_MAGIC || header.version != MESSAGE_VERSION) return -1;
   if (header.body_bytes != (size_t)count - sizeof header) return -1;

@@ -7,7 +7,8 @@
  *
  * Rules for all of this code, because it runs inside programs that are not ours and because
  * `rewind` will restore their memory under it: no malloc, no stdio (but the final flush), all own
- * state in the one `state` object, errors are told over the channel or by the exit, never by output.
+ * state in the one `state` object, errors are told over the channel or by the exit, never by
+ * output.
  */
 #ifndef CGIBRIDGE_CHECKPOINT_H
 #define CGIBRIDGE_CHECKPOINT_H
@@ -27,7 +28,7 @@ enum role { ROLE_NONE, ROLE_ZYGOTE, ROLE_WORKER, ROLE_ANSWERING };
 /* A regular file or directory that stands open for reading at the checkpoint. */
 struct open_file {
   int fd;
-  int flags;       /* F_GETFL */
+  int flags; /* F_GETFL */
   int close_on_exec;
   off_t offset;
 };
@@ -36,7 +37,7 @@ struct open_file {
 struct request {
   uint64_t id;
   char *cwd;
-  char *argv_text;   /* NUL-terminated words, one after the other */
+  char *argv_text; /* NUL-terminated words, one after the other */
   size_t argv_bytes;
   char *env_text;
   size_t env_bytes;
@@ -48,12 +49,12 @@ enum { kOpenFilesMax = 64, kInheritedFdsMax = 1024, kLaunchTextMax = 4096, kReas
 
 struct checkpoint_state {
   enum role role;
-  int level;              /* enum checkpoint_level that the bridge asked for */
-  int channel;            /* control channel of a zygote, own channel of a worker */
-  dev_t channel_dev;      /* the channel's identity: a program may close it and reuse the number */
+  int level;         /* enum checkpoint_level that the bridge asked for */
+  int channel;       /* control channel of a zygote, own channel of a worker */
+  dev_t channel_dev; /* the channel's identity: a program may close it and reuse the number */
   ino_t channel_ino;
-  pid_t pid;              /* of the zygote or worker that this is; a forked child's differs */
-  pid_t bridge_pid;       /* the parent of zygote and workers */
+  pid_t pid;        /* of the zygote or worker that this is; a forked child's differs */
+  pid_t bridge_pid; /* the parent of zygote and workers */
   int main_argc;
   int (*real_main)(int, char **, char **);
   char preload_text[kLaunchTextMax]; /* "LD_PRELOAD=..." as the bridge gave it */
@@ -63,7 +64,7 @@ struct checkpoint_state {
   struct open_file files[kOpenFilesMax];
   size_t file_count;
   struct request request;
-  size_t argv_offset, env_offset;    /* how far the adapter has read them */
+  size_t argv_offset, env_offset; /* how far the adapter has read them */
 };
 
 extern struct checkpoint_state state;
@@ -94,20 +95,23 @@ int descriptor_move_high(int fd);   /* to a close-on-exec number out of the prog
 /* zygote.c: serves MESSAGE_FORK until the bridge is gone; returns only in a worker. */
 void zygote_serve(void);
 
-/* clone_worker.c: fork() whose child is the bridge's. Returns 0 in the child, its pid in the parent,
- * or -1 with errno; runs the fork handlers. */
+/* clone_worker.c: fork() whose child is the bridge's. Returns 0 in the child, its pid in the
+ * parent, or -1 with errno; runs the fork handlers. */
 pid_t clone_worker(void);
 
 /* fork_handlers.c: the program's pthread_atfork() handlers, in their order. */
 void fork_handlers_prepare(void);
 void fork_handlers_parent(void);
 void fork_handlers_child(void);
+/* Has libc's fork() call handler in the child, but not ours. */
+void fork_handlers_add_own(void (*handler)(void));
 
 /* worker.c */
 void worker_begin(int channel, uint64_t worker_id); /* returns when a request was applied */
 void worker_finish(int exit_code, void *unused);    /* on_exit: the program came to its own end */
 
-/* request.c: text is kept, not copied. Returns 0 or -1 if the strings are not what the head says. */
+/* request.c: text is kept, not copied. Returns 0 or -1 if the strings are not what the head says.
+ */
 int request_parse(struct request *request, const struct message_request *head, char *text);
 
 /* channel.c */
@@ -122,8 +126,12 @@ void channel_note(enum note_kind kind, const char *text, size_t text_bytes);
 ssize_t channel_receive(uint16_t *type, void *body, size_t body_max, int *fds, int *fd_count);
 void channel_adopt(int fd); /* fd becomes state.channel */
 int channel_is_ours(void);
+/* A child that the program forks must not keep the channel: the bridge takes its end for the
+ * process's. */
+void channel_forget_in_child(void);
 
-/* magic_path.c: the adapters' calls; 1 if path was one, with the answer's length or -1 in result. */
+/* magic_path.c: the adapters' calls; 1 if path was one, with the answer's length or -1 in result.
+ */
 int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result);
 
 /* exec.c: puts what launch_variables_take() took back for a program that execs another one before

@@ -1,6 +1,7 @@
 /* fork(), but the child's parent is the bridge (CLONE_PARENT), which reaps it and knows its end
  * without a word of the zygote. libc has no call for that, so what its fork() does for a process of
- * one thread is done here: the fork handlers, the thread's id in its control block, the robust list. */
+ * one thread is done here: the fork handlers, the thread's id in its control block, the robust
+ * list. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -17,12 +18,13 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 
-/* Where libc keeps this thread's id. Kernels without CONFIG_CHECKPOINT_RESTORE do not tell; then the
- * control block is searched for the one word that is the id. */
+/* Where libc keeps this thread's id. Kernels without CONFIG_CHECKPOINT_RESTORE do not tell; then
+ * the control block is searched for the one word that is the id. */
 static int *find_tid_address(void) {
   int *address = NULL;
   pid_t tid = (pid_t)syscall(SYS_gettid);
-  if (prctl(PR_GET_TID_ADDRESS, &address) == 0 && address != NULL && *address == tid) return address;
+  if (prctl(PR_GET_TID_ADDRESS, &address) == 0 && address != NULL && *address == tid)
+    return address;
   int *block = (int *)pthread_self();
   enum { kSearchBytes = 1024 };
   address = NULL;
@@ -64,8 +66,8 @@ pid_t clone_worker(void) {
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, &before);
-  long pid = raw_clone(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD,
-                       tid_address);
+  long pid =
+      raw_clone(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, tid_address);
   int failure = errno;
   if (pid == 0) restore_robust_list(robust, robust_length);
   sigprocmask(SIG_SETMASK, &before, NULL);

@@ -30,8 +30,8 @@ struct directory_entry {
   char name[];
 };
 
-/* Calls visit for each open descriptor until it answers other than 0. Without opendir(), which would
- * change the program's heap. */
+/* Calls visit for each open descriptor until it answers other than 0. Without opendir(), which
+ * would change the program's heap. */
 static int for_each_fd(int (*visit)(int fd, void *context), void *context) {
   _Alignas(struct directory_entry) char buffer[2048];
   int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -19,8 +19,9 @@ void environment_watch_begin(void) {
 
 /* Variables that differ between two requests for one program. */
 static int is_request_variable(const char *name) {
-  static const char *const kWhole[] = {"QUERY_STRING", "PATH_INFO", "PATH_TRANSLATED", "AUTH_TYPE",
-                                       "HTTPS", "DOCUMENT_URI", "UNIQUE_ID", "SCRIPT_URI"};
+  static const char *const kWhole[] = {"QUERY_STRING", "PATH_INFO", "PATH_TRANSLATED",
+                                       "AUTH_TYPE",    "HTTPS",     "DOCUMENT_URI",
+                                       "UNIQUE_ID",    "SCRIPT_URI"};
   static const char *const kBegin[] = {"REQUEST_", "HTTP_", "REMOTE_", "CONTENT_", "REDIRECT_"};
   for (size_t i = 0; i < sizeof kWhole / sizeof *kWhole; ++i) {
     if (strcmp(name, kWhole[i]) == 0) return 1;

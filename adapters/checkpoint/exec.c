@@ -1,6 +1,7 @@
 /* A program that execs another one before its checkpoint is a wrapper (an `env`-like script that
- * picks an interpreter, or an adapter that starts over): the other one is the zygote then, so it gets
- * the launch variables and the channel. At the level `linked` the wrapper itself is the program. */
+ * picks an interpreter, or an adapter that starts over): the other one is the zygote then, so it
+ * gets the launch variables and the channel. At the level `linked` the wrapper itself is the
+ * program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +17,9 @@ static int is_before_checkpoint(void) {
   return state.role == ROLE_ZYGOTE && state.level != LEVEL_LINKED && getpid() == state.pid;
 }
 
-static const char *level_name(void) { return state.level == LEVEL_BOOTED ? "booted" : "compiled"; }
+static const char *level_name(void) {
+  return state.level == LEVEL_BOOTED ? "booted" : "compiled";
+}
 
 static int exec_as_zygote(const char *path, char *const argv[], char *const envp[]) {
   char *entries[kEnvironmentMax];

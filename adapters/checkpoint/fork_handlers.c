@@ -1,5 +1,5 @@
-/* pthread_atfork(): libc keeps the handlers for its own fork(); ours needs them too, since libraries
- * (TLS, allocators) reseed and unlock there. */
+/* pthread_atfork(): libc keeps the handlers for its own fork(); ours needs them too, since
+ * libraries (TLS, allocators) reseed and unlock there. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static size_t handler_count;
 
 static void *library_of(const struct fork_handlers *one) {
   Dl_info info;
-  void *code = one->prepare   ? (void *)(uintptr_t)one->prepare
+  void *code = one->prepare  ? (void *)(uintptr_t)one->prepare
                : one->parent ? (void *)(uintptr_t)one->parent
                              : (void *)(uintptr_t)one->child;
   return code != NULL && dladdr(code, &info) != 0 ? info.dli_fbase : NULL;
@@ -36,6 +36,11 @@ INTERPOSED int __register_atfork(handler *prepare, handler *parent, handler *chi
   one.library = library_of(&one);
   handlers[handler_count++] = one;
   return 0;
+}
+
+void fork_handlers_add_own(handler *child) {
+  register_function *real = (register_function *)dlsym(RTLD_NEXT, "__register_atfork");
+  if (real != NULL) real(NULL, NULL, child, NULL);
 }
 
 static int is_loaded(const struct fork_handlers *one) {

@@ -34,7 +34,8 @@ static int parse_checkpoint(const char *text) {
 
 static int names_this_library(const char *word, size_t length) {
   size_t name_length = sizeof kLibraryName - 1;
-  return length >= name_length && memcmp(word + length - name_length, kLibraryName, name_length) == 0;
+  return length >= name_length &&
+         memcmp(word + length - name_length, kLibraryName, name_length) == 0;
 }
 
 /* Leaves the operator's own libraries in the list; returns whether any is left. */

@@ -1,11 +1,12 @@
 /* The adapters' call. readlink() is in every language's own library and takes any bytes: below
  * "/.cgibridge/" it talks to this library instead of the file system (see adapters/README.md).
  *
- * An answer never fills the caller's buffer: Ruby's readlink asks again with a larger one when it is
- * full, and the next call would give the next piece. */
+ * An answer never fills the caller's buffer: Ruby's readlink asks again with a larger one when it
+ * is full, and the next call would give the next piece. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,7 +59,9 @@ static ssize_t note(const char *text, char *buffer, size_t size) {
   static const struct {
     const char *name;
     enum note_kind kind;
-  } kKinds[] = {{"loaded", NOTE_LOADED}, {"shallower", NOTE_SHALLOWER}, {"warning", NOTE_WARNING},
+  } kKinds[] = {{"loaded", NOTE_LOADED},
+                {"shallower", NOTE_SHALLOWER},
+                {"warning", NOTE_WARNING},
                 {"file", NOTE_FILE}};
   for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; ++i) {
     if (strlen(kKinds[i].name) != length || memcmp(text, kKinds[i].name, length) != 0) continue;
@@ -76,6 +79,7 @@ static ssize_t answer(const char *what, char *buffer, size_t size) {
   if ((rest = behind(what, "checkpoint/")) != NULL) return stand(rest, buffer, size);
   if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
   if (state.role != ROLE_ANSWERING) return refuse();
+  if ((rest = behind(what, "exit/")) != NULL) exit(atoi(rest));
   if (strcmp(what, "argv") == 0) {
     return give(buffer, size, request->argv_text, &state.argv_offset, request->argv_bytes);
   }

@@ -41,6 +41,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   int channel = descriptor_move_high(state.channel);
   if (channel < 0) _exit(70);
   channel_adopt(channel);
+  fork_handlers_add_own(channel_forget_in_child);
   descriptors_remember_start();
 }
 

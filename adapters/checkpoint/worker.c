@@ -20,15 +20,6 @@ static struct {
   char text[MESSAGE_BYTES_MAX];
 } packet;
 
-/* A child of the program must not keep the channel: the bridge takes its end for the worker's. */
-static void forget_channel_in_child(void) {
-  if (state.role != ROLE_ANSWERING || state.pid == getpid()) return;
-  if (channel_is_ours()) close(state.channel);
-  state.role = ROLE_NONE;
-}
-
-extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
-
 static char *map_text(int memfd, size_t bytes) {
   struct stat status;
   if (fstat(memfd, &status) != 0 || (size_t)status.st_size < bytes || bytes == 0) return NULL;
@@ -80,7 +71,6 @@ void worker_begin(int channel, uint64_t worker_id) {
   int high = descriptor_move_high(channel);
   if (high < 0 || descriptors_make_private() != 0) _exit(kBadRequest);
   channel_adopt(high);
-  __register_atfork(NULL, NULL, forget_channel_in_child, NULL);
   struct message_ready body = {.pid = state.pid};
   if (channel_send(MESSAGE_READY, &body, sizeof body, NULL, 0, PATIENCE_SECOND) != 0) _exit(0);
   wait_for_request();

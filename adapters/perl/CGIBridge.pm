@@ -3,11 +3,12 @@ package CGIBridge;
 # Stops a Perl program at its checkpoint: the real script compiled by the real perl, none of its run
 # phase begun. Started by the bridge as
 #
-#     perl SWITCHES -I<this folder> -MCGIBridge SCRIPT
+#     perl -I<this folder> -MCGIBridge SWITCHES SCRIPT
 #
-# Our CHECK block is the first that perl sees, and CHECK blocks run last in, first out: so it runs
-# behind every BEGIN, UNITCHECK and CHECK block of the script and its modules, and before any INIT
-# block. Without the checkpoint library the script runs as plain CGI.
+# Our INIT block is the first that perl sees, and INIT blocks run first in, first out: so it runs
+# behind every BEGIN, UNITCHECK and CHECK block of the script and its modules, and before any other
+# INIT block. (CHECK blocks would not do: perl runs them also for a script that did not compile.)
+# Without the checkpoint library the script runs as plain CGI.
 #
 # While the script compiles, %ENV is watched. A variable of the request that is read there would be
 # frozen into every answer, so the program is told to stop less deep. The value of any other variable
@@ -24,7 +25,9 @@ sub ask_all {
         last if $piece eq '';
         $text .= $piece;
     }
-    return split /\0/, $text, -1;
+    my @strings = split /\0/, $text, -1;
+    pop @strings;    # behind the last NUL
+    return @strings;
 }
 
 sub is_of_request {
@@ -100,8 +103,9 @@ sub checkpoint {
     if (!defined ask('active')) {
         return if exists $ENV{REQUEST_METHOD};
         # Launched by a bridge, but on an interpreter that does not load the library.
+        # exec, unlike exit, leaves without the script's END blocks.
         print STDERR "CGIBridge: no checkpoint library and no request\n";
-        exit 0;
+        exec { '/bin/false' } 'false';
     }
     refuse_what_was_seen();
     note_files();
@@ -125,7 +129,7 @@ my ($folder) = __FILE__ =~ m{^(.*)/};
 @INC = grep { ref || $_ ne $folder } @INC;
 delete $INC{'CGIBridge.pm'};
 
-CHECK { checkpoint() }
+INIT { checkpoint() }
 
 watch_environment();
 

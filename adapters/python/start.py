@@ -5,9 +5,10 @@
 
 import sys
 
-STARTER = __file__[: -len("start.py")] + "starter.py"
-starter = {"__name__": "cgibridge.starter", "__file__": STARTER}
-with open(STARTER, "rb") as file:
-    exec(compile(file.read(), STARTER, "exec"), starter)
-# Takes every name above out of this module: it becomes the script's __main__.
+starter = {"__name__": "cgibridge.starter"}
+for name in ("ahead.py", "ending.py", "starter.py"):
+    path = __file__[: -len("start.py")] + name
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), starter)
+# The script gets a __main__ of its own.
 starter["run"](globals())

@@ -80,7 +80,9 @@ ControlServer::ControlServer(loop::Loop& loop, base::UniqueFd socket, const std:
         std::erase_if(clients_, [](const auto& client) { return client->gone(); });
       }) {}
 
-ControlServer::~ControlServer() { ::unlink(path_.c_str()); }
+ControlServer::~ControlServer() {
+  ::unlink(path_.c_str());
+}
 
 void ControlServer::accept(base::UniqueFd socket) {
   clients_.push_back(std::make_unique<ControlClient>(

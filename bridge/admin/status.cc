@@ -7,27 +7,27 @@ namespace admin {
 namespace {
 
 nlohmann::json program_json(const pool::PoolStatus& program) {
-  return {{"path", program.program},
-          {"name", program.name},
-          {"mode", config::to_string(program.mode)},
-          {"reset", config::to_string(program.reset)},
-          {"arm", program.mode == config::Mode::classic
-                      ? std::string("classic")
-                      : "persistent/" + std::string(config::to_string(program.reset))},
-          {"level", program.level},
-          {"level_reason", program.level_reason},
-          {"generation", program.generation},
-          {"workers",
-           {{"idle", program.idle}, {"busy", program.busy}, {"starting", program.starting}}},
-          {"queue", program.waiting},
-          {"zygote_pid", program.zygote_pid},
-          {"worker_pids", program.worker_pids},
-          {"learned", program.learned},
-          {"requests", program.requests},
-          {"requests_classic", program.classic},
-          {"requests_persistent", program.persistent},
-          {"refused", program.refused},
-          {"errors", program.failed}};
+  return {
+      {"path", program.program},
+      {"name", program.name},
+      {"mode", config::to_string(program.mode)},
+      {"reset", config::to_string(program.reset)},
+      {"arm", program.mode == config::Mode::classic
+                  ? std::string("classic")
+                  : "persistent/" + std::string(config::to_string(program.reset))},
+      {"level", program.level},
+      {"level_reason", program.level_reason},
+      {"generation", program.generation},
+      {"workers", {{"idle", program.idle}, {"busy", program.busy}, {"starting", program.starting}}},
+      {"queue", program.waiting},
+      {"zygote_pid", program.zygote_pid},
+      {"worker_pids", program.worker_pids},
+      {"learned", program.learned},
+      {"requests", program.requests},
+      {"requests_classic", program.classic},
+      {"requests_persistent", program.persistent},
+      {"refused", program.refused},
+      {"errors", program.failed}};
 }
 
 }  // namespace
@@ -64,13 +64,12 @@ std::string status_table(const nlohmann::json& status) {
                        "requests", "errors");
   for (const auto& program : status["programs"]) {
     const auto& workers = program["workers"];
-    table += fmt::format(fmt::runtime(row), program["path"].get<std::string>(),
-                         program["arm"].get<std::string>(), program["level"].get<std::string>(),
-                         program["generation"].get<std::uint64_t>(),
-                         workers["idle"].get<unsigned>(), workers["busy"].get<unsigned>(),
-                         program["queue"].get<std::uint64_t>(),
-                         program["requests"].get<std::uint64_t>(),
-                         program["errors"].get<std::uint64_t>());
+    table += fmt::format(
+        fmt::runtime(row), program["path"].get<std::string>(), program["arm"].get<std::string>(),
+        program["level"].get<std::string>(), program["generation"].get<std::uint64_t>(),
+        workers["idle"].get<unsigned>(), workers["busy"].get<unsigned>(),
+        program["queue"].get<std::uint64_t>(), program["requests"].get<std::uint64_t>(),
+        program["errors"].get<std::uint64_t>());
     const auto reason = program["level_reason"].get<std::string>();
     if (!reason.empty()) table += "    not deeper: " + reason + "\n";
   }

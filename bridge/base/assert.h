@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define BRIDGE_ASSERT(condition)                                                               \
-  do {                                                                                         \
-    if (!(condition)) [[unlikely]] {                                                           \
-      std::fprintf(stderr, "%s:%d: assertion failed: %s\n", __FILE__, __LINE__, #condition);   \
-      std::abort();                                                                            \
-    }                                                                                          \
+#define BRIDGE_ASSERT(condition)                                                             \
+  do {                                                                                       \
+    if (!(condition)) [[unlikely]] {                                                         \
+      std::fprintf(stderr, "%s:%d: assertion failed: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                          \
+    }                                                                                        \
   } while (false)

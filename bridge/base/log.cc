@@ -1,13 +1,38 @@
 #include "base/log.h"
 
 #include <fmt/format.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 namespace base {
+namespace {
+
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+// The text of an event, always on one line: paths and reasons hold what a client sent.
+class OneLine : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string_view text(message.payload.data(), message.payload.size());
+    const std::string line = printable(text, std::string_view::npos);
+    out.append(line.data(), line.data() + line.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<OneLine>();
+  }
+};
+
+}  // namespace
 
 void start_log(std::string_view level) {
   auto logger = spdlog::stderr_logger_st("cgibridge");
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<OneLine>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %*");
+  logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(std::string(level)));
   spdlog::set_default_logger(logger);
 }
@@ -15,11 +40,10 @@ void start_log(std::string_view level) {
 std::string printable(std::string_view text, std::size_t bytes_max) {
   std::string out;
   for (const char c : text.substr(0, bytes_max)) {
-    const auto byte = static_cast<unsigned char>(c);
     if (c == '\n') {
       out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
+    } else if (is_control(c)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       out += c;
     }

@@ -1,4 +1,5 @@
 // The log: one line an event, on standard error (a service manager or a file takes it from there).
+// Whatever stands in an event, it stays on its one line: control bytes are shown as \n, \x1b.
 // Grammar: what failed, on what, why, what happens next.
 #pragma once
 

@@ -117,6 +117,12 @@ void HeadParser::drop_line(std::string_view line, std::size_t start, std::size_t
   replace(start, end, "");
 }
 
+void HeadParser::add_status(std::string_view status) {
+  const std::string_view line_end = bytes_.ends_with("\r\n") ? "\r\n" : "\n";
+  rewritten_.insert(0, std::string("Status: ").append(status).append(line_end));
+  is_rewritten_ = true;
+}
+
 void HeadParser::replace(std::size_t start, std::size_t end, std::string_view with) {
   if (!is_rewritten_) rewritten_.reserve(bytes_.size() + with.size());
   is_rewritten_ = true;
@@ -125,6 +131,9 @@ void HeadParser::replace(std::size_t start, std::size_t end, std::string_view wi
 }
 
 void HeadParser::finish() {
+  // RFC 3875 6.2.3: a redirect without a Status is a 302. nginx knows that, but Apache's
+  // mod_proxy_fcgi would make it a 200. A local redirect is the web server's to follow.
+  if (has_location_ && !has_status_ && head_.location.front() != '/') add_status("302 Found");
   if (is_rewritten_) rewritten_.append(bytes_.substr(copied_));
   head_.bytes = is_rewritten_ ? base::ByteView(rewritten_) : bytes_;
   if (!has_location_) return;

@@ -27,6 +27,7 @@ class HeadParser {
   Verdict judge(std::string_view line);
   Verdict judge_field(const HeaderField& field);
   void drop_line(std::string_view line, std::size_t start, std::size_t end);
+  void add_status(std::string_view status);
   void replace(std::size_t start, std::size_t end, std::string_view with);
   void finish();
 

@@ -55,7 +55,8 @@ struct ResponseHead {
 // holds all of it. Passed over, with a warning: lines that are no header field (cgitb's
 // "<!--: spam", a stray sentence), folded lines, repeated Status, Location, Content-Type and
 // Content-Length, a Content-Length that is no number, and hop-by-hop fields (6.3.4). Of an NPH
-// head the first line becomes a Status field.
+// head the first line becomes a Status field, and a redirect to elsewhere without a Status gets
+// one.
 //
 //   ResponseHeadReader reader;
 //   switch (reader.feed(chunk)) {

@@ -18,8 +18,8 @@ void add_client_options(CLI::App* sub, Invocation& invocation) {
 }
 
 void add_try(CLI::App& app, Invocation& invocation) {
-  CLI::App* sub = add_command(app, invocation, "try", "One request, without a web server",
-                              Command::try_script);
+  CLI::App* sub =
+      add_command(app, invocation, "try", "One request, without a web server", Command::try_script);
   sub->add_option("script", invocation.program, "The CGI program")->required();
   invocation.mode = "classic";
   sub->add_option("--mode", invocation.mode, "classic or persistent")
@@ -53,22 +53,23 @@ Invocation parse_command_line(int argc, char** argv) {
       ->add_option("--config", invocation.config_path, "Settings file")
       ->capture_default_str();
   add_config(app, invocation);
-  CLI::App* status = add_command(app, invocation, "status", "Programs, arms, workers, queues",
-                                 Command::status);
+  CLI::App* status =
+      add_command(app, invocation, "status", "Programs, arms, workers, queues", Command::status);
   add_client_options(status, invocation);
-  status->add_flag_callback("--json", [&] { invocation.form = Form::json; }, "As JSON");
-  CLI::App* mode = add_command(app, invocation, "mode", "Switch a program's mode now",
-                               Command::mode);
+  status->add_flag_callback(
+      "--json", [&] { invocation.form = Form::json; }, "As JSON");
+  CLI::App* mode =
+      add_command(app, invocation, "mode", "Switch a program's mode now", Command::mode);
   mode->add_option("program", invocation.program, "Its name in the settings, or its path")
       ->required();
   mode->add_option("mode", invocation.mode, "classic or persistent")->required();
   add_client_options(mode, invocation);
-  add_client_options(add_command(app, invocation, "reload", "Read the settings file again",
-                                 Command::reload),
-                     invocation);
-  add_client_options(add_command(app, invocation, "drain", "Finish what is open, then end",
-                                 Command::drain),
-                     invocation);
+  add_client_options(
+      add_command(app, invocation, "reload", "Read the settings file again", Command::reload),
+      invocation);
+  add_client_options(
+      add_command(app, invocation, "drain", "Finish what is open, then end", Command::drain),
+      invocation);
   add_client_options(
       add_command(app, invocation, "attach",
                   "Hand the listening socket on descriptor 0 to the bridge (Apache mod_fcgid)",

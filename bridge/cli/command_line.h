@@ -30,11 +30,11 @@ struct Invocation {
   std::string config_path = "/etc/cgibridge/config.toml";
   std::string control;  // empty: the one of the settings file
   Form form = Form::text;
-  std::string program;               // mode, try
-  std::string mode;                  // mode, try
-  std::vector<std::string> env;      // try: "K=V"
-  std::string body_file;             // try
-  std::string query;                 // try
+  std::string program;           // mode, try
+  std::string mode;              // mode, try
+  std::vector<std::string> env;  // try: "K=V"
+  std::string body_file;         // try
+  std::string query;             // try
 };
 
 Invocation parse_command_line(int argc, char** argv);

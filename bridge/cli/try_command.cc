@@ -115,8 +115,7 @@ std::shared_ptr<const config::Settings> settings_for(const std::string& script,
                                                      const std::string& mode) {
   auto settings = std::make_shared<config::Settings>();
   settings->bridge.roots = {std::filesystem::path(script).parent_path().string()};
-  settings->defaults.mode =
-      mode == "persistent" ? config::Mode::persistent : config::Mode::classic;
+  settings->defaults.mode = mode == "persistent" ? config::Mode::persistent : config::Mode::classic;
   settings->defaults.workers.spare = 1;
   return settings;
 }

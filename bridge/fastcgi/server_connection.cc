@@ -220,7 +220,7 @@ ServerConnection::Outcome ServerConnection::on_stdin(Request& request, const Fra
 // §5.4: answered by the gateway with FCGI_END_REQUEST, as soon as it can.
 ServerConnection::Outcome ServerConnection::on_abort(Request& request, const Fragment& fragment,
                                                      Event& out) {
-  if (!fragment.is_first() || request.phase == Phase::aborted) return Outcome::nothing;
+  if (request.phase == Phase::aborted) return Outcome::nothing;
   request.phase = Phase::aborted;
   std::vector<char>().swap(request.params);
   out.type = EventType::aborted;

@@ -21,8 +21,7 @@ class BodyPipe {
 
   // bytes_max: how many bytes the program may see; nullopt: as many as come.
   // on_room runs on the loop when full() has become false again.
-  BodyPipe(loop::Loop& loop, std::optional<std::uint64_t> bytes_max,
-           std::function<void()> on_room);
+  BodyPipe(loop::Loop& loop, std::optional<std::uint64_t> bytes_max, std::function<void()> on_room);
 
   // The program's end is ready: writing starts.
   void connect(base::UniqueFd writing_end);

@@ -53,8 +53,7 @@ void Connection::read() {
   if (phase_ != Phase::open) return;  // lingering: dropped
   codec_.feed(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
   fastcgi::Event event;
-  while (!gone_ && phase_ == Phase::open &&
-         codec_.next(event) == fastcgi::EventStep::event) {
+  while (!gone_ && phase_ == Phase::open && codec_.next(event) == fastcgi::EventStep::event) {
     handle(event);
   }
   if (!gone_) flush_.schedule();
@@ -99,8 +98,8 @@ Request& Connection::add_request(fastcgi::RequestId id) {
 
 void Connection::client_gone(const char* how) {
   if (!requests_.empty()) {
-    spdlog::info("connection: the client {} with {} request(s) open: their programs are ended",
-                 how, requests_.size());
+    spdlog::info("connection: the client {} with {} request(s) open: their programs are ended", how,
+                 requests_.size());
   }
   close();
 }
@@ -114,6 +113,7 @@ void Connection::finish(fastcgi::RequestId id, std::uint32_t app_status) {
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
     body_cut_ |= !found->second->body_complete();
+    found->second->cancel();
     finished_.push_back(std::move(found->second));
     requests_.erase(found);
   }
@@ -126,7 +126,11 @@ void Connection::finish(fastcgi::RequestId id, std::uint32_t app_status) {
 void Connection::break_off(fastcgi::RequestId id, std::uint32_t app_status) {
   // An END_REQUEST would make half an answer look whole; others on this connection need it though.
   if (requests_.size() > 1) return finish(id, app_status);
-  close();
+  finished_.push_back(std::move(requests_.at(id)));
+  requests_.clear();
+  body_cut_ = true;
+  phase_ = Phase::closing;
+  flush_.schedule();
 }
 
 void Connection::end_of_turn() {
@@ -136,6 +140,7 @@ void Connection::end_of_turn() {
 }
 
 void Connection::flush() {
+  short_of_room_ |= !has_room();
   send();
   if (gone_) return;
   if (short_of_room_ && out_.size() < kOutHeldMax / 2) {
@@ -145,7 +150,6 @@ void Connection::flush() {
     for (auto& [id, request] : requests_) all.push_back(request.get());
     for (Request* request : all) request->resume();
   }
-  short_of_room_ |= !has_room();
   if (out_.empty() && phase_ == Phase::closing) after_last_byte();
 }
 

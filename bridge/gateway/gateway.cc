@@ -15,12 +15,17 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
   settings_changed();
 }
 
-Gateway::~Gateway() = default;
+Gateway::~Gateway() {
+  // Requests that are still open leave their programs to remains_.
+  connections_.clear();
+  remains_.clear();
+}
 
 std::uint64_t Gateway::add_listener(base::UniqueFd fd, const std::string& name) {
   const std::uint64_t id = next_listener_id_++;
   listeners_[id] = std::make_unique<Listener>(
-      loop_, std::move(fd), name, [this](base::UniqueFd accepted) { add_connection(std::move(accepted)); });
+      loop_, std::move(fd), name,
+      [this](base::UniqueFd accepted) { add_connection(std::move(accepted)); });
   spdlog::info("listening on {}", name);
   pace_listeners();
   return id;
@@ -34,6 +39,13 @@ void Gateway::add_connection(base::UniqueFd fd) {
   counts_.connections_total += 1;
   connections_.push_back(std::make_unique<Connection>(*this, std::move(fd)));
   pace_listeners();
+}
+
+void Gateway::bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
+                   base::UniqueFd stderr_end, const std::string& label) {
+  remains_.push_back(std::make_unique<Remains>(loop_, std::move(run), std::move(stdout_end),
+                                               std::move(stderr_end), label,
+                                               [this] { sweep_.schedule(); }));
 }
 
 // At bridge.connections_max new connections wait in the kernel's queue until one goes.
@@ -52,6 +64,7 @@ void Gateway::drain(std::function<void()> on_idle) {
 }
 
 void Gateway::sweep() {
+  std::erase_if(remains_, [](const auto& remains) { return remains->over(); });
   std::erase_if(connections_, [](const auto& connection) { return connection->gone(); });
   pace_listeners();
   if (draining() && connections_.empty()) on_idle_();

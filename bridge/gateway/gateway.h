@@ -10,6 +10,7 @@
 #include "fastcgi/server_connection.h"
 #include "gateway/connection.h"
 #include "gateway/listener.h"
+#include "gateway/remains.h"
 #include "pool/pools.h"
 #include "router/resolver.h"
 
@@ -58,6 +59,9 @@ class Gateway {
   const Counts& counts() const { return counts_; }
   std::size_t connections() const { return connections_.size(); }
   void connection_gone() { sweep_.schedule(); }
+  // Ends the program of a request that is given up, and reads what it prints until it is dead.
+  void bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end, base::UniqueFd stderr_end,
+            const std::string& label);
   // To be called when settings_now() has begun to give others.
   void settings_changed();
 
@@ -75,6 +79,7 @@ class Gateway {
   std::unordered_map<const config::ProgramSettings*,
                      std::vector<std::pair<std::string, std::string>>>
       configured_;
+  std::list<std::unique_ptr<Remains>> remains_;
   std::list<std::unique_ptr<Connection>> connections_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Listener>> listeners_;
   std::uint64_t next_listener_id_ = 1;

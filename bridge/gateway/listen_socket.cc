@@ -72,8 +72,7 @@ base::Result<base::UniqueFd> listen_on_tcp(const config::ListenAddress& address)
     v6->sin6_port = htons(address.port);
     size = sizeof *v6;
   }
-  base::UniqueFd fd(
-      ::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  base::UniqueFd fd(::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failed(address, "socket");
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

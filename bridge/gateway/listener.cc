@@ -41,8 +41,8 @@ void Listener::on_readable() {
       continue;
     }
     if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-    spdlog::error("{}: cannot accept a connection: {}; again in {} ms", name_,
-                  std::strerror(errno), kRetryPause.count());
+    spdlog::error("{}: cannot accept a connection: {}; again in {} ms", name_, std::strerror(errno),
+                  kRetryPause.count());
     watch_.ask(loop::kNothing);
     return retry_timer_.start(kRetryPause);
   }

@@ -14,7 +14,12 @@ Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
   gateway_.counts().requests_total += 1;
 }
 
-Request::~Request() { gateway_.counts().requests_active -= 1; }
+Request::~Request() {
+  gateway_.counts().requests_active -= 1;
+  if (run_ == nullptr || !run_->running()) return;
+  auto ends = response_->release();
+  gateway_.bury(std::move(run_), std::move(ends.first), std::move(ends.second), label());
+}
 
 std::string Request::label() const {
   return program_.empty() ? "request" : "program=" + program_;
@@ -45,8 +50,7 @@ std::optional<cgi::Refusal> Request::route(const fastcgi::Params& params) {
 
   keep_alive_ = gateway_.settings();
   settings_ = &keep_alive_->for_program(resolution.program);
-  const cgi::PathSplit split =
-      cgi::split_path(variables, resolution.script, resolution.path_info);
+  const cgi::PathSplit split = cgi::split_path(variables, resolution.script, resolution.path_info);
   auto environment = cgi::build_environment(variables, split, resolution.program,
                                             gateway_.configured_environment(*settings_));
   if (!environment) return environment.refusal();
@@ -82,9 +86,10 @@ void Request::open_response(BodyWanted body_wanted) {
           [this](const std::string& reason) { on_bad_head(reason); }, [this] { finish(); },
           [this](const cgi::ResponseHead& head) {
             if (head.dropped_lines == 0) return;
-            spdlog::warn("{}: {} line(s) of its head were no header fields and are dropped, "
-                         "the first: {}",
-                         label(), head.dropped_lines, base::printable(head.first_dropped, 200));
+            spdlog::warn(
+                "{}: {} line(s) of its head were no header fields and are dropped, "
+                "the first: {}",
+                label(), head.dropped_lines, base::printable(head.first_dropped, 200));
           }});
 }
 
@@ -133,8 +138,8 @@ void Request::on_started(config::Mode mode) {
 
 void Request::watch_silence() {
   if (response_->bytes_read() == output_seen_ && answer_.has_room()) {
-    timeout_ = fmt::format("no output for {} ms (timeouts.output)",
-                           settings_->timeouts.output.count());
+    timeout_ =
+        fmt::format("no output for {} ms (timeouts.output)", settings_->timeouts.output.count());
     return on_timeout();
   }
   output_seen_ = response_->bytes_read();

@@ -31,7 +31,7 @@ class Answer {
   virtual void break_off(fastcgi::RequestId id, std::uint32_t app_status) = 0;
 };
 
-// Owned by its connection. Destroying it before it has finished ends the program.
+// Owned by its connection. Destroying it while its program runs leaves that to its end (Remains).
 class Request : public pool::RunClient {
  public:
   Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id);
@@ -54,7 +54,8 @@ class Request : public pool::RunClient {
   // Answers without a program. reason_public is shown to the client, reason to the log.
   void fail(int status, const std::string& reason_public, const std::string& reason);
 
-  bool finished() const { return finished_; }
+  // Nobody waits for it any more: it answers nothing from here on.
+  void cancel() { finished_ = true; }
 
  private:
   // pool::RunClient
@@ -83,7 +84,7 @@ class Request : public pool::RunClient {
   bool body_complete_ = false;
   bool finished_ = false;
   std::uint32_t app_status_ = 0;
-  std::string ending_;  // how the program was ended, if not by itself
+  std::string ending_;                  // how the program was ended, if not by itself
   std::optional<std::string> timeout_;  // which limit was passed
 
   // The program's ends of the pipes, between descriptors() and on_started().
@@ -92,7 +93,7 @@ class Request : public pool::RunClient {
   } program_ends_;
   base::UniqueFd body_writing_end_, stdout_end_, stderr_end_;
 
-  std::unique_ptr<BodyPipe> body_;            // none: the request has no body
+  std::unique_ptr<BodyPipe> body_;  // none: the request has no body
   std::unique_ptr<ResponseStream> response_;
   std::unique_ptr<loop::Timer> request_timer_, output_timer_;
   std::uint64_t output_seen_ = 0;

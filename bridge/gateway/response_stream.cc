@@ -26,8 +26,7 @@ void append_record(base::OutBuffer& out, fastcgi::RecordType type, fastcgi::Requ
 }
 
 // Reads into out, behind a record header that it then writes. What read(2) gave.
-ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type,
-                    fastcgi::RequestId id) {
+ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type, fastcgi::RequestId id) {
   char* room = out.room(fastcgi::kHeaderSize + kReadBytes + 8);
   const ssize_t got = ::read(fd, room + fastcgi::kHeaderSize, kReadBytes);
   if (got <= 0) return got;
@@ -73,7 +72,16 @@ void ResponseStream::program_ended() {
   pump();
 }
 
-void ResponseStream::resume() { pump(); }
+base::FdPair ResponseStream::release() {
+  stdout_watch_.reset();
+  stderr_watch_.reset();
+  over_ = true;
+  return {std::move(stdout_), std::move(stderr_)};
+}
+
+void ResponseStream::resume() {
+  pump();
+}
 
 void ResponseStream::pump() {
   if (over_) return;
@@ -84,8 +92,7 @@ void ResponseStream::pump() {
 bool ResponseStream::pump_stdout() {
   ReadStep step = ReadStep::more;
   while (stdout_ && step == ReadStep::more && sink_.has_room()) {
-    step = head_sent_ ? read_body() : read_head();
-    if (step == ReadStep::stop) return false;
+    step = head_sent_ || head_bad_ ? read_body() : read_head();
     // One read an event while the program runs: others want their turn.
     if (!ended_ && step == ReadStep::more) break;
   }
@@ -128,9 +135,8 @@ ResponseStream::ReadStep ResponseStream::read_head() {
     case cgi::HeadStep::bad:
       break;
   }
-  over_ = true;
-  sink_.on_bad_head(std::string(cgi::describe(head_.fault())));
-  return ReadStep::stop;
+  head_bad_ = true;
+  return ReadStep::more;
 }
 
 void ResponseStream::take_head() {
@@ -144,11 +150,11 @@ void ResponseStream::take_head() {
 }
 
 ResponseStream::ReadStep ResponseStream::read_body() {
-  const bool wanted = body_wanted_ == BodyWanted::yes;
+  const bool wanted = body_wanted_ == BodyWanted::yes && !head_bad_;
   // RFC 3875 §6.4: all that the program prints is read, whether anybody wants it or not.
-  const ssize_t got =
-      wanted ? read_record(stdout_.get(), sink_.out, fastcgi::RecordType::std_out, id_)
-             : ::read(stdout_.get(), scratch().data(), kReadBytes);
+  const ssize_t got = wanted
+                          ? read_record(stdout_.get(), sink_.out, fastcgi::RecordType::std_out, id_)
+                          : ::read(stdout_.get(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::empty : ReadStep::over;
   if (got == 0) return ReadStep::over;
   bytes_read_ += static_cast<std::uint64_t>(got);
@@ -158,12 +164,11 @@ ResponseStream::ReadStep ResponseStream::read_body() {
 
 ResponseStream::ReadStep ResponseStream::read_errors() {
   const std::size_t before = sink_.out.size();
-  const ssize_t got =
-      read_record(stderr_.get(), sink_.out, fastcgi::RecordType::std_err, id_);
+  const ssize_t got = read_record(stderr_.get(), sink_.out, fastcgi::RecordType::std_err, id_);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::empty : ReadStep::over;
   if (got == 0) return ReadStep::over;
-  error_lines_.write(sink_.out.bytes().substr(before + fastcgi::kHeaderSize,
-                                              static_cast<std::size_t>(got)));
+  error_lines_.write(
+      sink_.out.bytes().substr(before + fastcgi::kHeaderSize, static_cast<std::size_t>(got)));
   sink_.wrote();
   return ReadStep::more;
 }

@@ -23,12 +23,13 @@ class ResponseStream {
  public:
   // The connection's side. All run on the loop.
   struct Sink {
-    base::OutBuffer& out;                // where records go
-    std::function<bool()> has_room;      // whether out may grow further
-    std::function<void()> wrote;         // out has grown
-    // The head is no CGI response head (reason is a sentence). Told once; nothing was written.
+    base::OutBuffer& out;            // where records go
+    std::function<bool()> has_room;  // whether out may grow further
+    std::function<void()> wrote;     // out has grown
+    // The head is no CGI response head (reason is a sentence). Told once, when all that the program
+    // printed was read, so that its standard error is known; nothing was written.
     std::function<void(const std::string& reason)> on_bad_head;
-    std::function<void()> on_complete;   // all that belongs to the request is in out
+    std::function<void()> on_complete;  // all that belongs to the request is in out
     std::function<void(const cgi::ResponseHead&)> on_head;
   };
 
@@ -44,13 +45,16 @@ class ResponseStream {
   // The connection has room again.
   void resume();
 
+  // The pipes' reading ends, for somebody else to read; nothing comes from here any more.
+  base::FdPair release();
+
   bool head_sent() const { return head_sent_; }
   std::uint64_t bytes_read() const { return bytes_read_; }
   const std::string& last_error_line() const { return error_lines_.last_line(); }
 
  private:
   // What one read of a pipe led to.
-  enum class ReadStep { more, empty, over, stop };
+  enum class ReadStep { more, empty, over };
 
   void pump();
   bool pump_stdout();
@@ -72,6 +76,7 @@ class ResponseStream {
   std::unique_ptr<loop::FdWatch> stdout_watch_, stderr_watch_;
   std::uint64_t bytes_read_ = 0;
   bool head_sent_ = false;
+  bool head_bad_ = false;  // what follows is read and dropped
   bool ended_ = false;
   bool over_ = false;  // on_bad_head or on_complete was told
 };

@@ -49,9 +49,9 @@ void FdWatch::ask(unsigned readiness) {
   event.events = epoll_events_of(readiness);
   event.data.u64 = (std::uint64_t{impl.slots[slot_].generation} << 32) | slot_;
   // epoll tells of errors even if nothing is asked: a paused descriptor has to be taken out.
-  const int operation = readiness == kNothing   ? EPOLL_CTL_DEL
-                        : asked_ == kNothing    ? EPOLL_CTL_ADD
-                                                : EPOLL_CTL_MOD;
+  const int operation = readiness == kNothing ? EPOLL_CTL_DEL
+                        : asked_ == kNothing  ? EPOLL_CTL_ADD
+                                              : EPOLL_CTL_MOD;
   const int outcome = ::epoll_ctl(impl.epoll_fd, operation, fd_, &event);
   BRIDGE_ASSERT(outcome == 0 || errno == ENOSPC || errno == ENOMEM);
   asked_ = readiness;

@@ -15,9 +15,8 @@ Loop::Loop() : impl_(std::make_unique<Impl>()) {
   uv_prepare_init(&impl_->uv, &impl_->turn_end);
   impl_->turn_end.data = impl_.get();
   // The prepare phase stands right before the wait for events: the end of the turn before.
-  uv_prepare_start(&impl_->turn_end, [](uv_prepare_t* handle) {
-    static_cast<Impl*>(handle->data)->run_deferred();
-  });
+  uv_prepare_start(&impl_->turn_end,
+                   [](uv_prepare_t* handle) { static_cast<Impl*>(handle->data)->run_deferred(); });
   impl_->epoll_fd = ::epoll_create1(EPOLL_CLOEXEC);
   BRIDGE_ASSERT(impl_->epoll_fd >= 0);
   BRIDGE_ASSERT(uv_poll_init(&impl_->uv, &impl_->epoll_ready, impl_->epoll_fd) == 0);
@@ -35,9 +34,13 @@ Loop::~Loop() {
   BRIDGE_ASSERT(uv_loop_close(&impl_->uv) == 0);
 }
 
-void Loop::run() { uv_run(&impl_->uv, UV_RUN_DEFAULT); }
+void Loop::run() {
+  uv_run(&impl_->uv, UV_RUN_DEFAULT);
+}
 
-void Loop::stop() { uv_stop(&impl_->uv); }
+void Loop::stop() {
+  uv_stop(&impl_->uv);
+}
 
 void Loop::Impl::run_deferred() {
   // By index: work may schedule more, which lengthens the vector.

@@ -18,7 +18,8 @@ struct Loop::Impl {
   std::vector<Deferred*> pending;  // a null entry was cancelled
 
   // Descriptors are watched in an epoll instance of our own that libuv watches as one descriptor. A
-  // request brings three or more short-lived ones: uv_poll_t costs five system calls each, this two.
+  // request brings three or more short-lived ones: uv_poll_t costs five system calls each, this
+  // two.
   int epoll_fd = -1;
   uv_poll_t epoll_ready;
   // What an event is for: a slot and its generation, so that an event of a watch that was destroyed

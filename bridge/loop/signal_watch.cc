@@ -20,6 +20,8 @@ SignalWatch::SignalWatch(Loop& loop, int signal_number, std::function<void()> on
   husk_ = husk;
 }
 
-SignalWatch::~SignalWatch() { close_husk(static_cast<SignalHusk*>(husk_)); }
+SignalWatch::~SignalWatch() {
+  close_husk(static_cast<SignalHusk*>(husk_));
+}
 
 }  // namespace loop

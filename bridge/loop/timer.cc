@@ -5,7 +5,9 @@
 namespace loop {
 namespace {
 using TimerHusk = Husk<uv_timer_t, Timer>;
-TimerHusk* husk_of(void* husk) { return static_cast<TimerHusk*>(husk); }
+TimerHusk* husk_of(void* husk) {
+  return static_cast<TimerHusk*>(husk);
+}
 }  // namespace
 
 Timer::Timer(Loop& loop, std::function<void()> on_due) : on_due_(std::move(on_due)) {
@@ -14,7 +16,9 @@ Timer::Timer(Loop& loop, std::function<void()> on_due) : on_due_(std::move(on_du
   husk_ = husk;
 }
 
-Timer::~Timer() { close_husk(husk_of(husk_)); }
+Timer::~Timer() {
+  close_husk(husk_of(husk_));
+}
 
 void Timer::start(base::Duration delay) {
   auto& uv = husk_of(husk_)->uv;
@@ -28,7 +32,9 @@ void Timer::start(base::Duration delay) {
                  0);
 }
 
-void Timer::stop() { uv_timer_stop(&husk_of(husk_)->uv); }
+void Timer::stop() {
+  uv_timer_stop(&husk_of(husk_)->uv);
+}
 
 void Timer::due() {
   const auto on_due = on_due_;  // the callback may destroy this timer

@@ -52,8 +52,7 @@ base::Result<Received> decode_done(base::ByteView body) {
 base::Result<Received> decode_fork_failed(base::ByteView body) {
   message_fork fields;
   if (!take_struct(body, fields)) return malformed("fork failed");
-  return Received{
-      .type = MESSAGE_FORK_FAILED, .id = fields.worker_id, .text = std::string(body)};
+  return Received{.type = MESSAGE_FORK_FAILED, .id = fields.worker_id, .text = std::string(body)};
 }
 
 base::Result<Received> decode_note(base::ByteView body) {

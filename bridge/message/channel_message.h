@@ -33,13 +33,13 @@ base::ByteString encode_fork(std::uint64_t worker_id);
 // What a zygote or a worker said. Only the members that belong to type are set.
 struct Received {
   message_type type;
-  std::uint32_t level = 0;       // MESSAGE_CHECKPOINT
-  std::uint32_t threads = 0;     // MESSAGE_CHECKPOINT
-  std::int32_t pid = 0;          // MESSAGE_READY
-  std::uint64_t id = 0;          // MESSAGE_DONE: the request; MESSAGE_FORK_FAILED: the worker
-  std::int32_t exit_code = 0;    // MESSAGE_DONE
-  std::uint32_t note_kind = 0;   // MESSAGE_NOTE
-  std::string text{};            // MESSAGE_NOTE, MESSAGE_FORK_FAILED
+  std::uint32_t level = 0;      // MESSAGE_CHECKPOINT
+  std::uint32_t threads = 0;    // MESSAGE_CHECKPOINT
+  std::int32_t pid = 0;         // MESSAGE_READY
+  std::uint64_t id = 0;         // MESSAGE_DONE: the request; MESSAGE_FORK_FAILED: the worker
+  std::int32_t exit_code = 0;   // MESSAGE_DONE
+  std::uint32_t note_kind = 0;  // MESSAGE_NOTE
+  std::string text{};           // MESSAGE_NOTE, MESSAGE_FORK_FAILED
 };
 
 // Takes one packet apart. A worker has run a program: nothing it sends is trusted, and whatever

@@ -26,25 +26,25 @@
 
 enum message_type {
   /* bridge -> zygote */
-  MESSAGE_FORK = 1,       /* message_fork, with one descriptor: the new worker's channel */
+  MESSAGE_FORK = 1, /* message_fork, with one descriptor: the new worker's channel */
   /* zygote -> bridge */
-  MESSAGE_CHECKPOINT = 2, /* message_checkpoint: the zygote stands at its checkpoint */
+  MESSAGE_CHECKPOINT = 2,  /* message_checkpoint: the zygote stands at its checkpoint */
   MESSAGE_FORK_FAILED = 3, /* message_fork, then the reason as text */
   /* bridge -> worker */
-  MESSAGE_REQUEST = 4,    /* message_request, then its strings (or a memfd with them) */
+  MESSAGE_REQUEST = 4, /* message_request, then its strings (or a memfd with them) */
   /* worker -> bridge */
-  MESSAGE_READY = 5,      /* message_ready: this worker waits for a request */
-  MESSAGE_DONE = 6,       /* message_done: the program came to its own end */
+  MESSAGE_READY = 5, /* message_ready: this worker waits for a request */
+  MESSAGE_DONE = 6,  /* message_done: the program came to its own end */
   /* zygote or worker -> bridge */
-  MESSAGE_NOTE = 7        /* message_note, then text: something learned or noticed */
+  MESSAGE_NOTE = 7 /* message_note, then text: something learned or noticed */
 };
 
 enum checkpoint_level { LEVEL_LINKED = 1, LEVEL_BOOTED = 2, LEVEL_COMPILED = 3 };
 
 enum note_kind {
-  NOTE_LOADED = 1,  /* a module that the program loaded after the checkpoint; text: its name */
+  NOTE_LOADED = 1,    /* a module that the program loaded after the checkpoint; text: its name */
   NOTE_SHALLOWER = 2, /* the program does not bear this level; text: why (then the zygote exits) */
-  NOTE_WARNING = 3, /* worth a line in the log; text */
+  NOTE_WARNING = 3,   /* worth a line in the log; text */
   NOTE_FILE = 4 /* files whose content is part of the checkpoint, one path a line; a change of one
                  * of them starts a new generation */
 };

@@ -24,21 +24,23 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
 void Generation::start_zygote() {
   warmth_ = Warmth::warming;
   lost_in_a_row_ = 0;
+  files_ = {};
   zygote_ = std::make_unique<worker::Zygote>(
       surroundings_.loop, surroundings_.reaper, "program=" + plan_.program,
       plan_.settings.timeouts.start,
       worker::Zygote::Events{
           [this] {
             warmth_ = Warmth::warm;
-            spdlog::info("program={} gen={} zygote={}: ready at level {} in {} ms{}",
-                         plan_.program, plan_.number, zygote_->pid(),
-                         config::to_string(zygote_->level()), zygote_->start_time().count(),
+            spdlog::info("program={} gen={} zygote={}: ready at level {} in {} ms{}", plan_.program,
+                         plan_.number, zygote_->pid(), config::to_string(zygote_->level()),
+                         zygote_->start_time().count(),
                          reason_.empty() ? "" : " (not deeper: " + reason_ + ")");
             events_.on_change();
           },
           [this](const std::string& why) { on_zygote_gone(why); },
           [this](std::uint32_t kind, const std::string& text) {
             if (kind == NOTE_SHALLOWER) shallower_reason_ = base::printable(text, 300);
+            if (kind == NOTE_FILE) files_.add(text);
             if (kind == NOTE_WARNING) {
               spdlog::warn("program={} {}", plan_.program, base::printable(text, 300));
             }
@@ -46,8 +48,8 @@ void Generation::start_zygote() {
           events_.on_fork_failed});
   std::vector<std::string> preload = plan_.settings.preload;
   preload.insert(preload.end(), plan_.learned.begin(), plan_.learned.end());
-  WarmEnvironment environment = warm_environment(plan_.constants, plan_.settings, level_,
-                                                 surroundings_.adapters);
+  WarmEnvironment environment =
+      warm_environment(plan_.constants, plan_.settings, level_, surroundings_.adapters);
   for (const std::string& assignment : plan_.executable.assignments) {
     const std::size_t equals = assignment.find('=');
     environment.add(assignment.substr(0, equals), assignment.substr(equals + 1));
@@ -55,8 +57,7 @@ void Generation::start_zygote() {
   const auto started = zygote_->start(
       plan_.executable.file,
       worker::zygote_argv(plan_.executable, level_, surroundings_.adapters, preload),
-      environment.block, environment.count,
-      plan_.program.substr(0, plan_.program.rfind('/') + 1));
+      environment.block, environment.count, plan_.program.substr(0, plan_.program.rfind('/') + 1));
   if (!started) become_cold("cannot start a zygote: " + started.error().message);
 }
 
@@ -79,8 +80,8 @@ void Generation::step_back(const std::string& why) {
     plan_.learned.clear();
     restart_.schedule();
   } else if (level_ == config::Level::compiled) {
-    spdlog::warn("program={} gen={}: not at level compiled: {}; trying level linked",
-                 plan_.program, plan_.number, why);
+    spdlog::warn("program={} gen={}: not at level compiled: {}; trying level linked", plan_.program,
+                 plan_.number, why);
     reason_ = why;
     level_ = config::Level::linked;
     restart_.schedule();
@@ -88,6 +89,14 @@ void Generation::step_back(const std::string& why) {
     become_cold(why);
   }
   shallower_reason_.clear();
+}
+
+void Generation::demote(const std::string& why) {
+  if (warmth_ != Warmth::warm || level_ == config::Level::linked) return;
+  warmth_ = Warmth::warming;
+  shallower_reason_ = why;
+  step_back(why);
+  events_.on_change();
 }
 
 void Generation::become_cold(const std::string& why) {

@@ -11,6 +11,7 @@
 #include "config/settings.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "pool/loaded_files.h"
 #include "pool/warm_environment.h"
 #include "worker/child_reaper.h"
 #include "worker/executable.h"
@@ -32,7 +33,7 @@ struct GenerationPlan {
   worker::Executable executable;
   config::ProgramSettings settings;
   ConstantVariables constants;
-  std::vector<std::string> learned;   // modules to load before the checkpoint, beside preload
+  std::vector<std::string> learned;  // modules to load before the checkpoint, beside preload
 };
 
 // warming: a zygote is starting. warm: it forks workers. cold: there will be none; cold_reason()
@@ -64,6 +65,13 @@ class Generation {
     return zygote_->fork_worker(worker_id, std::move(channel_end));
   }
 
+  // A worker found that the program does not bear this level after all: it is made anew, one level
+  // less deep.
+  void demote(const std::string& why);
+
+  // The path of a file it loaded that has changed since, or "".
+  std::string changed_file(base::TimePoint now) { return files_.changed(now); }
+
   // Workers of it that died before they were ready, in a row, end it: something is wrong with it
   // that starting more of them does not mend.
   void count_lost_worker();
@@ -82,6 +90,7 @@ class Generation {
   config::Level level_;
   std::string reason_;
   std::string shallower_reason_;  // the adapter's word on why this level cannot be borne
+  LoadedFiles files_;
   unsigned lost_in_a_row_ = 0;
   unsigned sudden_ends_ = 0;  // of zygotes that had been warm
   std::unique_ptr<worker::Zygote> zygote_;

@@ -5,15 +5,15 @@ namespace pool {
 
 // A pool at one moment. Counts of workers, but for waiting (requests).
 struct PoolView {
-  unsigned idle = 0;      // warm, ready for a request
-  unsigned starting = 0;  // forked, not ready yet
-  unsigned busy = 0;      // running a program
-  unsigned waiting = 0;   // requests without a worker
+  unsigned idle = 0;         // warm, ready for a request
+  unsigned starting = 0;     // forked, not ready yet
+  unsigned busy = 0;         // running a program
+  unsigned waiting = 0;      // requests without a worker
   unsigned recent_peak = 0;  // the most requests at once since the pool was last idle
-  unsigned min = 0;       // settings workers.min, max and spare
+  unsigned min = 0;          // settings workers.min, max and spare
   unsigned max = 1;
   unsigned spare = 0;
-  bool rested = false;    // no request came for workers.idle_timeout
+  bool rested = false;  // no request came for workers.idle_timeout
 };
 
 struct PoolPlan {
@@ -29,6 +29,8 @@ struct PoolPlan {
 PoolPlan plan(const PoolView& pool);
 
 // Whether one more request may run now.
-inline bool has_room(const PoolView& pool) { return pool.busy < pool.max; }
+inline bool has_room(const PoolView& pool) {
+  return pool.busy < pool.max;
+}
 
 }  // namespace pool

@@ -40,16 +40,23 @@ Pool::~Pool() {
 void Pool::refresh(const config::ProgramSettings& settings, const router::FileIdentity& identity,
                    std::string_view environment) {
   const bool other_file = identity != identity_;
-  const bool other_settings = !config::same_generation(settings, settings_);
   if (settings != settings_) settings_ = settings;
   last_used_ = base::Clock::now();
   rested_ = false;
   if (settings_.mode != config::Mode::persistent) return;
 
-  bool stale = active_ == nullptr || other_file || other_settings;
+  const Generation* newest = upcoming_ != nullptr ? upcoming_.get() : active_.get();
+  const bool other_settings =
+      newest != nullptr && !config::same_generation(settings_, newest->plan().settings);
+  bool stale = newest == nullptr || other_file || other_settings;
   if (active_ != nullptr && active_->warmth() == Warmth::cold &&
       active_->plan().executable.cold_reason.empty() &&
       base::Clock::now() > cold_since_ + kColdPause) {
+    stale = true;
+  }
+  const std::string changed = active_ == nullptr ? "" : active_->changed_file(last_used_);
+  if (!changed.empty()) {
+    spdlog::info("program={}: {} has changed: a new generation", program_, changed);
     stale = true;
   }
   if (!stale) return;
@@ -59,7 +66,7 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
     relearned_ = 0;
   }
   // The old version of a file, or an environment that was wrong, must not answer once more.
-  if (other_file || (active_ != nullptr && !other_settings)) cool_down();
+  if (!other_settings || other_file) cool_down();
   constants_ = constant_variables(environment);
   start_generation();
 }
@@ -134,7 +141,7 @@ void Pool::give_up(Run& run) {
 void Pool::refuse(Run& run, int status, const std::string& reason) {
   ++counts_.refused;
   run.place_ = Run::Place::over;
-  run.client_.on_refused({status, reason});
+  run.client_->on_refused({status, reason});
 }
 
 // ---- the pump ----
@@ -200,7 +207,7 @@ bool Pool::serve(Run& run) {
 
 // False: the worker was of no use.
 bool Pool::serve_warm(Run& run, worker::Worker& worker) {
-  const auto fds = run.client_.descriptors();
+  const auto fds = run.client_->descriptors();
   if (!fds) {
     idle_.push_back(&worker);
     refuse(run, 502, fds.error().message);
@@ -210,15 +217,14 @@ bool Pool::serve_warm(Run& run, worker::Worker& worker) {
   std::vector<std::string> argv = executable.argv;
   argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
   const std::string cwd = folder_of(program_);
-  const message::EncodedRequest request = message::encode_request(
-      worker.id(), {.cwd = cwd,
-                    .argv = argv,
-                    .environment = run.job_.environment,
-                    .environment_count = run.job_.environment_count});
+  const message::EncodedRequest request =
+      message::encode_request(worker.id(), {.cwd = cwd,
+                                            .argv = argv,
+                                            .environment = run.job_.environment,
+                                            .environment_count = run.job_.environment_count});
   const std::uint64_t id = worker.id();
-  const auto assigned = worker.assign(request, fds.value(), [this, id](const auto& ending) {
-    on_ended(id, ending);
-  });
+  const auto assigned =
+      worker.assign(request, fds.value(), [this, id](const auto& ending) { on_ended(id, ending); });
   if (!assigned) {
     spdlog::warn("program={} worker={}: {}; another takes the request", program_, id,
                  assigned.error().message);
@@ -229,7 +235,7 @@ bool Pool::serve_warm(Run& run, worker::Worker& worker) {
 }
 
 void Pool::start_classic(Run& run) {
-  const auto fds = run.client_.descriptors();
+  const auto fds = run.client_->descriptors();
   if (!fds) return refuse(run, 502, fds.error().message);
   std::vector<std::string> argv{program_};
   argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
@@ -257,7 +263,7 @@ void Pool::started(Run& run, worker::Worker& worker, config::Mode mode) {
   workers_.at(worker.id()).run = &run;
   ++counts_.requests;
   ++(mode == config::Mode::classic ? counts_.classic : counts_.persistent);
-  run.client_.on_started(mode);
+  run.client_->on_started(mode);
 }
 
 void Pool::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
@@ -268,7 +274,7 @@ void Pool::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
   if (run == nullptr) return;
   run->place_ = Run::Place::over;
   run->worker_ = nullptr;
-  run->client_.on_ended(ending);
+  run->client_->on_ended(ending);
 }
 
 // ---- workers ----
@@ -276,8 +282,8 @@ void Pool::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
 void Pool::carry_out(const PoolPlan& plan) {
   if (active_ == nullptr || active_->warmth() != Warmth::warm) return;
   // A program switched to classic stays warm until it has rested: it may be switched back.
-  const bool may_fork = settings_.mode == config::Mode::persistent &&
-                        base::Clock::now() >= no_fork_before_;
+  const bool may_fork =
+      settings_.mode == config::Mode::persistent && base::Clock::now() >= no_fork_before_;
   for (unsigned i = 0; i < plan.fork && may_fork; ++i) fork_one();
   retire_idle(plan.retire);
   if (!rested_) rest_timer_.start(settings_.workers.idle_timeout);
@@ -302,15 +308,15 @@ worker::Worker& Pool::add_worker(std::uint64_t generation) {
   auto worker = std::make_unique<worker::Worker>(
       surroundings_.loop, surroundings_.reaper, id, "program=" + program_,
       settings_.timeouts.kill_grace,
-      worker::Worker::Events{
-          [this, generation](worker::Worker& ready) {
-            pump_.schedule();
-            if (active_ == nullptr || active_->plan().number != generation) return ready.retire();
-            active_->count_ready_worker();
-            idle_.push_back(&ready);
-          },
-          [this](worker::Worker& gone) { on_worker_gone(gone); },
-          [this](const message::Received& note) { on_note(note); }});
+      worker::Worker::Events{[this, generation](worker::Worker& ready) {
+                               pump_.schedule();
+                               if (active_ == nullptr || active_->plan().number != generation)
+                                 return ready.retire();
+                               active_->count_ready_worker();
+                               idle_.push_back(&ready);
+                             },
+                             [this](worker::Worker& gone) { on_worker_gone(gone); },
+                             [this](const message::Received& note) { on_note(note); }});
   Place& place = workers_[id];
   place.worker = std::move(worker);
   place.generation = generation;
@@ -339,12 +345,15 @@ void Pool::on_note(const message::Received& note) {
   if (note.note_kind == NOTE_WARNING) {
     spdlog::warn("program={} {}", program_, base::printable(note.text, 300));
   }
+  if (note.note_kind == NOTE_SHALLOWER && active_ != nullptr) {
+    active_->demote(base::printable(note.text, 300));
+  }
   if (note.note_kind != NOTE_LOADED || learned_.size() >= kLearnedMax) return;
   // It goes into a command line, in a list that commas part.
   const bool sound = !note.text.empty() && note.text.size() < 200 &&
-                     note.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
-                                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/") ==
-                         std::string::npos;
+                     note.text.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyz"
+                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/") == std::string::npos;
   if (sound && learned_.insert(note.text).second) {
     learned_more_ = true;
     pump_.schedule();
@@ -361,58 +370,6 @@ void Pool::look_whether_rested() {
   rested_ = true;
   recent_peak_ = 0;
   pump_.schedule();
-}
-
-// ---- what is there ----
-
-PoolView Pool::view() const {
-  PoolView view{.idle = static_cast<unsigned>(idle_.size()),
-                .waiting = static_cast<unsigned>(waiting_.size()),
-                .recent_peak = recent_peak_,
-                .min = settings_.workers.min,
-                .max = settings_.workers.max,
-                .spare = settings_.workers.spare,
-                .rested = rested_};
-  for (const auto& [id, place] : workers_) {
-    const worker::WorkerState state = place.worker->state();
-    const bool current = active_ != nullptr && place.generation == active_->plan().number;
-    if (state == worker::WorkerState::starting && current) ++view.starting;
-    if (state == worker::WorkerState::busy && !place.worker->terminating()) ++view.busy;
-  }
-  return view;
-}
-
-PoolStatus Pool::status() const {
-  PoolStatus status = counts_;
-  const PoolView now = view();
-  status.program = program_;
-  status.name = settings_.name;
-  status.mode = settings_.mode;
-  status.reset = settings_.reset;
-  status.idle = now.idle;
-  status.busy = now.busy;
-  status.starting = now.starting;
-  status.waiting = waiting_.size();
-  status.learned = {learned_.begin(), learned_.end()};
-  for (const auto& [id, place] : workers_) {
-    if (place.worker->pid() > 0) status.worker_pids.push_back(place.worker->pid());
-  }
-  const Generation* generation = active_ != nullptr ? active_.get() : upcoming_.get();
-  status.level = "none";
-  if (generation == nullptr) return status;
-  status.generation = generation->plan().number;
-  status.level_reason = generation->level_reason();
-  status.zygote_pid = generation->zygote_pid();
-  if (generation->warmth() == Warmth::warming) status.level = "warming";
-  if (generation->warmth() == Warmth::warm) status.level = config::to_string(generation->level());
-  return status;
-}
-
-void Pool::check_invariants() const {
-  for (const worker::Worker* worker : idle_) {
-    BRIDGE_ASSERT(worker->state() == worker::WorkerState::idle);
-  }
-  for (const Run* run : waiting_) BRIDGE_ASSERT(run->place_ == Run::Place::queued);
 }
 
 }  // namespace pool

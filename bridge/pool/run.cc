@@ -4,11 +4,13 @@
 
 namespace pool {
 
-Run::Run(Pool& pool, Job job, RunClient& client) : pool_(pool), job_(job), client_(client) {
+Run::Run(Pool& pool, Job job, RunClient& client) : pool_(pool), job_(job), client_(&client) {
   pool_.enqueue(*this);
 }
 
-Run::~Run() { pool_.leave(*this); }
+Run::~Run() {
+  pool_.leave(*this);
+}
 
 void Run::terminate() {
   if (worker_ != nullptr) worker_->terminate();

@@ -56,6 +56,9 @@ class Run {
   // Ends the program; on_ended() follows when it has died.
   void terminate();
 
+  // Another client hears of its end from here on. Only while it runs.
+  void hand_over(RunClient& client) { client_ = &client; }
+
   // How long it waited for its program, so far or in all.
   base::Duration queue_time() const;
   const Job& job() const { return job_; }
@@ -67,7 +70,7 @@ class Run {
 
   Pool& pool_;
   const Job job_;
-  RunClient& client_;
+  RunClient* client_;
   std::unique_ptr<loop::Timer> queue_timer_;  // made only if it has to wait
   const base::TimePoint since_ = base::Clock::now();
   base::TimePoint started_at_{};

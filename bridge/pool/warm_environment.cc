@@ -10,9 +10,8 @@ namespace pool {
 namespace {
 
 constexpr std::array<std::string_view, 9> kConstantNames = {
-    "CONTEXT_DOCUMENT_ROOT", "DOCUMENT_ROOT", "GATEWAY_INTERFACE", "SCRIPT_FILENAME",
-    "SCRIPT_NAME",           "SERVER_ADMIN",  "SERVER_NAME",       "SERVER_PORT",
-    "SERVER_SOFTWARE"};
+    "CONTEXT_DOCUMENT_ROOT", "DOCUMENT_ROOT", "GATEWAY_INTERFACE", "SCRIPT_FILENAME", "SCRIPT_NAME",
+    "SERVER_ADMIN",          "SERVER_NAME",   "SERVER_PORT",       "SERVER_SOFTWARE"};
 
 bool is_constant(std::string_view name) {
   for (const std::string_view constant : kConstantNames) {

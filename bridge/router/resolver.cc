@@ -21,12 +21,6 @@ std::int64_t nanoseconds(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-FileIdentity identity_of(const struct stat& file) {
-  return {
-      file.st_dev,  file.st_ino, file.st_size, nanoseconds(file.st_mtim), nanoseconds(file.st_ctim),
-      file.st_mode, file.st_uid, file.st_gid};
-}
-
 std::optional<Refusal> refuse_spelling(std::string_view path) {
   if (!path.starts_with('/')) return Refusal{404, "script path is not absolute"};
   if (path.size() > kPathBytesMax) return Refusal{404, "script path is too long"};
@@ -82,6 +76,12 @@ cgi::OrRefusal<std::size_t> find_file(std::string_view path) {
 }
 
 }  // namespace
+
+FileIdentity identity_of(const struct stat& file) {
+  return {
+      file.st_dev,  file.st_ino, file.st_size, nanoseconds(file.st_mtim), nanoseconds(file.st_ctim),
+      file.st_mode, file.st_uid, file.st_gid};
+}
 
 Resolver::Resolver(const std::vector<std::string>& roots, std::size_t programs_max)
     : roots_(roots), programs_max_(programs_max) {

@@ -31,6 +31,8 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
+FileIdentity identity_of(const struct stat& file);
+
 struct Resolution {
   std::string program;    // the real path: absolute, no links
   std::string script;     // the leading part of the given path that named it

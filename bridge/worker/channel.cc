@@ -26,7 +26,9 @@ base::Result<base::UniqueFd> make_memfd(base::ByteView content) {
 
 }  // namespace
 
-base::Result<base::FdPair> make_channel() { return base::make_socket_pair(SOCK_SEQPACKET); }
+base::Result<base::FdPair> make_channel() {
+  return base::make_socket_pair(SOCK_SEQPACKET);
+}
 
 Channel::Channel(loop::Loop& loop, base::UniqueFd fd, Events events)
     : fd_(std::move(fd)),

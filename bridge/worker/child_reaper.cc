@@ -25,9 +25,13 @@ void ChildReaper::expect(pid_t pid, std::function<void(int)> on_death) {
   BRIDGE_ASSERT(on_death_.emplace(pid, std::move(on_death)).second);
 }
 
-void ChildReaper::forget(pid_t pid) { on_death_.erase(pid); }
+void ChildReaper::forget(pid_t pid) {
+  on_death_.erase(pid);
+}
 
-void ChildReaper::hold(pid_t pid) { held_.insert(pid); }
+void ChildReaper::hold(pid_t pid) {
+  held_.insert(pid);
+}
 
 void ChildReaper::release(pid_t pid) {
   if (held_.erase(pid) == 0) return;
@@ -37,8 +41,7 @@ void ChildReaper::release(pid_t pid) {
 
 bool ChildReaper::is_living_child(pid_t pid) {
   siginfo_t info{};
-  const int outcome =
-      ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
+  const int outcome = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
   return outcome == 0 && info.si_pid == 0;
 }
 

@@ -169,10 +169,12 @@ std::vector<std::string> zygote_argv(const Executable& executable, config::Level
     for (const std::string& module : preload) list += (list.empty() ? "" : ",") + module;
     adapter_words = {adapters + "/python/start.py", "--preload=" + list};
   }
+  // perl: in front of the first line's own -M, whose INIT blocks must come behind the adapter's.
+  const std::size_t place =
+      executable.language == Language::perl ? 1 : executable.interpreter_words;
   std::vector<std::string> argv = executable.argv;
-  const auto behind_switches =
-      argv.begin() + static_cast<std::ptrdiff_t>(executable.interpreter_words);
-  argv.insert(behind_switches, adapter_words.begin(), adapter_words.end());
+  argv.insert(argv.begin() + static_cast<std::ptrdiff_t>(place), adapter_words.begin(),
+              adapter_words.end());
   return argv;
 }
 

@@ -21,8 +21,8 @@ inline std::string describe_end(int wait_status) {
     return "exited with " + std::to_string(WEXITSTATUS(wait_status));
   }
   const int signal_number = WTERMSIG(wait_status);
-  return "killed by signal " + std::to_string(signal_number) + " (" +
-         ::strsignal(signal_number) + ")";
+  return "killed by signal " + std::to_string(signal_number) + " (" + ::strsignal(signal_number) +
+         ")";
 }
 
 }  // namespace worker

@@ -94,8 +94,7 @@ void Zygote::on_checkpoint(const message::Received& received) {
   if (state_ != ZygoteState::starting) return end("a second checkpoint");
   start_timer_.stop();
   if (received.threads != 1) {
-    return end(fmt::format("{} threads at its checkpoint: it cannot be forked",
-                           received.threads));
+    return end(fmt::format("{} threads at its checkpoint: it cannot be forked", received.threads));
   }
   level_ = received.level == LEVEL_COMPILED ? config::Level::compiled : config::Level::linked;
   state_ = ZygoteState::ready;
@@ -120,9 +119,9 @@ void Zygote::on_death(int wait_status) {
   stderr_->drain();
   // A closed channel is only how the death shows; the wait status says more.
   const bool ended_by_us = !end_reason_.empty() && end_reason_ != "its channel: closed";
-  std::string why = ended_by_us ? end_reason_
-                                : describe_end(wait_status) +
-                                      (at_checkpoint ? "" : " before its checkpoint");
+  std::string why =
+      ended_by_us ? end_reason_
+                  : describe_end(wait_status) + (at_checkpoint ? "" : " before its checkpoint");
   if (!stderr_->last_line().empty()) {
     why += ": " + base::printable(stderr_->last_line(), 200);
   }

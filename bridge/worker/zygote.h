@@ -12,8 +12,8 @@
 #include "loop/timer.h"
 #include "worker/channel.h"
 #include "worker/child_reaper.h"
-#include "worker/log_pipe.h"
 #include "worker/launch.h"
+#include "worker/log_pipe.h"
 
 namespace worker {
 
@@ -52,7 +52,7 @@ class Zygote {
 
   ZygoteState state() const { return state_; }
   pid_t pid() const { return pid_; }
-  config::Level level() const { return level_; }  // once ready
+  config::Level level() const { return level_; }             // once ready
   base::Duration start_time() const { return start_time_; }  // from launch to ready
 
  private:

@@ -7,7 +7,9 @@
 namespace base {
 namespace {
 
-bool is_open(int fd) { return ::fcntl(fd, F_GETFD) != -1; }
+bool is_open(int fd) {
+  return ::fcntl(fd, F_GETFD) != -1;
+}
 
 TEST(UniqueFd, closes_what_it_holds) {
   auto pipe = make_pipe();

@@ -15,17 +15,15 @@ std::string bytes_of(const T& value) {
 }
 
 std::string packet(message_type type, const std::string& body) {
-  return bytes_of(message_header{MESSAGE_MAGIC, MESSAGE_VERSION,
-                                 static_cast<std::uint16_t>(type),
+  return bytes_of(message_header{MESSAGE_MAGIC, MESSAGE_VERSION, static_cast<std::uint16_t>(type),
                                  static_cast<std::uint32_t>(body.size())}) +
          body;
 }
 
 TEST(EncodeRequest, puts_cwd_argv_and_environment_behind_one_another) {
   const std::vector<std::string> argv = {"perl", "x.pl", "word"};
-  const EncodedRequest encoded =
-      encode_request(7, {.cwd = "/srv", .argv = argv, .environment = "A=1\0B=2\0"s,
-                         .environment_count = 2});
+  const EncodedRequest encoded = encode_request(
+      7, {.cwd = "/srv", .argv = argv, .environment = "A=1\0B=2\0"s, .environment_count = 2});
   EXPECT_TRUE(encoded.memfd_content.empty());
   message_request fields;
   ASSERT_GE(encoded.packet.size(), sizeof(message_header) + sizeof fields);

@@ -5,7 +5,9 @@
 namespace pool {
 namespace {
 
-PoolView quiet_pool() { return {.max = 8, .spare = 2}; }
+PoolView quiet_pool() {
+  return {.max = 8, .spare = 2};
+}
 
 TEST(Plan, forks_the_spares_of_a_pool_that_has_just_become_warm) {
   EXPECT_EQ(plan(quiet_pool()), (PoolPlan{.fork = 2, .retire = 0}));
@@ -61,9 +63,13 @@ TEST(Plan, stays_within_its_bounds_for_every_small_view) {
           for (unsigned starting = 0; starting <= 5; ++starting)
             for (unsigned peak = 0; peak <= 6; ++peak)
               for (const bool rested : {false, true}) {
-                const PoolPlan made = plan({.idle = idle, .starting = starting,
-                                            .recent_peak = peak, .min = min, .max = max,
-                                            .spare = spare, .rested = rested});
+                const PoolPlan made = plan({.idle = idle,
+                                            .starting = starting,
+                                            .recent_peak = peak,
+                                            .min = min,
+                                            .max = max,
+                                            .spare = spare,
+                                            .rested = rested});
                 EXPECT_LE(made.retire, idle);
                 EXPECT_TRUE(made.fork == 0 || idle + starting + made.fork <= max);
                 EXPECT_TRUE(made.fork == 0 || made.retire == 0);

@@ -16,8 +16,8 @@ TEST(ConstantVariables, takes_what_is_the_same_for_every_request_and_nothing_els
 TEST(WarmEnvironment, lets_the_operators_env_win) {
   config::ProgramSettings settings;
   settings.env = {{"DOCUMENT_ROOT", "/mine"}, {"PATH", "/opt/bin"}};
-  const WarmEnvironment environment = warm_environment(
-      {{"DOCUMENT_ROOT", "/srv"}}, settings, config::Level::linked, "/adapters");
+  const WarmEnvironment environment =
+      warm_environment({{"DOCUMENT_ROOT", "/srv"}}, settings, config::Level::linked, "/adapters");
   EXPECT_NE(environment.block.find("DOCUMENT_ROOT=/mine\0"s), std::string::npos);
   EXPECT_NE(environment.block.find("PATH=/opt/bin\0"s), std::string::npos);
   EXPECT_EQ(environment.block.find("/srv"), std::string::npos);
@@ -28,9 +28,9 @@ TEST(WarmEnvironment, keeps_a_library_that_the_operator_preloads) {
   settings.env = {{"LD_PRELOAD", "/lib/own.so"}};
   const WarmEnvironment environment =
       warm_environment({}, settings, config::Level::compiled, "/adapters");
-  EXPECT_NE(environment.block.find(
-                "LD_PRELOAD=/adapters/libcgibridge_checkpoint.so:/lib/own.so\0"s),
-            std::string::npos);
+  EXPECT_NE(
+      environment.block.find("LD_PRELOAD=/adapters/libcgibridge_checkpoint.so:/lib/own.so\0"s),
+      std::string::npos);
   EXPECT_NE(environment.block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=compiled\0"s),
             std::string::npos);
 }

@@ -60,7 +60,7 @@ TEST_F(ExecutableTest, a_perl_zygote_keeps_the_switches_of_the_first_line) {
   const std::string script = file("x.pl", "#!/usr/bin/perl -wT\n");
   const Executable executable = inspect(script, kPath);
   EXPECT_EQ(zygote_argv(executable, config::Level::compiled, "/a", {}),
-            (Words{"/usr/bin/perl", "-wT", "-I/a/perl", "-MCGIBridge", script}));
+            (Words{"/usr/bin/perl", "-I/a/perl", "-MCGIBridge", "-wT", script}));
   EXPECT_EQ(zygote_argv(executable, config::Level::linked, "/a", {}),
             (Words{"/usr/bin/perl", "-wT", script}));
 }

@@ -1,0 +1,204 @@
+"""What the zygote loads ahead of the requests, and the watch that nobody notices it.
+
+Lives in one namespace with starter.py (see start.py): `os`, `sys`, `note` and `set_data` are there.
+"""
+
+REQUEST_NAMES = {b"QUERY_STRING", b"PATH_INFO", b"PATH_TRANSLATED", b"AUTH_TYPE", b"HTTPS",
+                 b"DOCUMENT_URI", b"UNIQUE_ID", b"SCRIPT_URI", b"SCRIPT_URL", b"COOKIE"}
+REQUEST_PREFIXES = (b"REQUEST_", b"HTTP_", b"REMOTE_", b"CONTENT_", b"REDIRECT_")
+LOADED_NOTES_MAX = 200
+
+
+class WatchedEnvironment(dict):
+    """Takes the place of os.environ's own dictionary until the checkpoint; remembers who looked.
+
+    reads: name -> value or None, of all that was read; touched: why the last import is not kept."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.reads, self.touched = {}, None
+
+    def _read(self, name):
+        self.reads[name] = dict.get(self, name)
+        if name in REQUEST_NAMES or name.startswith(REQUEST_PREFIXES):
+            self.touched = "reads the environment's " + os.fsdecode(name)
+
+    def _all(self):
+        self.touched = "lists the environment"
+
+    def __getitem__(self, name):
+        self._read(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name):
+        self._read(name)
+        return super().__contains__(name)
+
+    def get(self, name, default=None):
+        self._read(name)
+        return super().get(name, default)
+
+    def __setitem__(self, name, value):
+        self.touched = "writes the environment"
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name):
+        self.touched = "writes the environment"
+        super().__delitem__(name)
+
+    def __iter__(self):
+        self._all()
+        return super().__iter__()
+
+    def keys(self):
+        self._all()
+        return super().keys()
+
+    def values(self):
+        self._all()
+        return super().values()
+
+    def items(self):
+        self._all()
+        return super().items()
+
+
+class ProgramsOwn:
+    """Keeps modules of the script's folder, and whatever would import them, out of the zygote."""
+
+    def __init__(self, folder):
+        machinery = sys.modules["_frozen_importlib_external"]
+        suffixes = tuple(machinery._get_supported_file_loaders()[0][1]
+                         + machinery.SOURCE_SUFFIXES + machinery.BYTECODE_SUFFIXES)
+        self.names = set()
+        for name in os.listdir(folder or "."):
+            is_package = os.path.exists(os.path.join(folder, name, "__init__.py"))
+            if is_package or name.endswith(suffixes):
+                self.names.add(name.partition(".")[0])
+
+    def find_spec(self, name, path=None, target=None):
+        if path is None and name in self.names:
+            raise ImportError(f"{name} is the program's own")
+        return None
+
+
+class Preload:
+    """Imports the modules that the bridge learned, and sees what each one does besides."""
+
+    def __init__(self, command, folder, code, environment):
+        self.command, self.environment = command, environment
+        self.guard = ProgramsOwn(folder) if folder is not None else None
+        self.words = {os.fsencode(word) for word in string_constants(code)}
+        self.outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
+
+    def run(self):
+        saved = [os.dup(1), os.dup(2)]
+        for output, fd in zip(self.outputs, (1, 2)):
+            os.dup2(output, fd)
+        if self.guard:
+            sys.meta_path.insert(0, self.guard)
+        trouble = None
+        for name in self.command.preload:
+            trouble = self.load(name)
+            if trouble:
+                break
+        if self.guard:
+            sys.meta_path.remove(self.guard)
+        sys.stdout.flush()
+        for copy, fd in zip(saved, (1, 2)):
+            os.dup2(copy, fd)
+        for fd in saved + self.outputs:
+            os.close(fd)
+        if trouble:
+            note(b"warning", f"{name} is not loaded ahead: it {trouble}")
+            set_data(dict(self.environment))
+            self.command.start_over_without(name)
+
+    def load(self, name):
+        """None, or what the module does that a program would notice."""
+        if name in sys.modules:
+            return None
+        self.environment.touched = None
+        self.environment.reads, before = {}, self.environment.reads
+        try:
+            __import__(name)
+        except ImportError:
+            pass  # as it would for the program, if it asks
+        except BaseException as error:
+            return f"fails to import ({type(error).__name__})"
+        chosen = self.words & set(self.environment.reads)
+        self.environment.reads.update(before)
+        if chosen:
+            return f"reads {os.fsdecode(min(chosen))}, which the program may set"
+        return self.environment.touched or self.side_effect()
+
+    def side_effect(self):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if any(os.fstat(output).st_size for output in self.outputs):
+            return "prints while it is imported"
+        if os.stat("/proc/self/task").st_nlink > 3:
+            return "starts a thread"
+        return None
+
+
+def string_constants(code):
+    """Every string in the program, among them the names of the variables that it sets."""
+    for constant in code.co_consts:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, tuple):
+            yield from (item for item in constant if isinstance(item, str))
+        elif hasattr(constant, "co_consts"):
+            yield from string_constants(constant)
+
+
+class LearnedModules:
+    """Tells the bridge which of the interpreter's own modules a request loaded."""
+
+    def __init__(self, command, folder):
+        self.known = set(sys.modules).union(command.preload)
+        self.folder = os.path.join(folder or os.path.dirname(os.path.abspath(command.script)), "")
+        library = os.path.dirname(os.__file__)
+        installed = [path for path in sys.path
+                     if path.endswith(("site-packages", "dist-packages"))]
+        self.libraries = tuple(os.path.join(path, "") for path in [library] + installed)
+
+    def is_learned(self, name):
+        module = sys.modules.get(name)
+        spec = getattr(module, "__spec__", None)
+        origin = getattr(spec, "origin", None)
+        return (isinstance(origin, str) and spec.name == name and "," not in name
+                and origin.startswith(self.libraries) and not origin.startswith(self.folder))
+
+    def report(self):
+        names = sorted(sys.modules.keys() - self.known)  # parents come first
+        for name in [name for name in names if self.is_learned(name)][:LOADED_NOTES_MAX]:
+            note(b"loaded", name)
+
+
+def files_of_modules(script):
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    files = [name for name in files if isinstance(name, str) and os.path.isabs(name)]
+    return "\n".join(sorted(name for name in files if "\n" not in name) + [script])
+
+
+class ForkHandlers:
+    """What modules registered with os.register_at_fork: they reseed and unlock there."""
+
+    def __init__(self):
+        self.handlers = []
+        self.real = os.register_at_fork
+        os.register_at_fork = self.register
+
+    def register(self, **handlers):
+        self.real(**handlers)
+        self.handlers.append(handlers)
+
+    def run(self):
+        """As os.fork() would have, in the child."""
+        nothing = lambda: None
+        for handlers in reversed(self.handlers):
+            handlers.get("before", nothing)()
+        for handlers in self.handlers:
+            handlers.get("after_in_child", nothing)()

@@ -1,0 +1,52 @@
+#include "gateway/remains.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/assert.h"
+
+namespace gateway {
+
+Remains::Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
+                 base::UniqueFd stderr_end, const std::string& label, std::function<void()> on_over)
+    : on_over_(std::move(on_over)), stdout_(std::move(stdout_end)), run_(std::move(run)) {
+  if (stdout_) {
+    stdout_watch_ =
+        std::make_unique<loop::FdWatch>(loop, stdout_.get(), [this](unsigned) { discard(); });
+    stdout_watch_->ask(loop::kReadable);
+  }
+  if (stderr_end) {
+    stderr_ = std::make_unique<worker::LogPipe>(loop, std::move(stderr_end), label);
+  }
+  run_->hand_over(*this);
+  run_->terminate();
+}
+
+void Remains::discard() {
+  std::array<char, 65536> bytes;
+  const ssize_t got = ::read(stdout_.get(), bytes.data(), bytes.size());
+  if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return;
+  stdout_watch_->ask(loop::kNothing);
+}
+
+void Remains::on_ended(const worker::Ending&) {
+  over_ = true;
+  if (stderr_ != nullptr) stderr_->drain();
+  on_over_();
+}
+
+// A run that is handed over has been started long ago.
+base::Result<std::array<int, 3>> Remains::descriptors() {
+  BRIDGE_ASSERT(false);
+  return base::Error{};
+}
+void Remains::on_started(config::Mode) {
+  BRIDGE_ASSERT(false);
+}
+void Remains::on_refused(const cgi::Refusal&) {
+  BRIDGE_ASSERT(false);
+}
+
+}  // namespace gateway

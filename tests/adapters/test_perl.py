@@ -1,0 +1,203 @@
+"""The level `compiled` for Perl: the real script, compiled by the real perl."""
+
+import subprocess
+
+import pytest
+
+from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, Zygote, adapters_dir, run_plainly
+
+PERL = "/usr/bin/perl"
+
+
+def perl_zygote(script, *switches, **more):
+    return Zygote([PERL, f"-I{adapters_dir()}/perl", "-MCGIBridge", *switches, script],
+                  level="compiled", **more)
+
+
+def answers_like_plain(script, *switches, words=(), count=3, body=b"", env=None, launch_env=None):
+    plain = run_plainly([PERL, *switches, script, *words], body=body, env=env)
+    with perl_zygote(script, *switches, env=launch_env) as zygote:
+        for _ in range(count):
+            answer = zygote.worker().request([script, *words], body=body, env=env)
+            assert answer.seen() == plain.seen()
+    return answer
+
+
+def refusal(script, *switches):
+    with perl_zygote(script, *switches) as zygote:
+        assert not zygote.stands
+        return zygote.note(SHALLOWER)[0]
+
+
+def test_phases_run_in_perl_s_own_order_and_init_in_the_request(folder):
+    script = folder.script("x.pl", """#!/usr/bin/perl -w
+use strict;
+our @order;
+INIT { push @order, "INIT1 " . ($ENV{QUERY_STRING} // '') }
+BEGIN { push @order, 'BEGIN' } UNITCHECK { push @order, 'UNITCHECK' }
+CHECK { push @order, 'CHECK1' } CHECK { push @order, 'CHECK2' }
+INIT { push @order, "INIT2 ${^GLOBAL_PHASE}" }
+END { print "END $?\\n"; $? = 7 }
+print "$_\\n" for @order, ${^GLOBAL_PHASE};
+my $object = bless []; our $global = bless {};
+sub DESTROY { print "DESTROY\\n" }
+exit 5;
+""")
+    answer = answers_like_plain(script, "-w")
+    assert answer.text.startswith("BEGIN\nUNITCHECK\nCHECK2\nCHECK1\nINIT1 a=1&b=2\n")
+    assert (answer.code, answer.done) == (7, 7)
+
+
+def test_what_a_script_sees_of_itself(folder):
+    script = folder.script("x.pl", """
+print "$0 @ARGV\\n"; print "$_=$ENV{$_}\\n" for sort keys %ENV; print `env | sort`;
+print "@INC\\n"; print join(' ', sort keys %INC), "\\n"; print "$^T $^W $;\\n" if $^T < time - 2;
+print "${^TAINT} $| @{[fileno STDOUT]} @{[tell(STDOUT)]}\\n"; print while <STDIN>;
+open my $f, '<', '/dev/null'; print fileno($f), "\\n"; print __FILE__, __LINE__, __PACKAGE__, "\\n";
+warn 'careful'; print join(',', caller) . "\\n";
+print exists $main::{'POSIX::'} ? 'POSIX' : '', "\\n";
+die 'the end';
+""")
+    answers_like_plain(script, words=["a", "b c"], body=b"some\nbody\n")
+
+
+def test_data_is_read_from_its_start_in_every_worker(folder):
+    rows = "".join(f"row {i} {'x' * 90}\n" for i in range(400))  # more than perl reads ahead
+    answers_like_plain(folder.script("x.pl", f"print while <DATA>;\n__DATA__\n{rows}"))
+
+
+def test_closures_of_named_subs_and_globals_start_fresh(folder):
+    answers_like_plain(folder.script("x.pl", """use strict; use warnings;
+my $count = 0; our %seen; sub next_one { ++$count } print next_one(), next_one(), ++$seen{x}, "\\n";
+"""))
+
+
+def test_taint_mode_taints_the_request(folder):
+    script = folder.script("x.pl", """#!/usr/bin/perl -T
+use strict; use Scalar::Util 'tainted';
+BEGIN { $ENV{PATH} = '/usr/bin:/bin'; delete @ENV{qw(IFS CDPATH ENV BASH_ENV)} }
+print join(' ', map { tainted($_) ? 1 : 0 } $ENV{QUERY_STRING}, $ARGV[0], $ENV{PATH}), "\\n";
+print `echo fine`; print eval { system("echo $ENV{QUERY_STRING}"); 1 } ? 'ran' : $@;
+""")
+    assert answers_like_plain(script, "-T", words=["w"]).text.startswith("1 1 0\nfine\nInsecure")
+
+
+def test_what_a_begin_block_does_to_the_environment_stays(folder):
+    answers_like_plain(folder.script("x.pl", """
+BEGIN { $ENV{PATH} = '/bin'; $ENV{NEW} = 1; delete $ENV{SERVER_SOFTWARE};
+        $ENV{QUERY_STRING} = 'mine'; }
+print "$_=$ENV{$_}\\n" for sort keys %ENV; print `/usr/bin/env | /usr/bin/sort`;
+"""))
+
+
+def test_random_numbers_differ(folder):
+    script = folder.script("x.pl", "print rand, ' ', int rand 1e9;")
+    with perl_zygote(script) as zygote:
+        drawn = {zygote.worker().request([script]).text for _ in range(30)}
+    assert len(drawn) == 30
+
+
+def test_random_numbers_differ_when_a_begin_block_drew_already(folder):
+    script = folder.script("x.pl", "my $x; BEGIN { $x = rand } print rand;")
+    with perl_zygote(script) as zygote:
+        drawn = {zygote.worker().request([script]).text for _ in range(10)}
+    assert len(drawn) == 10
+
+
+def test_the_start_time_is_the_request_s(folder):
+    script = folder.script("x.pl", "print time - $^T;")
+    with perl_zygote(script) as zygote:
+        worker = zygote.worker()
+        import time
+        time.sleep(2.1)
+        assert worker.request([script]).text == "0"
+
+
+@pytest.mark.parametrize("early, why", [
+    ("BEGIN { $q = $ENV{QUERY_STRING} }", "QUERY_STRING"),
+    ("use lib \"$ENV{HTTP_HOST}/lib\";", "HTTP_HOST"),
+    ("BEGIN { $q = exists $ENV{CONTENT_LENGTH} }", "CONTENT_LENGTH"),
+    ("BEGIN { @all = keys %ENV }", "lists all"), ("BEGIN { %copy = %ENV }", "lists all"),
+    ("BEGIN { print 'early' }", "prints"), ("BEGIN { $| = 1; print 'early' }", "prints"),
+    ("BEGIN { alarm 100 }", "timer"),
+    ("BEGIN { open LOG, '>>', '/dev/shm/cgibridge-test' }", "writing"),
+])
+def test_an_early_look_at_the_request_is_noticed(folder, early, why):
+    assert why in refusal(folder.script("x.pl", early + "\nprint 1;"))
+
+
+def test_variables_that_are_constant_for_a_program_may_be_read_early(folder):
+    answers_like_plain(folder.script(
+        "x.pl", 'use lib "$ENV{DOCUMENT_ROOT}/lib"; BEGIN { $m = $ENV{MOD_PERL} } print "@INC";'))
+
+
+def test_a_request_whose_constant_differs_starts_the_program_anew(folder):
+    script = folder.script("x.pl", "BEGIN { $m = $ENV{MOOD} // 'none' } print \"$m @ARGV $$\\n\";")
+    env = {**REQUEST_ENV, "MOOD": "good"}
+    with perl_zygote(script) as zygote:
+        worker = zygote.worker()
+        answer = worker.request([script, "w"], env=env)
+        assert answer.text == f"good w {worker.pid}\n"
+        assert [kind for kind, _ in answer.notes] == [SHALLOWER]
+        assert zygote.worker().request([script]).text.startswith("none")
+
+
+def test_a_compile_error_is_perl_s_own(folder):
+    script = folder.script("x.pl", "use strict; $x = 1;")
+    with perl_zygote(script) as zygote:
+        assert not zygote.stands and not zygote.note(SHALLOWER)
+        assert "Global symbol" in zygote.log()
+        assert zygote.process.wait(5) == 255
+
+
+def test_a_fork_that_returns_to_the_end_of_the_script(folder):
+    answer = answers_like_plain(folder.script("x.pl", """
+$| = 1; print "one\\n"; my $pid = fork;
+if (!$pid) { print "child\\n" } else { wait; print "parent\\n" }
+END { print "end\\n" }
+"""))
+    assert answer.done == 0
+
+
+def test_exec_and_system_in_a_request(folder):
+    answers_like_plain(folder.script(
+        "x.pl", "$| = 1; system 'echo', 'hi'; print `cat`; exec 'ls', '/proc/self/fd';"),
+        body=b"body")
+
+
+def test_exit_inside_eval_and_signal_handlers(folder):
+    answers_like_plain(folder.script(
+        "x.pl", "print join(',', grep { defined $SIG{$_} } sort keys %SIG), \"\\n\";"
+                "eval { exit 3 }; print 1"))
+
+
+def test_modules_loaded_while_compiling_are_named_with_their_files(folder):
+    folder.script("lib/Mine.pm", "package Mine; 1;")
+    script = folder.script("x.pl", f"use lib '{folder.path}/lib'; use Mine; print 1;")
+    with perl_zygote(script) as zygote:
+        assert f"{folder.path}/lib/Mine.pm" in "\n".join(zygote.note(FILE)).split("\n")
+
+
+def test_cgi_pm_with_a_form(folder):
+    if subprocess.run([PERL, "-MCGI", "-e1"], capture_output=True).returncode:
+        pytest.skip("CGI.pm is not installed")
+    script = folder.script("x.pl", """use strict; use warnings; use CGI qw(:standard);
+use CGI::Carp 'fatalsToBrowser';
+print header(-type => 'text/html', -charset => 'utf-8'), start_html('x'),
+    h1(scalar param('name')), end_html;
+""")
+    env = {**REQUEST_ENV, "REQUEST_METHOD": "POST", "CONTENT_LENGTH": "10",
+           "CONTENT_TYPE": "application/x-www-form-urlencoded", "QUERY_STRING": ""}
+    answers_like_plain(script, "-w", env=env, body=b"name=a%26b")
+
+
+def test_without_the_library_the_script_is_plain_cgi(folder):
+    script = folder.script("x.pl", "print \"$0 @ARGV $ENV{QUERY_STRING}\\n\"; print `env`;")
+    argv = [PERL, f"-I{adapters_dir()}/perl", "-MCGIBridge", script, "w"]
+    assert run_plainly(argv).seen() == run_plainly([PERL, script, "w"]).seen()
+
+
+def test_without_the_library_and_without_a_request_nothing_runs(folder):
+    script = folder.script("x.pl", "print 'ran'; END { print 'ended' }")
+    argv = [PERL, f"-I{adapters_dir()}/perl", "-MCGIBridge", script]
+    assert run_plainly(argv, env=LAUNCH_ENV).stdout == b""

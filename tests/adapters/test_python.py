@@ -1,0 +1,347 @@
+"""The level `compiled` for Python: the interpreter of the first line, the script compiled, modules
+loaded that it is known to import."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from driver import (FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Zygote, adapters_dir,
+                    run_plainly)
+
+PYTHON = "/usr/bin/python3"
+
+
+def python_argv(script, preload="", switches=(), python=PYTHON):
+    return [python, *switches, f"{adapters_dir()}/python/start.py", f"--preload={preload}", script]
+
+
+def python_zygote(script, preload="", switches=(), python=PYTHON, **more):
+    return Zygote(python_argv(script, preload, switches, python), level="compiled", **more)
+
+
+def answers_like_plain(script, preload="", switches=(), words=(), body=b"", env=None,
+                       python=PYTHON):
+    plain = run_plainly([python, *switches, script, *words], body=body, env=env)
+    with python_zygote(script, preload, switches, python) as zygote:
+        for _ in range(3):
+            answer = zygote.worker().request([script, *words], body=body, env=env)
+            assert answer.seen() == plain.seen()
+    return answer
+
+
+LOOK_AROUND = '''"""The script's own doc."""
+import os, sys
+print(sys.argv, sys.path, getattr(sys, "orig_argv", None))
+print(sorted(globals()), __name__, __doc__, __file__, __spec__, __package__)
+print(type(__loader__).__name__, __loader__.name, __loader__.path)
+print(sys.modules["__main__"].__dict__ is globals())
+print(dict(os.environ), os.environ._data is os.environb._data, os.getenv("QUERY_STRING"))
+for s in (sys.stdin, sys.stdout, sys.stderr):
+    print(s, s.encoding, s.errors, s.line_buffering, s.write_through, s.seekable(),
+          s.newlines, s.mode, s.buffer, getattr(s.buffer, "raw", None), s.fileno())
+print(sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__)
+print(sys.excepthook is sys.__excepthook__)
+print(os.getcwd(), open("/dev/null").fileno(), sys.flags, len(sys.meta_path))
+print(repr(sys.stdin.read()))
+sys.stdout.flush()
+os.system("echo child; env | sort; ls /proc/self/fd")
+print(sys.stdin.buffer.read(), file=sys.stderr)
+'''
+
+
+@pytest.mark.parametrize("switches", [(), ("-u",), ("-I",), ("-E", "-s"), ("-B", "-O"),
+                                      ("-X", "utf8")])
+def test_what_a_script_sees_of_itself(folder, switches):
+    script = folder.script("x.py", LOOK_AROUND)
+    answers_like_plain(script, "json", switches, words=["a", "b c"], body="grüße\n".encode())
+
+
+def test_an_encoding_that_the_environment_names(folder):
+    script = folder.script("x.py", LOOK_AROUND)
+    env = {"PYTHONIOENCODING": "latin-1:replace", "LC_ALL": "C.UTF-8"}
+    plain = run_plainly([PYTHON, script], env={**REQUEST_ENV, **env})
+    with python_zygote(script, env={**LAUNCH_ENV, **env}) as zygote:
+        assert zygote.worker().request([script], env={**REQUEST_ENV, **env}).seen() == plain.seen()
+
+
+@pytest.mark.parametrize("end, code", [
+    ("sys.exit(3)", 3), ("sys.exit('message')", 1), ("sys.exit()", 0), ("raise SystemExit(4)", 4),
+    ("1 / 0", 1), ("f()", 1), ("os._exit(5)", 5), ("raise KeyboardInterrupt", -2),
+    ("os.kill(os.getpid(), 15)", -15), ("import nosuchmodule", 1),
+    ("sys.excepthook = lambda *a: print('hook', a[0], a[2].tb_next is None)\n1 / 0", 1),
+    ("try:\n  1 / 0\nexcept Exception as e:\n  raise ValueError('x') from e", 1),
+    ("import traceback\ntry:\n  f()\nexcept Exception: traceback.print_exc()", 0),
+    ("import cgitb, time; time.asctime = time.ctime = lambda *a: 'now'\n"
+     "cgitb.enable(format='text')\n[][1]", 1),
+    ("compile('x =', 'f', 'exec')", 1), ("import atexit; atexit.register(print, 'atexit')", 0)])
+def test_every_end_is_the_interpreter_s_own(folder, end, code):
+    script = folder.script("x.py", f"import sys, os, warnings\nwarnings.simplefilter('ignore')\n"
+                           f"def f():\n    raise ValueError('x')\n"
+                           f"print('begin', flush=True)\n{end}\n")
+    assert answers_like_plain(script, "json,traceback,string").code == code
+
+
+LOUD = """
+class Loud:
+    def __init__(self, name): self.name = name
+    def __del__(self): print("deleted", self.name)
+"""
+
+
+@pytest.mark.parametrize("text", [
+    "import json; json.loud = Loud('json')",
+    "import builtins; builtins.loud = Loud('builtins')",
+    "import sys; sys.stdout = open(1, 'w', closefd=False); print('through my own stdout')",
+    "import sys, codecs; sys.stdout = codecs.getwriter('utf8')(sys.stdout.buffer); print('x')",
+    "import sys; sys.stdout.close()", "import os; os.close(1); print('lost')",
+    "import sys; sys.exit(300)", "import sys; sys.exit(-1)", "import sys; sys.exit(True)",
+    "import sys\ndef hook(*error): print('hook'); sys.exit(3)\nsys.excepthook = hook\n1 / 0",
+    "import threading, time; threading.Thread(target=time.sleep, args=[9], daemon=True).start()",
+    "import threading\ndef late(): time.sleep(0.1); print('late')\nimport time\n"
+    "threading.Thread(target=late).start()",
+    "import atexit; a = Loud('a'); atexit.register(lambda: print(a.name))",
+    "import atexit; atexit.register(int, 'x')", "import atexit; atexit._clear()",
+    "import csv; csv.loud = Loud('csv'); one = Loud('one'); two = Loud('two'); one.two = two",
+    "def rows():\n  try: yield 1\n  finally: print('finally')\nrow = rows(); next(row)",
+    "import tempfile, os; f = tempfile.TemporaryDirectory(); print(os.path.isdir(f.name))",
+    "import logging; logging.basicConfig(filename='/dev/stdout'); logging.error('logged')",
+    "loud = Loud('x')\ndef f(): return 1 / 0\nf()", "import sys; sys.stderr.write('no newline')",
+    "import weakref; loud = Loud('w'); weakref.finalize(loud, print, 'finalized')",
+])
+def test_the_end_of_objects_is_the_interpreter_s_own(folder, text):
+    answers_like_plain(folder.script("x.py", LOUD + "print('begin')\n" + text + "\n"),
+                       "json,logging,weakref,threading")
+
+
+def test_what_is_left_open_is_flushed(folder):
+    script = folder.script("x.py", f"""
+import atexit
+class Loud:
+    def __del__(self): print("deleted")
+loud = Loud(); cycle = [Loud()]; cycle.append(cycle)
+import json; json.out = open("{folder.path}/out2", "a"); json.out.write("left\\n")
+atexit.register(lambda: print("atexit"))
+out = open("{folder.path}/out", "a"); out.write("left open\\n")
+print("end")
+""")
+    with python_zygote(script, "json") as zygote:
+        texts = [zygote.worker().request([script]).text for _ in range(2)]
+    assert texts == [run_plainly([PYTHON, script]).text] * 2
+    assert (folder.path / "out").read_text() == "left open\n" * 3
+    assert (folder.path / "out2").read_text() == "left\n" * 3
+
+
+def test_a_syntax_error_is_the_interpreter_s_own(folder):
+    script = folder.script("x.py", "print('never')\nx = = 1\n")
+    with python_zygote(script) as zygote:
+        assert not zygote.stands and not zygote.note(SHALLOWER)
+        assert zygote.process.wait(5) == 1
+        assert zygote.log() == run_plainly([PYTHON, script]).stderr.decode()
+
+
+def test_a_source_in_another_encoding(folder):
+    path = folder.path / "x.py"
+    path.write_bytes("# -*- coding: latin-1 -*-\nprint(ascii('é'))\n".encode("latin-1"))
+    answers_like_plain(str(path))
+
+
+GENERATORS = """
+import random, uuid, secrets, tempfile, os
+print(random.random(), random.getrandbits(64), uuid.uuid4(), uuid.uuid1(), secrets.token_hex(8),
+      next(tempfile._get_candidate_names()), os.urandom(4).hex(), sep="\\n")
+"""
+
+
+def test_random_generators_differ_between_workers(folder):
+    script = folder.script("x.py", GENERATORS)
+    with python_zygote(script, "random,uuid,secrets,tempfile") as zygote:
+        drawn = [line for _ in range(30) for line in zygote.worker().request([script]).text.split()]
+    assert len(set(drawn)) == len(drawn)
+
+
+def test_learned_modules_are_reported_and_then_loaded_ahead(folder):
+    folder.script("mine.py", "import csv\n")
+    script = folder.script("x.py", "import json.tool, mine, sys; print('json' in sys.modules)")
+    with python_zygote(script) as zygote:
+        loaded = zygote.worker().request([script]).loaded()
+    assert {"json", "json.tool", "csv", "argparse"} <= set(loaded) and "mine" not in loaded
+    assert loaded == sorted(loaded)
+    with python_zygote(script, ",".join(loaded)) as zygote:
+        answer = zygote.worker().request([script])
+    assert answer.loaded() == [] and answer.text == "True\n"
+
+
+def test_a_script_that_leaves_at_once_reports_nothing(folder):
+    script = folder.script("x.py", "import json, os; os._exit(0)")
+    with python_zygote(script) as zygote:
+        answer = zygote.worker().request([script])
+    assert answer.notes == [] and answer.done is None
+
+
+def test_the_program_s_own_modules_are_never_loaded_ahead(folder):
+    """Also where one hides a module of the interpreter that another module would import."""
+    folder.script("csv.py", "import os; name = os.environ['QUERY_STRING']")
+    folder.script("mine.py", "raise SystemExit('loaded')")
+    script = folder.script("x.py", "import csv, sys\n"
+                           "print(csv.name, csv.__file__, 'json' in sys.modules)")
+    answers_like_plain(script, "csv,mine")
+
+
+MODULES = {
+    "reads": "import os; mood = os.environ.get('REQUEST_METHOD')",
+    "lists": "import os; names = list(os.environ)",
+    "writes": "import os; os.environ['WRITTEN'] = '1'",
+    "prints": "print('import')", "warns": "import sys; print('import', file=sys.stderr)",
+    "chosen": "import os; backend = os.environ.get('BACKEND', 'none')",
+    "fails": "import nosuchmodule", "dies": "1 / 0", "leaves": "raise SystemExit(3)",
+}
+
+
+@pytest.mark.parametrize("name, why", [
+    ("reads", "reads the environment's REQUEST_METHOD"), ("lists", "lists"), ("writes", "writes"),
+    ("prints", "prints"), ("warns", "prints"), ("chosen", "reads BACKEND"), ("fails", None),
+    ("dies", "fails to import"), ("leaves", "fails to import"), ("nosuchmodule", None)])
+def test_a_module_that_a_program_would_notice_is_not_loaded_ahead(folder, name, why):
+    for module, text in MODULES.items():
+        folder.script(f"site/{module}.py", text)
+    script = folder.script("cgi/x.py", f"""
+import os, sys
+early = "{name}" in sys.modules
+os.environ["BACKEND"] = "mine"
+try:
+    import {name}
+    print(getattr({name}, "mood", 0), getattr({name}, "backend", 0))
+except BaseException as e:
+    print(type(e))
+print(sorted(os.environ), early)
+""")
+    path = {"PYTHONPATH": str(folder.path / "site")}
+    plain = run_plainly([PYTHON, script], env={**REQUEST_ENV, **path})
+    with python_zygote(script, f"json,{name},csv", env={**LAUNCH_ENV, **path}) as zygote:
+        for _ in range(2):
+            answer = zygote.worker().request([script], env={**REQUEST_ENV, **path})
+            assert answer.seen() == plain.seen()
+        assert [why in text for text in zygote.note(WARNING)] == ([True] if why else [])
+
+
+def test_a_module_that_starts_a_thread_is_not_loaded_ahead(folder):
+    folder.script("site/threaded.py", "import threading, time\n"
+                  "threading.Thread(target=time.sleep, args=[60], daemon=True).start()")
+    script = folder.script("cgi/x.py", "print(1)")
+    env = {**LAUNCH_ENV, "PYTHONPATH": f"{folder.path}/site"}
+    with python_zygote(script, "threaded", env=env) as zygote:
+        assert zygote.threads == 1 and zygote.worker().request([script]).text == "1\n"
+
+
+def test_a_request_whose_constant_differs_starts_the_program_anew(folder):
+    folder.script("site/moody.py", "import os; mood = os.environ.get('MOOD')")
+    script = folder.script("cgi/x.py", "import moody, sys, os\n"
+                           "print(moody.mood, sys.argv[1:], os.getpid())")
+    path = {"PYTHONPATH": str(folder.path / "site")}
+    with python_zygote(script, "moody", env={**LAUNCH_ENV, **path}) as zygote:
+        worker = zygote.worker()
+        answer = worker.request([script, "w"], env={**REQUEST_ENV, **path, "MOOD": "good"})
+        assert answer.text == f"good ['w'] {worker.pid}\n"
+        assert [kind for kind, _ in answer.notes] == [SHALLOWER]
+
+
+def test_fork_handlers_of_modules_run(folder):
+    folder.script("site/registers.py", "import os; seen = []\n"
+                  "os.register_at_fork(before=lambda: seen.append(1),"
+                  "after_in_child=lambda: seen.append(2))")
+    script = folder.script("cgi/x.py", "import registers, logging, threading\n"
+                           "logging.warning('x')\n"
+                           "t = threading.Thread(target=print, args=['thread'])\n"
+                           "t.start(); t.join()\n"
+                           "print(registers.seen, threading.main_thread().native_id\n"
+                           "      == threading.get_native_id())")
+    path = {"PYTHONPATH": str(folder.path / "site")}
+    with python_zygote(script, "registers,logging,threading", env={**LAUNCH_ENV, **path}) as zygote:
+        answer = zygote.worker().request([script], env={**REQUEST_ENV, **path})
+    assert (answer.text, answer.stderr) == ("thread\n[1, 2] True\n", b"WARNING:root:x\n")
+
+
+def test_children_of_the_script(folder):
+    answers_like_plain(folder.script("x.py", """
+import os, subprocess, sys
+print("one", flush=True)
+if os.fork() == 0:
+    print("child"); sys.exit(3)
+print(os.wait()[1], flush=True)
+print(subprocess.run(["ls", "/proc/self/fd"], capture_output=True).stdout, flush=True)
+os.execvp("sh", ["sh", "-c", "echo exec; exit 6"])
+"""), "subprocess")
+
+
+def test_multiprocessing_works(folder):
+    script = folder.script("x.py", """
+import multiprocessing
+def square(x): return x * x
+if __name__ == "__main__":
+    with multiprocessing.Pool(2) as pool: print(pool.map(square, range(5)))
+""")
+    answers_like_plain(script, "multiprocessing")
+
+
+def test_the_interpreter_of_a_venv(folder):
+    made = subprocess.run([PYTHON, "-m", "venv", "--without-pip", str(folder.path / "venv")])
+    if made.returncode:
+        pytest.skip("no venv module")
+    python = str(folder.path / "venv/bin/python3")
+    script = folder.script("x.py", "import sys\nprint(sys.prefix, sys.executable, "
+                           "sys.path, sys.orig_argv)")
+    answers_like_plain(script, "json", python=python)
+
+
+def test_an_interpreter_behind_a_wrapper_script(folder):
+    """As `env python3` finds it with version managers: a shell script that execs the real one."""
+    wrapper = folder.script("python3", f"#!/bin/bash\nname=$(basename $0)\nexec {PYTHON} \"$@\"\n")
+    script = folder.script("x.py", "import sys, os; print(sys.argv[1:], sorted(os.environ))\n"
+                           "print(os.listdir('.'))")
+    with python_zygote(script, "json", python=wrapper) as zygote:
+        answer = zygote.worker().request([script, "w"], cwd=str(folder.path))
+    plain = run_plainly([PYTHON, script, "w"], cwd=str(folder.path))
+    assert answer.seen() == plain.seen()
+
+
+def test_a_script_by_a_symlink_finds_its_modules(folder):
+    folder.script("real/mine.py", "name = 'mine'")
+    os.symlink(folder.script("real/x.py", "import mine, sys\n"
+                             "print(mine.name, sys.path[0], __file__)"),
+               folder.path / "link.py")
+    answers_like_plain(str(folder.path / "link.py"), "json")
+
+
+def test_times_are_the_request_s(folder):
+    script = folder.script("x.py", "import logging, time\n"
+                           "print(time.time() - logging._startTime < 1,"
+                           "time.process_time() < 0.5)")
+    with python_zygote(script, "logging") as zygote:
+        worker = zygote.worker()
+        time.sleep(1.2)
+        assert worker.request([script]).text == "True True\n"
+
+
+def test_files_of_the_checkpoint_are_named(folder):
+    script = folder.script("x.py", "print(1)")
+    with python_zygote(script, "json") as zygote:
+        files = "\n".join(zygote.note(FILE)).split("\n")
+    assert script in files and any(name.endswith("json/__init__.py") for name in files)
+
+
+def test_without_the_library_the_script_is_plain_cgi(folder):
+    script = folder.script("x.py", LOOK_AROUND)
+    assert run_plainly(python_argv(script, "json")).seen() == run_plainly([PYTHON, script]).seen()
+
+
+def test_without_the_library_and_without_a_request_nothing_runs(folder):
+    script = folder.script("x.py", "print('ran')")
+    assert run_plainly(python_argv(script), env=LAUNCH_ENV).stdout == b""
+
+
+@pytest.mark.skipif(sys.executable == PYTHON, reason="no other interpreter")
+def test_another_interpreter(folder):
+    answers_like_plain(folder.script("x.py", LOOK_AROUND), "json,random", python=sys.executable)
