@@ -164,6 +164,8 @@ std::vector<std::string> zygote_argv(const Executable& executable, config::Level
   std::vector<std::string> adapter_words;
   if (executable.language == Language::perl) {
     adapter_words = {"-I" + adapters + "/perl", "-MCGIBridge"};
+    // -m loads and imports nothing: the script's own `use` still does that.
+    for (const std::string& module : preload) adapter_words.push_back("-m" + module);
   } else {
     std::string list;
     for (const std::string& module : preload) list += (list.empty() ? "" : ",") + module;

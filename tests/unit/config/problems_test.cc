@@ -18,6 +18,12 @@ void PrintTo(const BadFile& file, std::ostream* out) {
   *out << file.name;
 }
 
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 // Line 1 and 2 of most files below.
 const std::string kBridge = "[bridge]\nroots = [\"/srv\"]\n";
 const std::string kProgram = "[[program]]\nmatch = \"/srv/a\"\n";
@@ -52,7 +58,8 @@ const std::vector<BadFile> kBadFiles = {
      {"3:14: bridge.params_max: -1 is not within 4KiB to 64MiB"}},
     {"bad_durations", kBridge + "drain_timeout = 30\nzygote_idle_timeout = \"31 days\"\n",
      {R"(3:17: bridge.drain_timeout: 30 has no unit: a duration is a string like "5s")",
-      R"(4:23: bridge.zygote_idle_timeout: "31 days" is no duration like "250ms", "5s", "2m", "1h")"}},
+      "4:23: bridge.zygote_idle_timeout: \"31 days\" is no duration like "
+      R"("250ms", "5s", "2m", "1h")"}},
     {"bad_choice", kBridge + "log_level = \"loud\"\n[defaults]\nmode = 1\n",
      {R"(3:13: bridge.log_level: "loud" is none of "debug", "info", "warn", "error")",
       R"(5:8: defaults.mode: is an integer, but one of "classic", "persistent" is wanted)"}},
@@ -90,13 +97,15 @@ const std::vector<BadFile> kBadFiles = {
     {"missing_match", kBridge + "[[program]]\nname = \"x\"\n",
      {"3:1: program[1].match: is missing: which programs the section is for"}},
     {"match_without_slash", kBridge + "[[program]]\nmatch = \"guestbook.*\"\n",
-     {R"(4:9: program[1].match: "guestbook.*" can match no absolute path: it begins with neither '/' nor '*')"}},
+     {R"(4:9: program[1].match: "guestbook.*" can match no absolute path: )"
+      "it begins with neither '/' nor '*'"}},
     {"name_twice", kBridge + kProgram + "name = \"x\"\n" + kProgram + "name = \"x\"\n",
      {R"(8:8: program[2].name: "x" is also the name of program[1])"}},
     {"bad_name", kBridge + kProgram + "name = \"a b\"\n",
      {R"(5:8: program[1].name: "a b" is no name of at most 64 letters, digits, '.', '_' and '-')"}},
     {"max_below_min_of_defaults",
-     kBridge + "[defaults]\nworkers.min = 4\n" + kProgram + kProgram + "  [program.workers]\n  max = 2\n",
+     kBridge + "[defaults]\nworkers.min = 4\n" + kProgram + kProgram +
+         "  [program.workers]\n  max = 2\n",
      {"10:9: program[2].workers.max: 2 is below workers.min (4)"}},
     {"min_above_max_of_defaults", kBridge + kProgram + "workers = { min = 9 }\n",
      {"5:19: program[1].workers.min: 9 is above workers.max (8)"}},
@@ -125,7 +134,7 @@ const std::vector<BadFile> kBadFiles = {
     {"surrogate_in_utf8", "# \xed\xa0\x80\n", {"1:3: syntax: a byte that is not UTF-8"}},
     {"too_deep", "a = " + std::string(100000, '['),
      {"1:21: syntax: tables and lists are nested too deeply"}},
-    {"too_many_dots", "a" + [] { std::string s; for (int i = 0; i < 50000; ++i) s += ".a"; return s; }() + " = 1",
+    {"too_many_dots", "a" + repeated(".a", 50000) + " = 1",
      {"1:34: syntax: tables and lists are nested too deeply"}},
 };
 // clang-format on

@@ -65,6 +65,12 @@ TEST_F(ExecutableTest, a_perl_zygote_keeps_the_switches_of_the_first_line) {
             (Words{"/usr/bin/perl", "-wT", script}));
 }
 
+TEST_F(ExecutableTest, a_perl_zygote_loads_the_modules_to_load_without_importing) {
+  const Executable executable = inspect(file("x.pl", "#!/usr/bin/perl\n"), kPath);
+  const Words argv = zygote_argv(executable, config::Level::compiled, "/a", {"DBD::SQLite"});
+  EXPECT_EQ(argv[3], "-mDBD::SQLite");
+}
+
 TEST_F(ExecutableTest, a_python_zygote_gets_the_modules_to_load) {
   const std::string script = file("x.py", "#!/usr/bin/python3\n");
   const Executable executable = inspect(script, kPath);

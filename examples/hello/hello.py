@@ -1,0 +1,3 @@
+#!/usr/bin/python3
+"""The smallest CGI program."""
+print("Content-Type: text/plain\r\n\r\nHello, world!")

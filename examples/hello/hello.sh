@@ -1,0 +1,3 @@
+#!/bin/bash
+# The smallest CGI program.
+printf 'Content-Type: text/plain\r\n\r\nHello, world!\n'

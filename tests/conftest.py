@@ -1,0 +1,61 @@
+"""Fixtures of every suite under tests/ that runs the bridge."""
+
+import os
+import pathlib
+
+import pytest
+
+from harness import processes
+from harness.bridge import BINARY, SANITIZED
+from harness.site import Site
+
+MARKERS = {
+    "slow": "takes minutes; run by `tests/run slow`",
+    "plain_build": "measures memory, speed or system calls, which mean nothing under ASan",
+    "root": "needs to be root",
+}
+
+
+def pytest_configure(config):
+    for name, text in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {text}")
+    processes.adopt_orphans()
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("root") and os.getuid() != 0:
+            item.add_marker(pytest.mark.skip(reason="needs root"))
+        if item.get_closest_marker("plain_build") and SANITIZED:
+            item.add_marker(pytest.mark.skip(reason="means nothing under sanitizers"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if call.when == "call":
+        item.call_passed = report.passed
+
+
+@pytest.fixture
+def site(request):
+    """A world of its own for one test, looked over when the test is done."""
+    if not BINARY.exists():
+        pytest.fail(f"no bridge at {BINARY}: build it first, or set CGIBRIDGE_BUILD")
+    world = Site()
+    yield world
+    passed = getattr(request.node, "call_passed", False)
+    problems = world.close(check=passed)
+    if (passed and not problems) and not os.environ.get("CGIBRIDGE_TESTS_KEEP"):
+        world.remove()
+    else:
+        print(f"kept: {world.folder}")
+        for log in pathlib.Path(world.folder).glob("*.log"):
+            print(f"-- {log.name} --\n{log.read_text(errors='replace')[-4000:]}")
+    assert not problems, f"{world.folder}: " + "\n".join(problems)
+
+
+@pytest.fixture(params=["classic", "persistent"])
+def mode(request):
+    """Tests that ask for it run in both modes."""
+    return request.param

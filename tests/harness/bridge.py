@@ -1,0 +1,230 @@
+"""One running bridge of a test."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+from harness import processes
+from harness.fastcgi import Peer
+from harness.processes import PATIENCE, wait_until
+
+BUILD = pathlib.Path(os.environ.get(
+    "CGIBRIDGE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build"))
+BINARY = BUILD / "bridge" / "cgibridge"
+# The build may be sanitized; leaks are then found at the daemon's end.
+SANITIZED = "asan" in BUILD.name
+
+BROKEN = re.compile(r"Sanitizer|runtime error:|assert", re.IGNORECASE)
+LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} (\w+) (.*)$")
+
+
+def environment(**more):
+    """What the daemon is started with: little, and the same on every machine."""
+    values = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+              "HOME": os.environ.get("HOME", "/"),
+              "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    values.update(more)
+    return values
+
+
+class Bridge:
+    """Started by Site.start_bridge. `address` is where it listens (the first listener)."""
+
+    def __init__(self, config, control, addresses, log):
+        self.config = pathlib.Path(config)
+        self.control = pathlib.Path(control)
+        self.addresses = addresses
+        self.log_file = pathlib.Path(log)
+        self._process = None
+        self._base_fds = None
+        self._expected = []
+        self.stopped = False
+
+    @property
+    def address(self):
+        return self.addresses[0]
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    # Start and stop
+
+    def start(self, command_prefix=(), env=None, **popen_options):
+        with open(self.log_file, "ab") as log:
+            self._process = subprocess.Popen(
+                [*command_prefix, str(BINARY), "serve", "--config", str(self.config)],
+                stderr=log, stdout=log, env=environment(**(env or {})),
+                **{"stdin": subprocess.DEVNULL, **popen_options})
+        self.wait_ready()
+        return self
+
+    def wait_ready(self):
+        def ready():
+            if self._process.poll() is not None:
+                raise AssertionError(f"the bridge ended with {self._process.returncode}:\n{self.log()}")
+            return processes.accepts(self.control)
+        wait_until(ready, "the bridge is ready", 15)
+        # Descriptors of the start (the configuration's folder watch, the log) are there by now.
+        self.status()
+        self._base_fds = self._settled_fds()
+
+    def expect_clean_stop(self, signal_number=signal.SIGTERM, seconds=15, attached=0):
+        """Stops it and checks that it ends with 0 and leaves nothing. attached: how many sockets
+        were handed to it by `attach`."""
+        if not attached:
+            self.check_descriptors()
+        workers = processes.descendants_of(self.pid)
+        self._process.send_signal(signal_number)
+        self.expect_end(seconds)
+        self.check_gone(workers)
+
+    def expect_end(self, seconds=15):
+        """It was told to stop; it must end with 0."""
+        try:
+            code = self._process.wait(seconds * PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"the bridge does not stop within {seconds * PATIENCE} s; "
+                                 f"the end of its log:\n{self.log()[-3000:]}") from None
+        self.stopped = True
+        assert code == 0, f"the bridge ended with {code}:\n{self.log()[-6000:]}"
+
+    def check_gone(self, workers):
+        """None of these descendants is left."""
+        def gone():
+            return not any(processes.alive(pid) for pid in workers)
+        wait_until(gone, "the bridge's zygotes, workers and programs are gone: " + ", ".join(
+            f"{pid} {processes.command_of(pid)}" for pid in workers if processes.alive(pid)), 5)
+        for address in [*self.addresses, self.control]:
+            if not isinstance(address, tuple):
+                assert not pathlib.Path(address).exists(), f"left behind: {address}"
+
+    def kill(self):
+        if self._process and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self.stopped = True
+
+    # Speaking to it
+
+    def command(self, *arguments, expect=0, seconds=20):
+        """Runs `cgibridge ARGUMENTS --control S`; returns its standard output."""
+        done = subprocess.run([str(BINARY), *map(str, arguments), "--control", str(self.control)],
+                              capture_output=True, text=True, timeout=seconds * PATIENCE,
+                              env=environment())
+        assert done.returncode == expect, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout + (done.stderr if expect else "")
+
+    def status(self):
+        return json.loads(self.command("status", "--json"))
+
+    def program(self, script):
+        """The status of one program, by its path; None if the bridge has not met it."""
+        for entry in self.status()["programs"]:
+            if entry["path"] == os.path.realpath(script):
+                return entry
+        return None
+
+    def wait_warm(self, script, seconds=20):
+        """Waits until the program has idle workers; returns its status."""
+        def warm():
+            entry = self.program(script)
+            return entry if entry and entry["workers"]["idle"] > 0 else None
+        return wait_until(warm, f"{script} is warm", seconds)
+
+    def wait_idle(self, seconds=10):
+        wait_until(lambda: self.status()["bridge"]["requests_active"] == 0, "no request runs", seconds)
+
+    def connect(self, which=0):
+        return Peer(self.addresses[which])
+
+    def request(self, script, method="GET", query="", body=b"", **more):
+        """One request on a connection of its own."""
+        with self.connect() as peer:
+            return peer.request(script, method, query, body, keep=False, **more)
+
+    def hangup(self):
+        """SIGHUP: the settings file is read again, soon."""
+        self._process.send_signal(signal.SIGHUP)
+
+    def answered_by(self, script, **more):
+        """Which mode answered a request of a program that prints its pid last: a worker that was
+        there before is persistent's."""
+        entry = self.program(script)
+        waiting = entry["worker_pids"] if entry else []
+        pid = int(self.request(script, **more).body.split()[-1])
+        return "persistent" if pid in waiting else "classic"
+
+    # The log
+
+    def log(self):
+        return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
+
+    def expect_log(self, pattern, seconds=5):
+        """Waits for a line that matches; such lines are then no surprise at the end."""
+        self._expected.append(re.compile(pattern))
+        return wait_until(lambda: re.search(pattern, self.log(), re.MULTILINE),
+                          f"the log holds /{pattern}/; it ends:\n{self.log()[-2000:]}", seconds)
+
+    def allow_log(self, pattern):
+        """Lines that match are no surprise, whether they come or not."""
+        self._expected.append(re.compile(pattern))
+
+    def check_log(self):
+        surprises = []
+        for line in self.log().splitlines():
+            found = LINE.match(line)
+            level = found.group(1) if found else ""
+            if level not in ("error", "critical") and not BROKEN.search(line):
+                continue
+            if not any(pattern.search(line) for pattern in self._expected):
+                surprises.append(line)
+        assert not surprises, "the log holds unexpected lines:\n" + "\n".join(surprises[:20])
+
+    # Descriptors
+
+    def fds(self):
+        return processes.fds_of(self.pid)
+
+    def _settled_fds(self):
+        """Counts by kind, once two looks agree."""
+        def count():
+            kinds = {}
+            for target in self.fds().values():
+                kinds[target] = kinds.get(target, 0) + 1
+            return kinds
+        before = count()
+        for _ in range(50):
+            time.sleep(0.01)
+            now = count()
+            if now == before:
+                break
+            before = now
+        return before
+
+    def surplus_fds(self):
+        """Descriptors above those at the start. Each zygote and worker may hold a channel, a pidfd
+        and the pipe of its own standard error."""
+        status = self.status()
+        held = sum(len(entry["worker_pids"]) + (1 if entry["zygote_pid"] else 0)
+                   for entry in status["programs"])
+        surplus = {}
+        for kind, count in self._settled_fds().items():
+            more = count - self._base_fds.get(kind, 0)
+            if kind in ("socket", "pipe", "anon_inode:[pidfd]"):
+                more -= held
+            if more > 0:
+                surplus[kind] = more
+        return surplus
+
+    def check_descriptors(self):
+        """The daemon holds no more descriptors than at its start, but for its zygotes and workers."""
+        if self._process.poll() is None:
+            self.wait_idle()
+            wait_until(lambda: not self.surplus_fds(),
+                       "descriptors of the daemon are back to those of its start", 5)

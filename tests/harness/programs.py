@@ -1,0 +1,49 @@
+"""Small CGI programs that several tests use. Each function writes one into a site's cgi-bin."""
+
+import json
+
+
+def hello(site, name="hello", text="hello"):
+    return site.sh(name, f"printf 'Content-Type: text/plain\\n\\n{text}\\n'\n")
+
+
+def report(site, name="report"):
+    """Answers with JSON: argv, env, cwd, body (as text) and pid."""
+    return site.python(name, """
+        import json, os, sys
+        body = sys.stdin.buffer.read()
+        answer = json.dumps({"argv": sys.argv, "env": dict(os.environ), "cwd": os.getcwd(),
+                             "body": body.decode("latin-1"), "pid": os.getpid()})
+        sys.stdout.write("Content-Type: application/json\\n\\n" + answer)
+        """)
+
+
+def reported(response):
+    """What report() answered."""
+    return json.loads(response.body)
+
+
+def echo(site, name="echo"):
+    """Answers with its body, piece by piece as it comes."""
+    return site.perl(name, """
+        use strict; use warnings;
+        binmode STDIN; binmode STDOUT; $| = 1;
+        print "Content-Type: application/octet-stream\\r\\n\\r\\n";
+        while (sysread STDIN, my $piece, 65536) { syswrite STDOUT, $piece; }
+        """)
+
+
+def sleeper(site, name="sleeper", notes=None):
+    """Says `started PID` and sleeps for a minute, or what ?N says; writes its pid to notes."""
+    note = f'echo $$ >> "{notes}"' if notes else ""
+    return site.sh(name, f"""
+        {note}
+        printf 'Content-Type: text/plain\\n\\nstarted %s\\n' $$
+        sleep "${{QUERY_STRING:-60}}"
+        echo ended
+        """)
+
+
+def pid(site, name="pid"):
+    """Answers with its pid."""
+    return site.sh(name, "printf 'Content-Type: text/plain\\n\\n%s\\n' $$\n")

@@ -1,0 +1,216 @@
+"""The world of one test: a folder, a cgi-bin, a bridge or several, web servers."""
+
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import textwrap
+
+from harness import processes
+from harness.bridge import BINARY, BUILD, Bridge, environment
+from harness.webserver import Apache, Lighttpd, Nginx
+
+EXAMPLES = BUILD / "examples" / "cgi-bin"
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Site:
+    """Owned by the fixture `site`, which calls close() whatever the test did.
+
+    Everything lies in `folder`, which is deleted after a test that passed (unless
+    CGIBRIDGE_TESTS_KEEP is set) and kept, and named, after one that failed.
+    """
+
+    def __init__(self):
+        # Short, as unix sockets' paths are limited; readable for web servers of other users.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cgibridge-test-", dir="/tmp"))
+        self.folder.chmod(0o755)
+        self.cgi_bin = self.folder / "cgi-bin"
+        self.cgi_bin.mkdir()
+        self.bridges = []
+        self.servers = []
+        self._started = []
+        self._survivors = set()
+        self._children_before = set(processes.children_of(os.getpid()))
+
+    # Programs
+
+    def script(self, name, text, mode=0o755):
+        """Writes a program into cgi-bin (or into a folder there) and returns its path."""
+        path = self.cgi_bin / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A new file each time: a running program of the old one is not disturbed.
+        fresh = path.with_name(path.name + ".fresh")
+        fresh.write_text(textwrap.dedent(text).lstrip("\n"))
+        fresh.chmod(mode)
+        fresh.rename(path)
+        return path
+
+    def sh(self, name, text, mode=0o755):
+        return self.script(name, "#!/bin/sh\n" + textwrap.dedent(text).lstrip("\n"), mode)
+
+    def python(self, name, text, mode=0o755):
+        return self.script(name, "#!/usr/bin/python3\n" + textwrap.dedent(text).lstrip("\n"), mode)
+
+    def perl(self, name, text, mode=0o755):
+        return self.script(name, "#!/usr/bin/perl\n" + textwrap.dedent(text).lstrip("\n"), mode)
+
+    def c(self, name, text, *flags):
+        """Compiles a C program into cgi-bin."""
+        path = self.cgi_bin / name
+        source = self.folder / (name + ".c")
+        source.write_text(textwrap.dedent(text))
+        subprocess.run(["cc", "-O1", "-Wall", "-o", str(path), str(source), *flags], check=True)
+        return path
+
+    def example(self, name):
+        """A copy of an example program, as built or installed by the project."""
+        path = self.cgi_bin / name
+        shutil.copy2(EXAMPLES / name, path)
+        return path
+
+    # Processes
+
+    def write_config(self, defaults="", programs="", bridge="", listen=None, roots=None,
+                     name="config.toml"):
+        """A settings file. defaults and bridge are lines of their tables, programs whole tables."""
+        listen = listen or [f"unix:{self.folder}/fastcgi.sock"]
+        roots = roots or [self.cgi_bin]
+        quoted = ", ".join(f'"{entry}"' for entry in listen)
+        folders = ", ".join(f'"{entry}"' for entry in roots)
+        own = textwrap.dedent(bridge)
+        text = f"[bridge]\nlisten = [{quoted}]\nroots = [{folders}]\n"
+        text += f'control = "{self.folder}/{name.partition(".")[0]}.control"\n'
+        if "socket_mode" not in own:
+            text += 'socket_mode = "0666"\n'
+        text += own + "\n[defaults]\n" + textwrap.dedent(defaults) + "\n" + textwrap.dedent(programs)
+        path = self.folder / name
+        fresh = path.with_suffix(".fresh")
+        fresh.write_text(text)
+        fresh.rename(path)
+        return path
+
+    def prepare_bridge(self, defaults="", programs="", bridge="", listen=None, roots=None,
+                       name="config.toml"):
+        """A bridge that is not started yet, with its settings file."""
+        listen = [f"unix:{self.folder}/fastcgi.sock"] if listen is None else listen
+        config = self.write_config(defaults, programs, bridge, listen, roots, name)
+        addresses = []
+        for entry in listen:
+            if entry.startswith("unix:"):
+                addresses.append(entry[len("unix:"):])
+            else:
+                host, _, port = entry.rpartition(":")
+                addresses.append((host.strip("[]"), int(port)))
+        log = self.folder / f"{config.stem}.log"
+        made = Bridge(config, config.with_suffix(".control"), addresses, log)
+        self.bridges.append(made)
+        return made
+
+    def start_bridge(self, *args, **options):
+        """See write_config for the arguments; mode defaults to what [defaults] says."""
+        return self.prepare_bridge(*args, **options).start()
+
+    def rewrite_config(self, *args, **options):
+        """Writes the settings again; the running bridge notices by itself, or at SIGHUP."""
+        return self.write_config(*args, **options)
+
+    def cgibridge(self, *arguments, expect=0, seconds=30, env=None, **options):
+        """Runs a command of the binary; returns the finished process."""
+        done = subprocess.run([str(BINARY), *map(str, arguments)], capture_output=True, text=True,
+                              timeout=seconds * processes.PATIENCE, env=environment(**(env or {})),
+                              **options)
+        assert expect is None or done.returncode == expect, (
+            f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def start(self, *command, **options):
+        """Any other process; it is ended with the test."""
+        started = subprocess.Popen([str(word) for word in command], **options)
+        self._started.append(started)
+        return started
+
+    def start_nginx(self, bridge, **options):
+        return self._start_server(Nginx(self, bridge, **options))
+
+    def start_apache(self, bridge, **options):
+        return self._start_server(Apache(self, bridge, **options))
+
+    def start_lighttpd(self, bridge, **options):
+        return self._start_server(Lighttpd(self, bridge, **options))
+
+    def _start_server(self, server):
+        self.servers.append(server)
+        server.start()
+        return server
+
+    def expect_survivor(self, pid):
+        """This process may outlive the bridge; it is ended with the test."""
+        self._survivors.add(pid)
+
+    # The end
+
+    def close(self, check):
+        """Ends everything. With check: nothing may be left, and nothing unexpected in the logs."""
+        problems = []
+
+        def attempt(action):
+            try:
+                action()
+            except AssertionError as failed:
+                problems.append(str(failed))
+
+        for server in reversed(self.servers):
+            attempt(server.stop)
+        for bridge in self.bridges:
+            if not bridge.stopped and bridge._process:
+                attempt(bridge.expect_clean_stop if check else bridge.kill)
+        for started in self._started:
+            if started.poll() is None:
+                for pid in processes.descendants_of(started.pid):
+                    processes.kill_quietly(pid, signal.SIGTERM)
+                started.terminate()
+                try:
+                    started.wait(5)
+                except subprocess.TimeoutExpired:
+                    started.kill()
+                    started.wait()
+        for bridge in self.bridges:
+            bridge.kill()
+            attempt(bridge.check_log)
+        for pid in self._survivors:
+            processes.kill_quietly(pid)
+        attempt(self._check_no_process)
+        attempt(self._check_no_socket)
+        return problems if check else []
+
+    def _check_no_process(self):
+        left = []
+
+        def none_left():
+            nonlocal left
+            processes.reap_adopted(self._children_before)
+            left = [pid for pid in processes.children_of(os.getpid())
+                    if pid not in self._children_before and pid not in self._survivors]
+            return not left
+        try:
+            processes.wait_until(none_left, "", 3)
+        except AssertionError:
+            names = [f"{pid} {processes.command_of(pid)}" for pid in left]
+            for pid in left:
+                processes.kill_quietly(pid)
+            raise AssertionError(f"processes left behind: {names}") from None
+
+    def _check_no_socket(self):
+        # What a web server leaves in its own folder is its own affair.
+        others = [server.folder for server in self.servers]
+        left = [str(path) for path in self.folder.rglob("*")
+                if stat.S_ISSOCK(path.lstat().st_mode)
+                and not any(path.is_relative_to(folder) for folder in others)]
+        assert not left, f"sockets left behind: {left}"
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)

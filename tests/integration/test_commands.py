@@ -1,0 +1,159 @@
+"""The commands, each as a person types it."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from harness import programs
+from harness.bridge import environment
+from harness.fastcgi import variables_for
+from harness.processes import wait_until
+
+
+@pytest.fixture
+def bridge(site):
+    programs.pid(site)
+    return site.start_bridge('mode = "classic"')
+
+
+class TestStatus:
+    def test_json_holds_what_dashboards_read(self, site, bridge):
+        bridge.request(site.cgi_bin / "pid")
+        status = bridge.status()
+        assert status["bridge"]["pid"] == bridge.pid
+        assert set(status["bridge"]) >= {"pid", "version", "connections", "requests_active",
+                                         "requests_total", "draining"}
+        (entry,) = status["programs"]
+        assert set(entry) >= {"path", "name", "mode", "reset", "arm", "level", "level_reason",
+                              "generation", "workers", "zygote_pid", "worker_pids", "queue",
+                              "requests", "errors"}
+        assert set(entry["workers"]) >= {"idle", "busy", "starting"}
+        assert entry["path"] == str(site.cgi_bin / "pid") and entry["requests"] == 1
+
+    def test_a_person_sees_programs_and_modes(self, site, bridge):
+        bridge.request(site.cgi_bin / "pid")
+        text = bridge.command("status")
+        assert str(site.cgi_bin / "pid") in text or "pid" in text
+        assert "classic" in text
+
+    def test_running_requests_and_connections_are_counted(self, site, bridge):
+        sleeper = programs.sleeper(site)
+        with bridge.connect() as peer:
+            peer.begin()
+            peer.params(variables_for(sleeper))
+            peer.stdin(b"")
+            peer.wait_for_output(b"started")
+            status = bridge.status()["bridge"]
+            assert (status["requests_active"], status["connections"]) == (1, 1)
+            peer.abort()
+            peer.response()
+        bridge.wait_idle()
+
+    def test_without_a_bridge_the_command_says_so(self, site):
+        done = site.cgibridge("status", "--control", site.folder / "no.control", expect=None)
+        assert done.returncode > 0
+        assert "no.control" in done.stderr
+
+
+class TestMode:
+    def test_a_program_is_switched_by_its_path(self, site, bridge):
+        script = site.cgi_bin / "pid"
+        assert bridge.answered_by(script) == "classic"
+        bridge.command("mode", script, "persistent")
+        bridge.request(script)
+        assert bridge.wait_warm(script)["mode"] == "persistent"
+        assert bridge.answered_by(script) == "persistent"
+        bridge.command("mode", script, "classic")
+        assert bridge.answered_by(script) == "classic"
+
+    def test_a_program_is_switched_by_its_name(self, site):
+        script = programs.pid(site)
+        bridge = site.start_bridge('mode = "classic"', programs=f"""
+            [[program]]
+            name = "numbered"
+            match = "{script}"
+            """)
+        bridge.request(script)
+        bridge.command("mode", "numbered", "persistent")
+        bridge.request(script)
+        bridge.wait_warm(script)
+
+    def test_nonsense_is_refused(self, site, bridge):
+        bridge.request(site.cgi_bin / "pid")
+        done = site.cgibridge("mode", site.cgi_bin / "pid", "sideways", "--control", bridge.control,
+                              expect=None)
+        assert done.returncode > 0 and done.stderr
+        done = site.cgibridge("mode", "nobody", "classic", "--control", bridge.control, expect=None)
+        assert done.returncode > 0 and "nobody" in done.stderr
+
+
+class TestDrain:
+    def test_it_lets_requests_end_and_stops_the_bridge(self, site, bridge):
+        sleeper = programs.sleeper(site)
+        with bridge.connect() as peer:
+            peer.begin()
+            peer.params(variables_for(sleeper, query="1"))
+            peer.stdin(b"")
+            peer.wait_for_output(b"started")
+            drain = site.start(*command_of(bridge, "drain"), env=environment())
+            assert peer.response().body.endswith(b"ended\n")
+        bridge.expect_end()
+        assert drain.wait(10) == 0
+
+    def test_new_connections_are_not_taken_while_it_drains(self, site, bridge):
+        sleeper = programs.sleeper(site)
+        with bridge.connect() as peer:
+            peer.begin()
+            peer.params(variables_for(sleeper, query="1"))
+            peer.stdin(b"")
+            peer.wait_for_output(b"started")
+            os.kill(bridge.pid, signal.SIGTERM)
+            wait_until(lambda: not os.path.exists(bridge.address), "the socket is gone", 5)
+            assert peer.response().body.endswith(b"ended\n")
+        bridge.expect_end()
+
+
+def command_of(bridge, *words):
+    from harness.bridge import BINARY
+    return [BINARY, *words, "--control", bridge.control]
+
+
+class TestTry:
+    def test_it_prints_what_the_program_answers(self, site, mode):
+        script = programs.report(site)
+        done = site.cgibridge("try", script, "--mode", mode, "--env", "QUERY_STRING=a=b",
+                              "--env", "HTTP_X=1")
+        head, _, body = done.stdout.replace("\r\n", "\n").partition("\n\n")
+        assert "application/json" in head
+        answer = json.loads(body)
+        assert answer["env"]["QUERY_STRING"] == "a=b" and answer["env"]["HTTP_X"] == "1"
+
+    def test_a_body_is_passed_on(self, site, mode):
+        script = programs.report(site)
+        body = site.folder / "body"
+        body.write_bytes(b"the body")
+        done = site.cgibridge("try", script, "--mode", mode, "--body", body)
+        assert json.loads(done.stdout.replace("\r\n", "\n").partition("\n\n")[2])["body"] == "the body"
+
+    def test_a_missing_program_is_an_error(self, site):
+        done = site.cgibridge("try", site.cgi_bin / "missing", expect=None)
+        assert done.returncode != 0
+
+    def test_it_leaves_nothing_running(self, site, mode):
+        before = time.monotonic()
+        site.cgibridge("try", programs.hello(site), "--mode", mode)
+        assert time.monotonic() - before < 10
+
+
+def test_help_and_version_name_every_command(site):
+    text = site.cgibridge("--help").stdout
+    for word in ("serve", "config", "status", "mode", "reload", "drain", "attach", "try"):
+        assert word in text
+    assert site.cgibridge("--version").stdout.strip()
+
+
+def test_an_unknown_command_is_refused(site):
+    assert site.cgibridge("dance", expect=None).returncode != 0

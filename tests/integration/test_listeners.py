@@ -1,0 +1,128 @@
+"""Where a bridge listens: its own sockets, and those that others hand over."""
+
+import os
+import socket
+import stat
+import subprocess
+
+from harness import processes, programs
+from harness.bridge import BINARY, Bridge, environment
+from harness.fastcgi import Peer
+
+
+def test_several_listeners_answer_alike(site):
+    hello = programs.hello(site)
+    listen = [f"unix:{site.folder}/one.sock", f"unix:{site.folder}/two.sock",
+              f"127.0.0.1:{processes.free_port()}"]
+    bridge = site.start_bridge('mode = "classic"', listen=listen)
+    for which in range(3):
+        with bridge.connect(which) as peer:
+            assert peer.request(hello).body == b"hello\n"
+
+
+def test_a_unix_socket_has_the_permissions_asked_for(site):
+    bridge = site.start_bridge(bridge='socket_mode = "0600"\n')
+    assert stat.S_IMODE(os.stat(bridge.address).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(bridge.control).st_mode) & 0o007 == 0
+
+
+def test_a_stale_socket_file_does_not_hinder_the_start(site):
+    path = site.folder / "fastcgi.sock"
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(path))
+    left.close()
+    hello = programs.hello(site)
+    bridge = site.start_bridge('mode = "classic"')
+    assert bridge.request(hello).body == b"hello\n"
+
+
+def test_a_socket_in_use_is_not_taken_over(site):
+    hello = programs.hello(site)
+    bridge = site.start_bridge('mode = "classic"')
+    second = site.prepare_bridge('mode = "classic"', name="second.toml")
+    done = site.cgibridge("serve", "--config", second.config, expect=None, seconds=10)
+    assert done.returncode not in (0, None)
+    assert "fastcgi.sock" in done.stderr
+    assert bridge.request(hello).body == b"hello\n"
+
+
+def test_a_port_in_use_is_named_and_ends_the_start(site):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        second = site.prepare_bridge(listen=[f"127.0.0.1:{port}"])
+        done = site.cgibridge("serve", "--config", second.config, expect=None, seconds=10)
+    assert done.returncode not in (0, None)
+    assert str(port) in done.stderr
+    assert not second.control.exists()
+
+
+def start_with_inherited(site, bridge, pass_socket):
+    """Starts the bridge with a listening socket on descriptor 3, as systemd does."""
+    # dash knows descriptors of one digit only.
+    script = 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@" 3<&%d' % pass_socket.fileno()
+    return bridge.start(["/bin/bash", "-c", script, "systemd"], pass_fds=[pass_socket.fileno()])
+
+
+def test_sockets_of_systemd_are_served(site):
+    hello = programs.hello(site)
+    for family in (socket.AF_INET, socket.AF_UNIX):
+        with socket.socket(family) as listener:
+            path = str(site.folder / "systemd.sock")
+            listener.bind(("127.0.0.1", 0) if family == socket.AF_INET else path)
+            listener.listen()
+            bridge = site.prepare_bridge('mode = "classic"', listen=[])
+            bridge.addresses = []
+            start_with_inherited(site, bridge, listener)
+            address = listener.getsockname()
+            with Peer(address) as peer:
+                assert peer.request(hello).body == b"hello\n"
+            bridge.expect_clean_stop()
+            # It was not ours to remove.
+            if family == socket.AF_UNIX:
+                assert os.path.exists(path)
+                os.unlink(path)
+
+
+def test_inherited_sockets_do_not_reach_programs(site):
+    report = site.python("fds", """
+        import os
+        print("Content-Type: text/plain\\n")
+        print(" ".join(sorted(name for name in os.listdir("/proc/self/fd"))))
+        print(os.environ.get("LISTEN_FDS"), os.environ.get("LISTEN_PID"))
+        """)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        bridge = site.prepare_bridge('mode = "classic"', listen=[])
+        start_with_inherited(site, bridge, listener)
+        with Peer(listener.getsockname()) as peer:
+            lines = peer.request(report).body.decode().splitlines()
+    # 3 is the folder that the program itself is listing.
+    assert lines == ["0 1 2 3", "None None"]
+
+
+def test_spawn_fcgi_hands_over_its_socket_on_descriptor_0(site):
+    hello = programs.hello(site)
+    bridge = site.prepare_bridge('mode = "classic"', listen=[])
+    path = site.folder / "spawned.sock"
+    # -n: stay in the foreground, so that the bridge is our own child.
+    with open(bridge.log_file, "ab") as log:
+        bridge._process = subprocess.Popen(
+            ["spawn-fcgi", "-n", "-s", str(path), "--", str(BINARY), "serve",
+             "--config", str(bridge.config)], stderr=log, stdout=log, env=environment())
+    bridge.wait_ready()
+    with Peer(path) as peer:
+        assert peer.request(hello).body == b"hello\n"
+    bridge.expect_clean_stop()
+    path.unlink(missing_ok=True)
+
+
+def test_two_bridges_live_side_by_side(site):
+    hello = programs.hello(site)
+    first = site.start_bridge('mode = "classic"')
+    second = site.start_bridge('mode = "persistent"', name="second.toml",
+                               listen=[f"unix:{site.folder}/second.sock"])
+    assert first.request(hello).body == second.request(hello).body == b"hello\n"
+    assert isinstance(second, Bridge)

@@ -1,0 +1,121 @@
+"""The files under config/ and the tools under examples/ do what the README tells people to do with
+them. Only paths and ports are put in place."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from harness import processes, programs
+from harness.bridge import BINARY, environment
+from harness.programs import reported
+from harness.site import PROJECT
+
+CONFIG = PROJECT / "config"
+
+
+@pytest.fixture
+def bridge(site):
+    programs.report(site)
+    return site.start_bridge('mode = "classic"')
+
+
+def ready_file(name, site, bridge):
+    """The file's text, with the paths of this test."""
+    text = (CONFIG / name).read_text()
+    for there, here in (("/run/cgibridge/fastcgi.sock", bridge.address),
+                        ("/run/cgibridge/control.sock", str(bridge.control)),
+                        ("/usr/lib/cgi-bin", str(site.cgi_bin)),
+                        ("/usr/bin/cgibridge", str(BINARY))):
+        text = text.replace(there, here)
+    return text
+
+
+def check(server):
+    environment = reported(server.send_request("/cgi-bin/report/more/info?q=1"))["env"]
+    assert environment["SCRIPT_NAME"] == "/cgi-bin/report"
+    assert environment["PATH_INFO"] == "/more/info"
+    assert environment["QUERY_STRING"] == "q=1"
+    assert reported(server.send_request("/cgi-bin/report", "POST", b"body"))["body"] == "body"
+    assert server.send_request("/cgi-bin/none").status == 404
+
+
+def test_nginx_cgi_bin(site, bridge):
+    check(site.start_nginx(bridge, locations=ready_file("nginx/nginx-cgi-bin.conf", site, bridge)))
+
+
+def test_nginx_keepalive(site, bridge):
+    """It is a whole site, with a server block of its own."""
+    text = ready_file("nginx/nginx-keepalive.conf", site, bridge)
+    port = processes.free_port()
+    text = text.replace("listen 80;", f"listen 127.0.0.1:{port};")
+    nginx = site.start_nginx(bridge, sites=text)
+    nginx.port = port
+    check(nginx)
+    for _ in range(10):
+        nginx.send_request("/cgi-bin/report")
+    assert bridge.status()["bridge"]["connections"] <= 2
+
+
+def test_apache_proxy_fcgi(site, bridge):
+    text = ready_file("apache/apache-proxy-fcgi.conf", site, bridge)
+    check(site.start_apache(None, extra=text))
+
+
+def test_apache_mod_fcgid(site, bridge):
+    bridge.control.chmod(0o666)
+    text = ready_file("apache/apache-mod-fcgid.conf", site, bridge)
+    apache = site.start_apache(None, modules=["fcgid"], extra=text + """
+        FcgidIPCDir .
+        FcgidProcessTableFile table
+        """)
+    check(apache)
+    apache.stop()
+
+
+def test_lighttpd(site, bridge):
+    text = ready_file("lighttpd/lighttpd-cgibridge.conf", site, bridge)
+    check(site.start_lighttpd(bridge, ready=text))
+
+
+def test_systemd_units_name_files_and_commands_that_exist():
+    service = (CONFIG / "systemd" / "cgibridge.service").read_text()
+    socket = (CONFIG / "systemd" / "cgibridge.socket").read_text()
+    for line in re.findall(r"^Exec\w+=/usr/bin/cgibridge (.*)$", service, re.MULTILINE):
+        words = line.split(" --config")[0].split()
+        done = subprocess.run([BINARY, *words, "--help"], env=environment(), capture_output=True)
+        assert done.returncode == 0, line
+    assert "ListenStream=/run/cgibridge/fastcgi.sock" in socket
+
+
+def test_ab_compare_flips_the_mode_and_compares_the_bytes(site):
+    names = ["hello.cgi", "hello.pl"]
+    for name in names:
+        site.example(name)
+    bridge = site.start_bridge('mode = "classic"')
+    nginx = site.start_nginx(bridge, keep_alive=True)
+    out = site.folder / "report"
+    done = subprocess.run(
+        [PROJECT / "examples" / "ab-compare", "--config", bridge.config, "--cgibridge", BINARY,
+         "--url", nginx.url("/cgi-bin/"), "--requests", "200", "--seconds", "1", "--rounds", "2",
+         "--concurrency", "4", "--out", out, *(site.cgi_bin / name for name in names)],
+        capture_output=True, text=True, timeout=200, env=environment())
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in names:
+        assert name in done.stdout
+    assert json.loads((out / "report.json").read_text())
+    assert (out / "report.csv").read_text().count("\n") > 2
+    # The settings file is as it was.
+    assert 'mode = "classic"' in bridge.config.read_text()
+
+
+def test_the_bench_measures_every_side(tmp_path):
+    done = subprocess.run(
+        [PROJECT / "tests" / "bench" / "run", "--rounds", "1", "--seconds", "1", "--out", tmp_path,
+         "hello.cgi"], capture_output=True, text=True, timeout=200,
+        env=environment(CGIBRIDGE_BUILD=str(BINARY.parents[1])))
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "bench.json").read_text())
+    assert set(result["median"]["hello.cgi"]) == {"fcgiwrap", "mod_cgid", "classic", "persistent",
+                                                  "responder"}

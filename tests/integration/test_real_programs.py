@@ -1,0 +1,260 @@
+"""Programs that nobody here wrote, from Debian's packages, unmodified, through nginx: the same bytes
+from classic, from persistent, and from running the program by hand with the same environment."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+from harness.bridge import environment
+from harness.processes import wait_until
+
+TIMES = 20
+
+# What differs from second to second, in any mode. Only these spots are masked.
+DATES = re.compile(
+    rb"(?m)^(Date|Expires|Last-Modified): .*?\r?$"          # gitweb and cgit count from now
+    rb"|Time: \d\d:\d\d:\d\d GMT, \w+ \d\d, \d{4}")         # the last line of man2html
+
+# What nginx says in its fastcgi_params, without the client's port, which changes.
+PARAMS = """
+fastcgi_param QUERY_STRING $query_string;
+fastcgi_param REQUEST_METHOD $request_method;
+fastcgi_param CONTENT_TYPE $content_type;
+fastcgi_param CONTENT_LENGTH $content_length;
+fastcgi_param REQUEST_URI $request_uri;
+fastcgi_param SERVER_PROTOCOL $server_protocol;
+fastcgi_param SERVER_SOFTWARE nginx;
+fastcgi_param REMOTE_ADDR $remote_addr;
+fastcgi_param SERVER_PORT 80;
+fastcgi_param SERVER_NAME localhost;
+"""
+
+
+class Program:
+    """One program behind one location; by hand it gets what nginx sends."""
+
+    def __init__(self, name, path, **variables):
+        self.name = name
+        self.path = path
+        self.variables = variables
+
+    def location(self):
+        own = "\n".join(f'fastcgi_param {name} "{value}";' for name, value in self.variables.items())
+        return f"""
+location /{self.name} {{
+  {PARAMS}
+  fastcgi_param SCRIPT_FILENAME {self.path};
+  fastcgi_param SCRIPT_NAME /{self.name};
+  fastcgi_split_path_info ^(/{self.name})(.*)$;
+  fastcgi_param PATH_INFO $fastcgi_path_info;
+  {own}
+  fastcgi_pass bridge;
+}}"""
+
+    def by_hand(self, target, method="GET", body=b"", headers=None):
+        """(head and body) that the program prints when started by hand."""
+        uri, _, query = target.partition("?")
+        path_info = uri.removeprefix("/" + self.name)
+        real = os.path.realpath(self.path)
+        values = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "GATEWAY_INTERFACE": "CGI/1.1",
+            "QUERY_STRING": query, "REQUEST_METHOD": method, "REQUEST_URI": target,
+            "SERVER_PROTOCOL": "HTTP/1.1", "SERVER_SOFTWARE": "nginx", "REMOTE_ADDR": "127.0.0.1",
+            "SERVER_PORT": "80", "SERVER_NAME": "localhost", "SCRIPT_NAME": "/" + self.name,
+            "SCRIPT_FILENAME": real, **self.variables,
+            "HTTP_HOST": "localhost", "HTTP_ACCEPT_ENCODING": "identity",
+        }
+        if path_info:
+            values["PATH_INFO"] = path_info
+        for name, value in (headers or {}).items():
+            key = name.upper().replace("-", "_")
+            values[key if key == "CONTENT_TYPE" else "HTTP_" + key] = value
+        if body:
+            values["CONTENT_LENGTH"] = str(len(body))
+            values["HTTP_CONTENT_LENGTH"] = str(len(body))
+        if method == "POST":
+            values["HTTP_CONTENT_TYPE"] = values.get("CONTENT_TYPE", "")
+        done = subprocess.run([self.path], input=body, env=values, capture_output=True,
+                              cwd=os.path.dirname(real))
+        return done.stdout
+
+
+def split(printed):
+    """(status, body) of what a program prints, dates masked."""
+    found = re.search(rb"\r?\n\r?\n", printed)
+    head, body = printed[:found.start()], printed[found.end():]
+    status = re.search(rb"(?mi)^Status: (\d+)", head)
+    redirect = re.search(rb"(?mi)^Location:", head)
+    return (int(status.group(1)) if status else 302 if redirect else 200), DATES.sub(b"", body)
+
+
+def content_fields(fields):
+    return {name: value for name, value in fields.items()
+            if name in ("content-type", "content-disposition", "etag", "location", "pragma")}
+
+
+def compare(site, program, targets, prepare=None, settings=""):
+    """Each target TIMES times classic and TIMES times persistent; all equal, and as by hand."""
+    bridge = site.start_bridge(
+        'mode = "classic"\n' + settings,
+        roots=["/usr/lib/cgi-bin", "/usr/share/gitweb", "/usr/lib/cgit", "/usr/lib/git-core"])
+    nginx = site.start_nginx(bridge, keep_alive=True, locations=program.location())
+
+    def ask(target):
+        answer = nginx.send_request(target, headers={"Host": "localhost"})
+        return answer.status, DATES.sub(b"", answer.body), content_fields(answer.headers)
+
+    wanted = {target: split(program.by_hand(target)) for target in targets}
+    fields = {}
+    for mode in ("classic", "persistent"):
+        bridge.command("mode", os.path.realpath(program.path), mode)
+        if mode == "persistent":
+            ask(targets[0])
+            warm = bridge.wait_warm(program.path)
+            assert warm["arm"].startswith("persistent")
+        for target in targets:
+            for n in range(TIMES):
+                status, body, head = ask(target)
+                assert (status, body) == wanted[target], f"{mode}, request {n} of {target}"
+                assert head == fields.setdefault(target, head), f"{mode}, request {n} of {target}"
+    entry = bridge.program(program.path)
+    assert entry["requests"] >= 2 * TIMES * len(targets)
+    return bridge, nginx
+
+
+GIT = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A",
+       "GIT_COMMITTER_EMAIL": "a@example.org", "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
+       "GIT_AUTHOR_DATE": "2001-02-03T04:05:06Z", "GIT_COMMITTER_DATE": "2001-02-03T04:05:06Z"}
+
+
+def git(*words, cwd=None, home=None):
+    done = subprocess.run(["git", *map(str, words)], cwd=cwd, capture_output=True, text=True,
+                          env=environment(HOME=str(home or cwd), **GIT))
+    assert done.returncode == 0, f"git {words}: {done.stdout}{done.stderr}"
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repositories(site):
+    """A folder with one bare repository of three commits, of 2001."""
+    work, folder = site.folder / "work", site.folder / "repositories"
+    git("init", "-q", "-b", "main", work, cwd=site.folder)
+    for n in range(3):
+        (work / "file.txt").write_text("".join(f"line {line} of {n}\n" for line in range(200)))
+        (work / f"added-{n}.c").write_text(f"int f{n}(void) {{ return {n}; }}\n")
+        git("add", ".", cwd=work)
+        git("commit", "-q", "-m", f"commit {n}\n\nwith a body", cwd=work)
+    git("clone", "-q", "--bare", work, folder / "demo.git", cwd=site.folder)
+    git("config", "http.receivepack", "true", cwd=folder / "demo.git")
+    (folder / "demo.git" / "description").write_text("a repository to show\n")
+    (folder / "demo.git" / "git-daemon-export-ok").touch()
+    return folder
+
+
+def test_gitweb(site, repositories):
+    config = site.folder / "gitweb.conf"
+    config.write_text(f'$projectroot = "{repositories}";\n$site_name = "demo";\n'
+                      "$feature{'timed'}{'default'} = [0];\n1;\n")
+    program = Program("gitweb", "/usr/lib/cgi-bin/gitweb.cgi", GITWEB_CONFIG=config)
+    compare(site, program, [
+        "/gitweb", "/gitweb?p=demo.git;a=summary", "/gitweb?p=demo.git;a=commitdiff;h=HEAD",
+        "/gitweb?p=demo.git;a=tree", "/gitweb?p=demo.git;a=blob_plain;f=file.txt;hb=HEAD",
+        "/gitweb?p=no.git;a=summary"], settings="workers = { max = 4 }")
+
+
+def test_cgit(site, repositories):
+    config = site.folder / "cgitrc"
+    footer = site.folder / "footer"
+    footer.write_text("no date here\n")
+    config.write_text(f"cache-size=0\nfooter={footer}\nscan-path={repositories}\n")
+    program = Program("cgit", "/usr/lib/cgit/cgit.cgi", CGIT_CONFIG=config)
+    compare(site, program, ["/cgit", "/cgit/demo/", "/cgit/demo/commit/", "/cgit/demo/tree/file.txt",
+                            "/cgit/demo/plain/file.txt", "/cgit/none/"])
+
+
+def test_awstats(site):
+    log = site.folder / "access.log"
+    log.write_text("".join(
+        f'10.0.0.{n % 7} - - [{n % 28 + 1:02}/Mar/2024:10:{n % 60:02}:00 +0000] '
+        f'"GET /page{n % 9}.html HTTP/1.1" 200 {1000 + n} "-" "Mozilla/5.0 (X11; Linux)"\n'
+        for n in range(500)))
+    data = site.folder / "awstats"
+    data.mkdir()
+    (data / "awstats.demo.conf").write_text(
+        f'LogFile="{log}"\nLogFormat=1\nSiteDomain="demo"\nHostAliases="localhost"\n'
+        f'DirData="{data}"\nDNSLookup=0\nLang="en"\nDirIcons="/icon"\n'
+        'AllowToUpdateStatsFromBrowser=0\nDirLang="/usr/share/awstats/lang"\n')
+    program = Program("awstats", "/usr/lib/cgi-bin/awstats.pl", AWSTATS_ENABLE_CONFIG_DIR="1")
+    subprocess.run(["/usr/lib/cgi-bin/awstats.pl", "-config=demo", f"-configdir={data}", "-update"],
+                   check=True, capture_output=True, env=environment(AWSTATS_ENABLE_CONFIG_DIR="1"))
+    where = f"configdir={data}&config=demo&month=03&year=2024"
+    compare(site, program, [f"/awstats?{where}", f"/awstats?{where}&output=urldetail",
+                            f"/awstats?{where}&output=lasthosts", "/awstats?config=none"])
+
+
+def test_man2html(site):
+    """It shows what lies in the system's own folders of pages; git's come with git."""
+    program = Program("man2html", "/usr/lib/cgi-bin/man/man2html")
+    compare(site, program, ["/man2html?/usr/share/man/man1/git-clone.1.gz", "/man2html?1+git-clone",
+                            "/man2html/usr/share/man/man1/git-push.1.gz", "/man2html?1+no-such-page",
+                            "/man2html"])
+
+
+@pytest.fixture
+def backend(repositories):
+    return Program("git", "/usr/lib/git-core/git-http-backend", GIT_PROJECT_ROOT=repositories,
+                   GIT_HTTP_EXPORT_ALL="1", REMOTE_USER="tester", HOME=str(repositories))
+
+
+def test_git_http_backend_tells_its_references(site, backend):
+    compare(site, backend, ["/git/demo.git/info/refs?service=git-upload-pack",
+                            "/git/demo.git/info/refs?service=git-receive-pack",
+                            "/git/demo.git/HEAD", "/git/demo.git/objects/info/packs",
+                            "/git/none.git/HEAD"])
+
+
+def test_git_clone_and_push(site, repositories, backend, mode):
+    bridge = site.start_bridge(f'mode = "{mode}"', roots=["/usr/lib/git-core"])
+    nginx = site.start_nginx(bridge, keep_alive=True, locations=backend.location())
+    url = nginx.url("/git/demo.git")
+    if mode == "persistent":
+        nginx.send_request("/git/demo.git/HEAD")
+        bridge.wait_warm(backend.path)
+    for n in range(TIMES):
+        clone = site.folder / f"clone-{n}"
+        git("clone", "-q", url, clone, cwd=site.folder)
+        # Large enough to be sent in chunks, which nginx and then the bridge give a length.
+        (clone / "pushed.bin").write_bytes(os.urandom(300_000 if n % 5 else 3_000_000))
+        git("add", ".", cwd=clone)
+        git("commit", "-q", "-m", f"pushed {n}", cwd=clone)
+        git("push", "-q", "origin", "main", cwd=clone)
+        assert git("rev-parse", "HEAD", cwd=clone) == git("rev-parse", "main",
+                                                          cwd=repositories / "demo.git")
+        git("fsck", "--strict", cwd=repositories / "demo.git")
+        shutil.rmtree(clone)
+    assert git("rev-list", "--count", "main", cwd=repositories / "demo.git") == str(3 + TIMES)
+    bridge.wait_idle()
+
+
+def test_several_clones_at_once_are_all_whole(site, repositories, backend, mode):
+    bridge = site.start_bridge(f'mode = "{mode}"\nworkers = {{ max = 4 }}',
+                               roots=["/usr/lib/git-core"])
+    nginx = site.start_nginx(bridge, keep_alive=True, locations=backend.location())
+    heads = []
+
+    def clone(n):
+        git("clone", "-q", nginx.url("/git/demo.git"), site.folder / f"c{n}", cwd=site.folder)
+        heads.append(git("rev-parse", "HEAD", cwd=site.folder / f"c{n}"))
+    threads = [threading.Thread(target=clone, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(heads) == 8 and len(set(heads)) == 1
+    wait_until(lambda: bridge.status()["bridge"]["requests_active"] == 0, "all is done")
+    assert pathlib.Path(bridge.address).exists()

@@ -1,0 +1,97 @@
+"""Includes and links point downward only, as DESIGN's table says."""
+
+import re
+
+from tree import (LAYERS, SHARED_WITH_ADAPTERS, TOP, allowed, complain, files, name, room_of, rooms,
+                  sources)
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def includes_of(path):
+    return INCLUDE.findall(path.read_text())
+
+
+def test_every_room_has_a_place_in_the_table():
+    known = {room for layer in LAYERS for room in layer}
+    complain([f"bridge/{room}: not in the table" for room in rooms() if room not in known])
+
+
+def test_includes_point_downward_only():
+    table, problems = allowed(), []
+    for path in sources("bridge"):
+        room = room_of(path)
+        for quote, target in includes_of(path):
+            other = target.partition("/")[0]
+            if quote == '"' and other in table and other not in table[room]:
+                problems.append(f"{name(path)}: {room} may not include {target}")
+    complain(problems)
+
+
+def test_own_headers_are_named_from_bridge_on():
+    problems = []
+    for path in sources("bridge"):
+        for quote, target in includes_of(path):
+            if quote == '"' and not (TOP / "bridge" / target).is_file():
+                problems.append(f'{name(path)}: "{target}" is no header of bridge/')
+    complain(problems)
+
+
+def test_only_loop_includes_libuv():
+    problems = [f"{name(path)}: includes {target}" for path in sources("bridge", "adapters")
+                for _, target in includes_of(path)
+                if re.match(r"uv(\.h|/)", target) and not name(path).startswith("bridge/loop/")]
+    complain(problems)
+
+
+def test_pure_rooms_do_no_input_or_output():
+    forbidden = re.compile(r"^(sys/socket|sys/epoll|poll|unistd|fcntl|fstream|iostream|thread)(\.h)?$")
+    problems = [f"{name(path)}: includes {target}"
+                for path in sources("bridge/fastcgi", "bridge/cgi", "bridge/compare")
+                for _, target in includes_of(path) if forbidden.match(target)]
+    complain(problems)
+
+
+def test_adapters_share_one_header_with_the_bridge():
+    own = {path.name for path in sources("adapters")}
+    problems = []
+    for path in sources("adapters"):
+        for quote, target in includes_of(path):
+            if quote == '"' and target != SHARED_WITH_ADAPTERS and target.split("/")[-1] not in own:
+                problems.append(f"{name(path)}: includes {target}")
+    complain(problems)
+
+
+def test_libraries_link_what_the_table_allows():
+    table, problems = allowed(), []
+    for path in (TOP / "bridge").glob("*/CMakeLists.txt"):
+        room = path.parent.name
+        text = re.sub(r"#.*", "", path.read_text())
+        declared = re.search(r"cgibridge_room\(\s*(\w+)([^)]*)\)", text)
+        if not declared or declared.group(1) != room:
+            problems.append(f"{name(path)}: declares no room {room}")
+            continue
+        uses = re.search(r"\bUSES\b(.*?)(\bLIBS\b|$)", declared.group(2), re.DOTALL)
+        linked = set(uses.group(1).split()) if uses else set()
+        problems += [f"{name(path)}: {room} may not use {other}"
+                     for other in sorted(linked - table.get(room, set()))]
+        needed = {target.partition("/")[0] for source in files(f"bridge/{room}", endings={".cc", ".h"})
+                  for quote, target in includes_of(source) if quote == '"'} - {room}
+        problems += [f"{name(path)}: {room} includes {other} and does not use it"
+                     for other in sorted(needed & set(table) - closure(linked))]
+    complain(problems)
+
+
+def closure(linked):
+    """The rooms that come with these, as CMake passes them on."""
+    found, todo = set(), list(linked)
+    while todo:
+        room = todo.pop()
+        if room in found:
+            continue
+        found.add(room)
+        path = TOP / "bridge" / room / "CMakeLists.txt"
+        uses = re.search(r"\bUSES\b(.*?)(\bLIBS\b|\))", path.read_text(), re.DOTALL) \
+            if path.exists() else None
+        todo += uses.group(1).split() if uses else []
+    return found

@@ -1,0 +1,122 @@
+"""The vocabulary, the format, and that no file is left over."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from tree import TOP, complain, files, name, sources
+
+# In comments, names and texts of the product: the word, and what to say instead.
+BANNED = {
+    r"\bTODO\b(?!\()": "an issue, or TODO(soon|someday|perf|port)",
+    r"\bFIXME\b": "an issue",
+    r"\bXXX\b": "a sentence",
+    r"\bHACK\b": "a sentence",
+    r"(?i)\bsubprocess(es)?\b": "worker, program or zygote",
+    r"(?i)\bbackend\b": "program or worker",
+    r"(?i)\bsession\b(?! of| id| leader|_id)": "request or connection",
+    r"(?i)\bmaster\b": "bridge or zygote",
+    r"(?i)\bslave\b": "worker",
+    r"(?i)\bblacklist|\bwhitelist": "a list of what is refused or allowed",
+    r"(?i)\bsingleton\b": "an object that main makes",
+}
+
+# Names that other people gave.
+ALLOWED = re.compile(
+    r"git[ -]http-backend|http-backend|ProxyFCGIBackendType|session_id|setsid|subprocess\.|"
+    r"import subprocess|BackendType|process group|session of its own|new session|X{6}|"
+    r"session's|own session|session_|session file|sessions")
+
+
+def texts():
+    return [path for path in files("bridge", "adapters", "config", "examples", "README.md")
+            if path.suffix in {".c", ".cc", ".h", ".md", ".toml", ".pm", ".py", ".conf", ""}]
+
+
+def test_words_are_those_of_the_design():
+    problems = []
+    for path in texts():
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            rest = ALLOWED.sub("", line)
+            problems += [f"{name(path)}:{number}: say {better}: {line.strip()}"
+                         for word, better in BANNED.items() if re.search(word, rest)]
+    complain(problems)
+
+
+def test_product_code_has_no_bool_parameters_at_calls():
+    """f(x, true) says nothing; a two-value enum does."""
+    pattern = re.compile(r"\w\((?:[^()]*, )?(true|false)\)")
+    fine = re.compile(r"EXPECT|ASSERT|return|store\(|exchange\(|value_or|emplace|set_value|"
+                      r"configurable|required\(|json::parse|\.value\(|BRIDGE_ASSERT|defined|expected\(")
+    problems = [f"{name(path)}:{number}: {line.strip()}"
+                for path in sources("bridge")
+                for number, line in enumerate(path.read_text().splitlines(), 1)
+                if pattern.search(line) and not fine.search(line)]
+    complain(problems)
+
+
+def test_the_environment_is_read_in_few_places():
+    """getenv only where a process's own start is: the daemon's, the commands', and that of the
+    sockets that a service manager hands over by LISTEN_FDS."""
+    problems = [f"{name(path)}: calls getenv" for path in sources("bridge")
+                if re.search(r"\bgetenv\(", path.read_text())
+                and not re.match(r"bridge/(config/|cli/|gateway/listen_socket\.cc|[^/]*\.cc$)", name(path))]
+    complain(problems)
+
+
+def test_code_is_formatted():
+    if not shutil.which("clang-format"):
+        pytest.skip("clang-format is not installed")
+    paths = [str(path) for path in sources()]
+    done = subprocess.run(["clang-format", "--dry-run", "-Werror", *paths], cwd=TOP,
+                          capture_output=True, text=True)
+    places = re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, re.MULTILINE)
+    complain([f"{place.removeprefix(str(TOP) + '/')}: not as clang-format has it"
+              for place in dict.fromkeys(places)])
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_c_file_is_built():
+    mentioned = "\n".join(path.read_text() for path in files(endings={".txt", ".cmake"}))
+    problems = []
+    for path in sources("bridge", "adapters", "examples"):
+        if path.suffix != ".h" and path.name not in mentioned and path.stem not in mentioned:
+            problems.append(f"{name(path)}: in no CMakeLists.txt")
+    complain(problems)
+
+
+def test_every_header_is_included():
+    included = set()
+    for path in sources():
+        included |= {target.split("/")[-1]
+                     for target in re.findall(r'#\s*include\s*"([^"]+)"', path.read_text())}
+    complain([f"{name(path)}: included nowhere" for path in sources("bridge", "adapters")
+              if path.suffix == ".h" and path.name not in included])
+
+
+def test_every_example_and_setting_file_is_used_by_a_test():
+    tests = "\n".join(path.read_text(errors="replace")
+                      for path in files("tests", "CMakeLists.txt", "examples/CMakeLists.txt")
+                      if path.suffix in {".py", ".txt", ".sh", ""} and path.stat().st_size < 200_000)
+    problems = [f"{name(path)}: no build and no test names it"
+                for path in files("examples", "config")
+                if path.name not in ("README.md", "CMakeLists.txt") and path.name not in tests
+                and path.parent.name not in tests
+                and path.parent.name.replace("_", "-") not in tests]
+    complain(problems)
+
+
+def test_scripts_are_executable():
+    problems = []
+    for path in files():
+        first = path.open("rb").read(2)
+        executable = path.stat().st_mode & 0o111
+        if first == b"#!" and not executable and path.suffix not in (".py", ".pm", ".h"):
+            problems.append(f"{name(path)}: begins with #! and is not executable")
+    complain(problems)
+
+
+def test_no_build_artefacts_are_kept():
+    complain([f"{name(path)}: made by a build or a run" for path in files()
+              if path.suffix in (".o", ".a", ".so", ".pyc", ".log", ".orig", ".rej")])

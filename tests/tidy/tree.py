@@ -1,0 +1,73 @@
+"""The project's files and the rules that the checks here share."""
+
+import pathlib
+import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+# Which rooms of bridge/ a room may include, besides itself. The order is DESIGN's:
+# base < {fastcgi, cgi, message, config, compare} < {router, loop} < {worker, limits} < pool
+#      < gateway < admin < {cli, daemon}.
+LAYERS = [
+    ["base"],
+    ["fastcgi", "cgi", "message", "config", "compare"],
+    ["router", "loop"],
+    ["worker", "limits"],
+    ["pool"],
+    ["gateway"],
+    ["admin"],
+    ["cli", "daemon"],
+]
+
+# Where lower rooms are not enough said: these two meet only in gateway (and where it is all wired).
+NEVER = {"pool": {"fastcgi"}, "admin": {"fastcgi"}, "worker": {"fastcgi"}, "loop": {"fastcgi"}}
+
+# The one header that both sides of a channel share.
+SHARED_WITH_ADAPTERS = "message/wire.h"
+
+SOURCE_ENDINGS = {".c", ".cc", ".h"}
+
+
+def allowed():
+    """{room: the rooms that it may include}"""
+    table, below = {}, set()
+    for layer in LAYERS:
+        for room in layer:
+            table[room] = {room} | below - NEVER.get(room, set())
+        below |= set(layer)
+    # The composition root and the commands wire everything.
+    table["daemon"] |= {"cli"}
+    return table
+
+
+def rooms():
+    return sorted(path.name for path in (TOP / "bridge").iterdir() if path.is_dir())
+
+
+def files(*folders, endings=None):
+    """The project's own files under these folders (all, without any): those that git has or would
+    take, so nothing that a build made."""
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached",
+                             "--others", "--exclude-standard", *folders],
+                            cwd=TOP, capture_output=True, check=True).stdout.decode()
+    found = sorted({TOP / name for name in listed.split("\0") if name})
+    return [path for path in found
+            if path.is_file() and (endings is None or path.suffix in endings)]
+
+
+def sources(*folders):
+    return files(*(folders or ("bridge", "adapters", "examples", "tests")), endings=SOURCE_ENDINGS)
+
+
+def name(path):
+    return str(path.relative_to(TOP))
+
+
+def room_of(path):
+    """The room of a file in bridge/: its folder, or daemon for main.cc and daemon.*."""
+    parts = path.relative_to(TOP / "bridge").parts
+    return parts[0] if len(parts) > 1 else "daemon"
+
+
+def complain(problems):
+    assert not problems, "\n" + "\n".join(problems)
