@@ -48,10 +48,18 @@ void BodyPipe::close() {
   closed_ = true;
   watch_.reset();
   fd_.reset();
+  const bool was_full = full();
   held_.consume(held_.size());
+  if (was_full) on_room_();
 }
 
 void BodyPipe::flush() {
+  const bool was_full = full();
+  write_held();
+  if (was_full && !full()) on_room_();
+}
+
+void BodyPipe::write_held() {
   if (!fd_) return;
   while (!held_.empty()) {
     const ssize_t written = ::write(fd_.get(), held_.bytes().data(), held_.size());
@@ -74,11 +82,7 @@ void BodyPipe::set_asked() {
     return;
   }
   if (watch_ == nullptr) {
-    watch_ = std::make_unique<loop::FdWatch>(loop_, fd_.get(), [this](unsigned) {
-      const bool was_full = full();
-      flush();
-      if (was_full && !full()) on_room_();
-    });
+    watch_ = std::make_unique<loop::FdWatch>(loop_, fd_.get(), [this](unsigned) { flush(); });
   }
   watch_->ask(loop::kWritable);
 }

@@ -37,6 +37,7 @@ class BodyPipe {
 
  private:
   void flush();
+  void write_held();
   void set_asked();
 
   loop::Loop& loop_;

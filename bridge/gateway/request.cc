@@ -7,6 +7,10 @@
 #include "gateway/gateway.h"
 
 namespace gateway {
+namespace {
+// A body that does not go on for so long, though it could, no longer holds back the answer.
+constexpr std::chrono::milliseconds kBodyPause{100};
+}  // namespace
 
 Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
     : gateway_(gateway), answer_(answer), id_(id) {
@@ -80,7 +84,8 @@ void Request::open_body(const cgi::Variables& variables) {
 
 void Request::open_response(BodyWanted body_wanted) {
   response_ = std::make_unique<ResponseStream>(
-      gateway_.loop(), id_, body_wanted, keep_alive_->bridge.response_head_max, label(),
+      gateway_.loop(), id_, body_wanted, body_ == nullptr ? HoldBack::no : HoldBack::yes,
+      keep_alive_->bridge.response_head_max, label(),
       ResponseStream::Sink{
           answer_.out(), [this] { return answer_.has_room(); }, [this] { answer_.wrote(); },
           [this](const std::string& reason) { on_bad_head(reason); }, [this] { finish(); },
@@ -122,6 +127,10 @@ void Request::on_started(config::Mode mode) {
   program_ends_ = {};
   if (body_ != nullptr) body_->connect(std::move(body_writing_end_));
   response_->connect(std::move(stdout_end_), std::move(stderr_end_));
+  if (body_ != nullptr && !body_complete_) {
+    body_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] { watch_body(); });
+    body_timer_->start(kBodyPause);
+  }
   if (settings_->timeouts.request.count() > 0) {
     request_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] {
       timeout_ = fmt::format("not done after {} ms (timeouts.request)",
@@ -134,6 +143,14 @@ void Request::on_started(config::Mode mode) {
     output_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] { watch_silence(); });
     output_timer_->start(settings_->timeouts.output);
   }
+}
+
+// A client that pauses in its body, though there is room for it, may be waiting for the answer.
+void Request::watch_body() {
+  if (body_complete_ || finished_) return;
+  if (body_->received() == body_seen_ && !body_->full()) return response_->let_go();
+  body_seen_ = body_->received();
+  body_timer_->start(kBodyPause);
 }
 
 void Request::watch_silence() {
@@ -175,6 +192,7 @@ void Request::body_end() {
     spdlog::warn("{}: the body ended after {} of {} bytes", label(), body_->received(), announced);
   }
   body_->end();
+  response_->let_go();
 }
 
 // ---- the answer ----

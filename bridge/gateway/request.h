@@ -70,6 +70,7 @@ class Request : public pool::RunClient {
   void on_bad_head(const std::string& reason);
   void on_timeout();
   void watch_silence();
+  void watch_body();
   void finish();
   std::string label() const;
 
@@ -95,8 +96,9 @@ class Request : public pool::RunClient {
 
   std::unique_ptr<BodyPipe> body_;  // none: the request has no body
   std::unique_ptr<ResponseStream> response_;
-  std::unique_ptr<loop::Timer> request_timer_, output_timer_;
+  std::unique_ptr<loop::Timer> request_timer_, output_timer_, body_timer_;
   std::uint64_t output_seen_ = 0;
+  std::uint64_t body_seen_ = 0;
   std::unique_ptr<pool::Run> run_;
 };
 

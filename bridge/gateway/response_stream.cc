@@ -47,13 +47,15 @@ std::array<char, kReadBytes>& scratch() {
 }  // namespace
 
 ResponseStream::ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
-                               std::size_t head_bytes_max, std::string label, Sink sink)
+                               HoldBack hold_back, std::size_t head_bytes_max, std::string label,
+                               Sink sink)
     : loop_(loop),
       id_(id),
       body_wanted_(body_wanted),
       sink_(std::move(sink)),
       head_(head_bytes_max),
-      error_lines_(std::move(label)) {}
+      error_lines_(std::move(label)),
+      held_back_(hold_back) {}
 
 void ResponseStream::connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end) {
   stdout_ = std::move(stdout_end);
@@ -142,39 +144,53 @@ ResponseStream::ReadStep ResponseStream::read_head() {
 void ResponseStream::take_head() {
   head_sent_ = true;
   sink_.on_head(head_.head());
-  append_record(sink_.out, fastcgi::RecordType::std_out, id_, head_.head().bytes);
+  append_record(out(), fastcgi::RecordType::std_out, id_, head_.head().bytes);
   if (body_wanted_ == BodyWanted::yes) {
-    append_record(sink_.out, fastcgi::RecordType::std_out, id_, head_.body());
+    append_record(out(), fastcgi::RecordType::std_out, id_, head_.body());
   }
-  sink_.wrote();
+  wrote();
 }
 
 ResponseStream::ReadStep ResponseStream::read_body() {
   const bool wanted = body_wanted_ == BodyWanted::yes && !head_bad_;
   // RFC 3875 §6.4: all that the program prints is read, whether anybody wants it or not.
-  const ssize_t got = wanted
-                          ? read_record(stdout_.get(), sink_.out, fastcgi::RecordType::std_out, id_)
-                          : ::read(stdout_.get(), scratch().data(), kReadBytes);
+  const ssize_t got = wanted ? read_record(stdout_.get(), out(), fastcgi::RecordType::std_out, id_)
+                             : ::read(stdout_.get(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::empty : ReadStep::over;
   if (got == 0) return ReadStep::over;
   bytes_read_ += static_cast<std::uint64_t>(got);
-  if (wanted) sink_.wrote();
+  if (wanted) wrote();
   return ReadStep::more;
 }
 
 ResponseStream::ReadStep ResponseStream::read_errors() {
-  const std::size_t before = sink_.out.size();
-  const ssize_t got = read_record(stderr_.get(), sink_.out, fastcgi::RecordType::std_err, id_);
+  const std::size_t before = out().size();
+  const ssize_t got = read_record(stderr_.get(), out(), fastcgi::RecordType::std_err, id_);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::empty : ReadStep::over;
   if (got == 0) return ReadStep::over;
   error_lines_.write(
-      sink_.out.bytes().substr(before + fastcgi::kHeaderSize, static_cast<std::size_t>(got)));
-  sink_.wrote();
+      out().bytes().substr(before + fastcgi::kHeaderSize, static_cast<std::size_t>(got)));
+  wrote();
   return ReadStep::more;
+}
+
+void ResponseStream::wrote() {
+  if (held_back_ == HoldBack::no) return sink_.wrote();
+  if (held_.size() >= kHeldMax) let_go();
+}
+
+void ResponseStream::let_go() {
+  if (held_back_ == HoldBack::no) return;
+  held_back_ = HoldBack::no;
+  if (held_.empty()) return;
+  sink_.out.append(held_.bytes());
+  held_.consume(held_.size());
+  sink_.wrote();
 }
 
 void ResponseStream::end_of_stdout() {
   over_ = true;
+  let_go();
   if (head_sent_) return sink_.on_complete();
   head_.end();
   sink_.on_bad_head(std::string(cgi::describe(head_.fault())));

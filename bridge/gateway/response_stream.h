@@ -17,6 +17,11 @@ namespace gateway {
 // What the web server wants of the body (RFC 3875 §4.3.3: HEAD wants none).
 enum class BodyWanted { no, yes };
 
+// Whether the answer waits until the request's body has come whole. nginx stops sending a body as
+// soon as it has passed an answer's head on to the client, but git, for one, prints its head before
+// it reads the pack that is pushed.
+enum class HoldBack { no, yes };
+
 // Reads both pipes at once, turns what comes into records, and stops reading while the connection
 // has no room. The body is read by the kernel right behind its record header, without a copy.
 class ResponseStream {
@@ -33,14 +38,21 @@ class ResponseStream {
     std::function<void(const cgi::ResponseHead&)> on_head;
   };
 
+  // How much of an answer is held back at most: a program that answers more before it has read its
+  // whole body gets its answer forwarded at once.
+  static constexpr std::size_t kHeldMax = 256 * base::kKiB;
+
   ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
-                 std::size_t head_bytes_max, std::string label, Sink sink);
+                 HoldBack hold_back, std::size_t head_bytes_max, std::string label, Sink sink);
 
   // The program's ends are ready: reading starts.
   void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
 
   // The program came to its end: what is in the pipes now is the rest, whoever still holds them.
   void program_ended();
+
+  // The request's body has come whole, or its client pauses: nothing is held back any more.
+  void let_go();
 
   // The connection has room again.
   void resume();
@@ -59,6 +71,8 @@ class ResponseStream {
   void pump();
   bool pump_stdout();
   bool pump_stderr();
+  base::OutBuffer& out() { return held_back_ == HoldBack::yes ? held_ : sink_.out; }
+  void wrote();
   ReadStep read_head();
   ReadStep read_body();
   ReadStep read_errors();
@@ -74,6 +88,8 @@ class ResponseStream {
   worker::LineLog error_lines_;
   base::UniqueFd stdout_, stderr_;
   std::unique_ptr<loop::FdWatch> stdout_watch_, stderr_watch_;
+  HoldBack held_back_;
+  base::OutBuffer held_;
   std::uint64_t bytes_read_ = 0;
   bool head_sent_ = false;
   bool head_bad_ = false;  // what follows is read and dropped

@@ -99,6 +99,10 @@ void Generation::demote(const std::string& why) {
   events_.on_change();
 }
 
+void Generation::replace_zygote(const std::string& why) {
+  if (warmth_ == Warmth::warm) on_zygote_gone(why);
+}
+
 void Generation::become_cold(const std::string& why) {
   warmth_ = Warmth::cold;
   reason_ = why;

@@ -69,6 +69,9 @@ class Generation {
   // less deep.
   void demote(const std::string& why);
 
+  // The zygote does not do what it is told: it is killed, and another is started.
+  void replace_zygote(const std::string& why);
+
   // The path of a file it loaded that has changed since, or "".
   std::string changed_file(base::TimePoint now) { return files_.changed(now); }
 

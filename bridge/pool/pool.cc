@@ -13,6 +13,8 @@ namespace {
 
 // After a fork failed, requests run classic for this long before the zygote is asked again.
 constexpr std::chrono::milliseconds kForkPause{500};
+// A worker not ready so long after its zygote was told to fork it will not come.
+constexpr std::chrono::milliseconds kForkPatience{1000};
 // After a zygote could not be made, the program runs classic for this long before another try.
 constexpr std::chrono::seconds kColdPause{60};
 constexpr std::size_t kLearnedMax = 200;
@@ -29,6 +31,7 @@ Pool::Pool(const Surroundings& surroundings, std::string program)
     : surroundings_(surroundings),
       program_(std::move(program)),
       rest_timer_(surroundings.loop, [this] { look_whether_rested(); }),
+      fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
       pump_(surroundings.loop, [this] { pump(); }) {}
 
 Pool::~Pool() {
@@ -160,6 +163,7 @@ void Pool::pump() {
     start_generation();
   }
   carry_out(plan(view()));
+  watch_forks();
   check_invariants();
 }
 
@@ -287,6 +291,21 @@ void Pool::carry_out(const PoolPlan& plan) {
   for (unsigned i = 0; i < plan.fork && may_fork; ++i) fork_one();
   retire_idle(plan.retire);
   if (!rested_) rest_timer_.start(settings_.workers.idle_timeout);
+}
+
+// A zygote that takes too long over a fork (it is stopped, or swapped out) holds no request: it is
+// replaced, and what waits runs classic meanwhile.
+void Pool::watch_forks() {
+  if (waiting_.empty() || active_ == nullptr || active_->warmth() != Warmth::warm) return;
+  const base::TimePoint now = base::Clock::now();
+  for (const auto& [id, place] : workers_) {
+    if (place.worker->state() != worker::WorkerState::starting) continue;
+    if (place.generation != active_->plan().number || now - place.added < kForkPatience) continue;
+    active_->replace_zygote(
+        fmt::format("no worker {} ms after a fork was asked for", kForkPatience.count()));
+    return pump_.schedule();
+  }
+  fork_timer_.start(kForkPatience / 2);
 }
 
 void Pool::fork_one() {

@@ -70,6 +70,7 @@ class Pool {
     std::unique_ptr<worker::Worker> worker;
     std::uint64_t generation;
     Run* run = nullptr;
+    base::TimePoint added = base::Clock::now();
   };
 
   // Run's side.
@@ -84,6 +85,7 @@ class Pool {
   void start_classic(Run& run);
   void refuse(Run& run, int status, const std::string& reason);
   void carry_out(const PoolPlan& plan);
+  void watch_forks();
   void fork_one();
   void retire_idle(unsigned count);
   worker::Worker& add_worker(std::uint64_t generation);
@@ -124,6 +126,7 @@ class Pool {
   base::TimePoint cold_since_{};
   PoolStatus counts_;
   loop::Timer rest_timer_;
+  loop::Timer fork_timer_;  // runs while requests wait for a fork
   loop::Deferred pump_;
 };
 

@@ -93,7 +93,12 @@ def test_ab_compare_flips_the_mode_and_compares_the_bytes(site):
     names = ["hello.cgi", "hello.pl"]
     for name in names:
         site.example(name)
-    bridge = site.start_bridge('mode = "classic"')
+    bridge = site.start_bridge(programs="".join(f"""
+        [[program]]
+        name = "{name}"
+        match = "{site.cgi_bin}/{name}"
+        mode = "classic"
+        """ for name in names))
     nginx = site.start_nginx(bridge, keep_alive=True)
     out = site.folder / "report"
     done = subprocess.run(
