@@ -35,6 +35,11 @@ void Request::start(const fastcgi::Params& params) {
   if (const auto refusal = route(params)) {
     return fail(refusal->status, {}, refusal->reason);
   }
+  // A body without a length comes first: the program gets both.
+  if (!spool_.has_value()) run();
+}
+
+void Request::run() {
   run_ = std::make_unique<pool::Run>(
       gateway_.pools().of(program_),
       pool::Job{query_words_, environment_.block, static_cast<std::uint32_t>(environment_.count)},
@@ -68,18 +73,25 @@ std::optional<cgi::Refusal> Request::route(const fastcgi::Params& params) {
                                          *environment_.content_length, body_max)};
   }
   gateway_.pools().of(program_).refresh(*settings_, resolution.identity, environment_.block);
-  open_body(variables);
+  if (const auto refusal = open_body(variables)) return refusal;
   open_response(cgi::value_or_empty(variables, "REQUEST_METHOD") == "HEAD" ? BodyWanted::no
                                                                            : BodyWanted::yes);
   return std::nullopt;
 }
 
-void Request::open_body(const cgi::Variables& variables) {
-  const bool of_unknown_length = !environment_.content_length.has_value() &&
-                                 !cgi::value_or_empty(variables, "HTTP_TRANSFER_ENCODING").empty();
-  if (environment_.content_length.value_or(0) == 0 && !of_unknown_length) return;
-  body_ = std::make_unique<BodyPipe>(gateway_.loop(), environment_.content_length,
-                                     [this] { answer_.body_room_changed(); });
+std::optional<cgi::Refusal> Request::open_body(const cgi::Variables& variables) {
+  if (environment_.content_length.value_or(0) > 0) {
+    body_ = std::make_unique<BodyPipe>(gateway_.loop(), environment_.content_length,
+                                       [this] { answer_.body_room_changed(); });
+    return std::nullopt;
+  }
+  const bool chunked = !environment_.content_length.has_value() &&
+                       !cgi::value_or_empty(variables, "HTTP_TRANSFER_ENCODING").empty();
+  if (!chunked) return std::nullopt;
+  auto spool = BodySpool::make();
+  if (!spool) return cgi::Refusal{500, spool.error().message};
+  spool_ = spool.take();
+  return std::nullopt;
 }
 
 void Request::open_response(BodyWanted body_wanted) {
@@ -118,7 +130,9 @@ base::Result<std::array<int, 3>> Request::descriptors() {
   body_writing_end_ = std::move(in.second);
   program_ends_ = {std::move(in.first), std::move(out.value().second),
                    std::move(err.value().second)};
-  const int in_fd = body_ != nullptr ? program_ends_.in.get() : gateway_.dev_null();
+  const int in_fd = body_ != nullptr ? program_ends_.in.get()
+                    : spooled_       ? spooled_.get()
+                                     : gateway_.dev_null();
   return std::array<int, 3>{in_fd, program_ends_.out.get(), program_ends_.err.get()};
 }
 
@@ -176,7 +190,9 @@ void Request::on_timeout() {
 // ---- the body ----
 
 void Request::body_bytes(base::ByteView piece) {
-  if (body_ == nullptr || finished_) return;
+  if (finished_) return;
+  if (spool_.has_value()) return spool_bytes(piece);
+  if (body_ == nullptr) return;
   body_->write(piece);
   const std::uint64_t body_max = settings_->limits.body;
   if (body_max > 0 && body_->received() > body_max) {
@@ -184,8 +200,27 @@ void Request::body_bytes(base::ByteView piece) {
   }
 }
 
+void Request::spool_bytes(base::ByteView piece) {
+  const auto kept = spool_->write(piece);
+  if (!kept) return fail(500, {}, kept.error().message);
+  const std::uint64_t body_max = settings_->limits.body;
+  if (body_max > 0 && spool_->size() > body_max) {
+    fail(413, {}, fmt::format("a body of more than {} bytes (limits.body)", body_max));
+  }
+}
+
+void Request::end_spool() {
+  environment_.block += fmt::format("CONTENT_LENGTH={}", spool_->size());
+  environment_.block.push_back('\0');
+  environment_.count += 1;
+  spooled_ = spool_->take();
+  spool_.reset();
+  run();
+}
+
 void Request::body_end() {
   body_complete_ = true;
+  if (spool_.has_value() && !finished_) return end_spool();
   if (body_ == nullptr || finished_) return;
   const std::uint64_t announced = environment_.content_length.value_or(0);
   if (body_->received() < announced) {

@@ -9,6 +9,7 @@
 #include "cgi/environment.h"
 #include "fastcgi/name_value.h"
 #include "gateway/body_pipe.h"
+#include "gateway/body_spool.h"
 #include "gateway/response_stream.h"
 #include "pool/run.h"
 
@@ -65,7 +66,10 @@ class Request : public pool::RunClient {
   void on_refused(const cgi::Refusal& refusal) override;
 
   std::optional<cgi::Refusal> route(const fastcgi::Params& params);
-  void open_body(const cgi::Variables& variables);
+  std::optional<cgi::Refusal> open_body(const cgi::Variables& variables);
+  void run();
+  void spool_bytes(base::ByteView piece);
+  void end_spool();
   void open_response(BodyWanted body_wanted);
   void on_bad_head(const std::string& reason);
   void on_timeout();
@@ -94,7 +98,9 @@ class Request : public pool::RunClient {
   } program_ends_;
   base::UniqueFd body_writing_end_, stdout_end_, stderr_end_;
 
-  std::unique_ptr<BodyPipe> body_;  // none: the request has no body
+  std::unique_ptr<BodyPipe> body_;  // a body of a known length
+  std::optional<BodySpool> spool_;  // one of a length that its end will tell
+  base::UniqueFd spooled_;          // that one, once it has come whole
   std::unique_ptr<ResponseStream> response_;
   std::unique_ptr<loop::Timer> request_timer_, output_timer_, body_timer_;
   std::uint64_t output_seen_ = 0;
