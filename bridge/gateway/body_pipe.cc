@@ -7,8 +7,7 @@
 
 namespace gateway {
 
-BodyPipe::BodyPipe(loop::Loop& loop, std::optional<std::uint64_t> bytes_max,
-                   std::function<void()> on_room)
+BodyPipe::BodyPipe(loop::Loop& loop, std::uint64_t bytes_max, std::function<void()> on_room)
     : loop_(loop), rest_(bytes_max), on_room_(std::move(on_room)) {}
 
 void BodyPipe::connect(base::UniqueFd writing_end) {
@@ -21,11 +20,9 @@ void BodyPipe::connect(base::UniqueFd writing_end) {
 void BodyPipe::write(base::ByteView piece) {
   received_ += piece.size();
   if (closed_ || ended_) return;
-  if (rest_.has_value()) {
-    // RFC 3875 §4.2: no more than CONTENT_LENGTH bytes are the program's.
-    piece = piece.substr(0, std::min<std::uint64_t>(*rest_, piece.size()));
-    *rest_ -= piece.size();
-  }
+  // RFC 3875 §4.2: no more than CONTENT_LENGTH bytes are the program's.
+  piece = piece.substr(0, std::min<std::uint64_t>(rest_, piece.size()));
+  rest_ -= piece.size();
   // Straight from the connection's bytes into the pipe, as long as it takes them.
   while (held_.empty() && fd_ && !piece.empty()) {
     const ssize_t written = ::write(fd_.get(), piece.data(), piece.size());
@@ -35,7 +32,7 @@ void BodyPipe::write(base::ByteView piece) {
     piece.remove_prefix(static_cast<std::size_t>(written));
   }
   held_.append(piece);
-  if (rest_ == 0u) ended_ = true;
+  if (rest_ == 0) ended_ = true;
   flush();
 }
 

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "base/out_buffer.h"
 #include "base/unique_fd.h"
@@ -19,9 +18,9 @@ class BodyPipe {
   // Above this the connection is not read any further, until the program has taken some.
   static constexpr std::size_t kHeldMax = 64 * base::kKiB;
 
-  // bytes_max: how many bytes the program may see; nullopt: as many as come.
+  // bytes_max: CONTENT_LENGTH, how many bytes the program may see.
   // on_room runs on the loop when full() has become false again.
-  BodyPipe(loop::Loop& loop, std::optional<std::uint64_t> bytes_max, std::function<void()> on_room);
+  BodyPipe(loop::Loop& loop, std::uint64_t bytes_max, std::function<void()> on_room);
 
   // The program's end is ready: writing starts.
   void connect(base::UniqueFd writing_end);
@@ -41,7 +40,7 @@ class BodyPipe {
   void set_asked();
 
   loop::Loop& loop_;
-  std::optional<std::uint64_t> rest_;  // of what the program may still see
+  std::uint64_t rest_;  // of what the program may still see
   std::function<void()> on_room_;
   std::uint64_t received_ = 0;
   bool ended_ = false;

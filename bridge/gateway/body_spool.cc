@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "base/write_all.h"
+
 namespace gateway {
 
 base::Result<BodySpool> BodySpool::make() {
@@ -16,14 +18,9 @@ base::Result<BodySpool> BodySpool::make() {
 }
 
 base::Status BodySpool::write(base::ByteView piece) {
-  while (!piece.empty()) {
-    const ssize_t written = ::write(fd_.get(), piece.data(), piece.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return base::errno_error("cannot keep a body", errno);
-    piece.remove_prefix(static_cast<std::size_t>(written));
-    size_ += static_cast<std::uint64_t>(written);
-  }
-  return base::Done{};
+  const auto written = base::write_all(fd_.get(), piece, "cannot keep a body");
+  if (written) size_ += piece.size();
+  return written;
 }
 
 base::UniqueFd BodySpool::take() {

@@ -81,7 +81,7 @@ std::optional<cgi::Refusal> Request::route(const fastcgi::Params& params) {
 
 std::optional<cgi::Refusal> Request::open_body(const cgi::Variables& variables) {
   if (environment_.content_length.value_or(0) > 0) {
-    body_ = std::make_unique<BodyPipe>(gateway_.loop(), environment_.content_length,
+    body_ = std::make_unique<BodyPipe>(gateway_.loop(), *environment_.content_length,
                                        [this] { answer_.body_room_changed(); });
     return std::nullopt;
   }
@@ -191,22 +191,20 @@ void Request::on_timeout() {
 
 void Request::body_bytes(base::ByteView piece) {
   if (finished_) return;
-  if (spool_.has_value()) return spool_bytes(piece);
+  if (spool_.has_value()) {
+    const auto kept = spool_->write(piece);
+    if (!kept) return fail(500, {}, kept.error().message);
+    return limit_body(spool_->size());
+  }
   if (body_ == nullptr) return;
   body_->write(piece);
-  const std::uint64_t body_max = settings_->limits.body;
-  if (body_max > 0 && body_->received() > body_max) {
-    fail(413, {}, fmt::format("a body of more than {} bytes (limits.body)", body_max));
-  }
+  limit_body(body_->received());
 }
 
-void Request::spool_bytes(base::ByteView piece) {
-  const auto kept = spool_->write(piece);
-  if (!kept) return fail(500, {}, kept.error().message);
+void Request::limit_body(std::uint64_t received) {
   const std::uint64_t body_max = settings_->limits.body;
-  if (body_max > 0 && spool_->size() > body_max) {
-    fail(413, {}, fmt::format("a body of more than {} bytes (limits.body)", body_max));
-  }
+  if (body_max == 0 || received <= body_max) return;
+  fail(413, {}, fmt::format("a body of more than {} bytes (limits.body)", body_max));
 }
 
 void Request::end_spool() {

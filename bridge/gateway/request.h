@@ -68,7 +68,7 @@ class Request : public pool::RunClient {
   std::optional<cgi::Refusal> route(const fastcgi::Params& params);
   std::optional<cgi::Refusal> open_body(const cgi::Variables& variables);
   void run();
-  void spool_bytes(base::ByteView piece);
+  void limit_body(std::uint64_t received);
   void end_spool();
   void open_response(BodyWanted body_wanted);
   void on_bad_head(const std::string& reason);

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/write_all.h"
 
 namespace worker {
 namespace {
@@ -16,11 +17,8 @@ namespace {
 base::Result<base::UniqueFd> make_memfd(base::ByteView content) {
   base::UniqueFd fd(::memfd_create("cgibridge-request", MFD_CLOEXEC));
   if (!fd) return base::errno_error("memfd_create", errno);
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd.get(), content.data(), content.size());
-    if (written < 0) return base::errno_error("write to a memfd", errno);
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
+  const auto written = base::write_all(fd.get(), content, "write to a memfd");
+  if (!written) return written.error();
   return fd;
 }
 
