@@ -91,6 +91,22 @@ def test_a_body_above_the_limit_is_refused(site):
     assert bridge.request(echo, "POST", body=b"x" * 1025).status == 413
 
 
+def test_a_body_without_a_length_gets_one_and_the_same_limit(site):
+    """As Apache's mod_proxy_fcgi passes a chunked body on: no CONTENT_LENGTH, only an end."""
+    echo = programs.echo(site)
+    bridge = site.start_bridge('mode = "classic"\nlimits = { body = "1KiB" }')
+    for size, status in ((1024, 200), (1025, 413)):
+        with bridge.connect() as peer:
+            peer.begin()
+            peer.params(variables_for(echo, "POST", CONTENT_LENGTH="",
+                                      HTTP_TRANSFER_ENCODING="chunked"))
+            peer.stdin(b"x" * size)
+            peer.stdin(b"")
+            response = peer.response()
+            assert response.status == status
+            assert status != 200 or response.body == b"x" * size
+
+
 def test_output_and_body_move_at_the_same_time(site, bridge, mode):
     """The program answers while it reads; whoever sends the whole body first would wait forever."""
     body = os.urandom(1 << 16) * 64
