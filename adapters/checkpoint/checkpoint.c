@@ -1,9 +1,12 @@
 /* The checkpoint: the zygote says that it stands there, and why it cannot if so. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
+#include "engine.h"
+#include "raw_call.h"
 
 _Noreturn void checkpoint_refuse(const char *reason) {
   channel_note(NOTE_SHALLOWER, reason, strlen(reason));
@@ -20,6 +23,23 @@ void checkpoint_stand(void) {
   if (stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
   struct message_checkpoint body = {.level = (uint32_t)state.level,
                                     .threads = threads_of_process()};
-  if (channel_send(MESSAGE_CHECKPOINT, &body, sizeof body, NULL, 0, PATIENCE_SECOND) != 0) _exit(0);
+  reason[0] = '\0';
+  if (state.name[0] != '\0') raw_call(SYS_prctl, PR_SET_NAME, state.name, 0, 0, 0);
+  if (state.level == LEVEL_COMPILED) heap_take_free_pieces();
+  if (state.reset == RESET_REWIND && body.threads <= 1) {
+    int result = rewind_prepare(reason, sizeof reason);
+    if (result == 1) { /* in a worker, with a request */
+      errno = 0;
+      return;
+    }
+    if (result != 0) state.reset = RESET_FORK;
+  }
+  body.reset = (uint32_t)state.reset;
+  body.text_bytes = (uint32_t)strlen(reason);
+  if (channel_send(MESSAGE_CHECKPOINT, &body, sizeof body, reason, body.text_bytes,
+                   PATIENCE_SECOND) != 0) {
+    _exit(0);
+  }
   zygote_serve();
+  errno = 0;
 }

@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "channel.h"
+#include "fork.h"
 #include "message/wire.h"
 
 /* Marks the functions that take a libc function's place. */
@@ -45,11 +47,25 @@ struct request {
   char **argv, **envp; /* NULL-terminated, as main() gets them */
 };
 
-enum { kOpenFilesMax = 64, kInheritedFdsMax = 1024, kLaunchTextMax = 4096, kReasonMax = 256 };
+enum {
+  kOpenFilesMax = 64,
+  kInheritedFdsMax = 1024,
+  kLaunchTextMax = 4096,
+  kLaunchWordsMax = 256,
+  kReasonMax = 256
+};
 
 struct checkpoint_state {
   enum role role;
-  int level;         /* enum checkpoint_level that the bridge asked for */
+  int level;                /* enum checkpoint_level that the bridge asked for */
+  int reset;                /* enum checkpoint_reset that workers do */
+  int tracking;             /* enum page_tracking that the bridge asked for */
+  unsigned left_out;        /* enum reset_part, for tests */
+  struct engine *engine;    /* of RESET_REWIND */
+  unsigned touched;         /* enum touched, since the request began */
+  uint64_t touched_signals; /* whose disposition was set, bit 0 is signal 1 */
+  enum retirement doubt;    /* why the process cannot be put back, and by which call */
+  char doubtful_call[48];
   int channel;       /* control channel of a zygote, own channel of a worker */
   dev_t channel_dev; /* the channel's identity: a program may close it and reuse the number */
   ino_t channel_ino;
@@ -57,9 +73,11 @@ struct checkpoint_state {
   pid_t bridge_pid; /* the parent of zygote and workers */
   int main_argc;
   int (*real_main)(int, char **, char **);
-  char preload_text[kLaunchTextMax]; /* "LD_PRELOAD=..." as the bridge gave it */
-  char request_variable[64];         /* a request's variable that was read before the checkpoint */
-  struct stat standard[3];           /* what 0, 1, 2 were at the start */
+  char name[16]; /* of the process, as exec of the program would give it; empty: as it is */
+  char launch_words[kLaunchWordsMax]; /* those behind fd=N */
+  char preload_text[kLaunchTextMax];  /* "LD_PRELOAD=..." as the bridge gave it */
+  char request_variable[64];          /* a request's variable that was read before the checkpoint */
+  struct stat standard[3];            /* what 0, 1, 2 were at the start */
   unsigned char inherited[kInheritedFdsMax / 8];
   struct open_file files[kOpenFilesMax];
   size_t file_count;
@@ -95,40 +113,17 @@ int descriptor_move_high(int fd);   /* to a close-on-exec number out of the prog
 /* zygote.c: serves MESSAGE_FORK until the bridge is gone; returns only in a worker. */
 void zygote_serve(void);
 
-/* clone_worker.c: fork() whose child is the bridge's. Returns 0 in the child, its pid in the
- * parent, or -1 with errno; runs the fork handlers. */
-pid_t clone_worker(void);
-
-/* fork_handlers.c: the program's pthread_atfork() handlers, in their order. */
-void fork_handlers_prepare(void);
-void fork_handlers_parent(void);
-void fork_handlers_child(void);
-/* Has libc's fork() call handler in the child, but not ours. */
-void fork_handlers_add_own(void (*handler)(void));
-
 /* worker.c */
 void worker_begin(int channel, uint64_t worker_id); /* returns when a request was applied */
 void worker_finish(int exit_code, void *unused);    /* on_exit: the program came to its own end */
+void worker_enter_directory(void);                  /* the request's, or the process ends */
+/* RESET_NONE: ends the request, waits for the next one and applies it. -1: there is none. */
+int worker_next(int exit_code);
 
-/* request.c: text is kept, not copied. Returns 0 or -1 if the strings are not what the head says.
- */
-int request_parse(struct request *request, const struct message_request *head, char *text);
-
-/* channel.c */
-enum patience { PATIENCE_NONE, PATIENCE_SECOND };
-/* body and text are sent behind the header; returns 0 or -1. Never raises SIGPIPE, and never writes
- * to a descriptor that is not the channel any more. */
-int channel_send(enum message_type type, const void *body, size_t body_bytes, const void *text,
-                 size_t text_bytes, enum patience patience);
-void channel_note(enum note_kind kind, const char *text, size_t text_bytes);
-/* Waits for one packet. Returns the bytes of the body, or -1 at the end of the channel or for a
- * packet that is not ours. fds gets up to MESSAGE_FDS_MAX descriptors, close-on-exec. */
-ssize_t channel_receive(uint16_t *type, void *body, size_t body_max, int *fds, int *fd_count);
-void channel_adopt(int fd); /* fd becomes state.channel */
-int channel_is_ours(void);
-/* A child that the program forks must not keep the channel: the bridge takes its end for the
- * process's. */
-void channel_forget_in_child(void);
+/* request.c: text and pointers are kept, not copied. Returns 0 or -1 if the strings are not what
+ * the head says. */
+int request_parse(struct request *request, const struct message_request *head, char *text,
+                  char **pointers, size_t pointers_max);
 
 /* magic_path.c: the adapters' calls; 1 if path was one, with the answer's length or -1 in result.
  */

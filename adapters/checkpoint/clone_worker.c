@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "raw_call.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
@@ -20,10 +21,11 @@
 
 /* Where libc keeps this thread's id. Kernels without CONFIG_CHECKPOINT_RESTORE do not tell; then
  * the control block is searched for the one word that is the id. */
-static int *find_tid_address(void) {
+int *clone_tid_address(void) {
   int *address = NULL;
   pid_t tid = (pid_t)syscall(SYS_gettid);
-  if (prctl(PR_GET_TID_ADDRESS, &address) == 0 && address != NULL && *address == tid)
+  if (raw_call(SYS_prctl, PR_GET_TID_ADDRESS, &address, 0, 0, 0) == 0 && address != NULL &&
+      *address == tid)
     return address;
   int *block = (int *)pthread_self();
   enum { kSearchBytes = 1024 };
@@ -38,38 +40,50 @@ static int *find_tid_address(void) {
 
 static long raw_clone(unsigned long flags, int *child_tid) {
 #if defined(__x86_64__)
-  return syscall(SYS_clone, flags, NULL, NULL, child_tid, NULL);
+  return raw_call(SYS_clone, flags, NULL, NULL, child_tid, NULL);
 #elif defined(__aarch64__)
-  return syscall(SYS_clone, flags, NULL, NULL, NULL, child_tid);
+  return raw_call(SYS_clone, flags, NULL, NULL, NULL, child_tid);
 #else
 #error "the argument order of clone() is not known for this machine"
 #endif
 }
 
 /* The kernel forgets a forked child's robust list; libc registers it only at a thread's start. */
-static void restore_robust_list(struct robust_list_head *head, size_t length) {
+void clone_restore_robust_list(void *list, size_t bytes) {
+  struct robust_list_head *head = list;
   if (head == NULL) return;
   head->list.next = &head->list;
-  syscall(SYS_set_robust_list, head, length);
+  raw_call(SYS_set_robust_list, head, bytes);
 }
 
-pid_t clone_worker(void) {
-  int *tid_address = find_tid_address();
+void clone_robust_list(void **head, size_t *bytes) {
+  if (raw_call(SYS_get_robust_list, 0, head, bytes) != 0) *head = NULL;
+}
+
+pid_t clone_bare(void) {
+  int *tid_address = clone_tid_address();
   if (tid_address == NULL) {
     errno = ENOTSUP;
     return -1;
   }
-  struct robust_list_head *robust = NULL;
-  size_t robust_length = 0;
-  if (syscall(SYS_get_robust_list, 0, &robust, &robust_length) != 0) robust = NULL;
+  void *robust;
+  size_t robust_bytes;
+  clone_robust_list(&robust, &robust_bytes);
+  long pid =
+      raw_clone(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, tid_address);
+  if (pid == 0) clone_restore_robust_list(robust, robust_bytes);
+  if (pid >= 0) return (pid_t)pid;
+  errno = (int)-pid;
+  return -1;
+}
+
+pid_t clone_worker(void) {
   fork_handlers_prepare();
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, &before);
-  long pid =
-      raw_clone(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, tid_address);
+  pid_t pid = clone_bare();
   int failure = errno;
-  if (pid == 0) restore_robust_list(robust, robust_length);
   sigprocmask(SIG_SETMASK, &before, NULL);
   if (pid == 0) {
     fork_handlers_child();
@@ -77,5 +91,5 @@ pid_t clone_worker(void) {
     fork_handlers_parent();
   }
   errno = failure;
-  return (pid_t)pid;
+  return pid;
 }

@@ -13,22 +13,22 @@
 
 enum { kEnvironmentMax = 1024 };
 
+/* Functions that are bound at the first call would be bound anew in each request. */
+static char kBindNow[] = "LD_BIND_NOW=1";
+
 static int is_before_checkpoint(void) {
   return state.role == ROLE_ZYGOTE && state.level != LEVEL_LINKED && getpid() == state.pid;
 }
 
-static const char *level_name(void) {
-  return state.level == LEVEL_BOOTED ? "booted" : "compiled";
-}
-
 static int exec_as_zygote(const char *path, char *const argv[], char *const envp[]) {
   char *entries[kEnvironmentMax];
-  char checkpoint[64];
+  char checkpoint[kLaunchWordsMax + 64];
   size_t count = 0;
-  snprintf(checkpoint, sizeof checkpoint, "%s=fd=%d level=%s", MESSAGE_CHECKPOINT_VARIABLE,
-           state.channel, level_name());
+  snprintf(checkpoint, sizeof checkpoint, "%s=fd=%d %s", MESSAGE_CHECKPOINT_VARIABLE, state.channel,
+           state.launch_words);
   entries[count++] = checkpoint;
   entries[count++] = state.preload_text;
+  entries[count++] = kBindNow;
   for (; envp != NULL && *envp != NULL; ++envp) {
     if (strncmp(*envp, "LD_PRELOAD=", 11) == 0) continue;
     if (count == kEnvironmentMax - 1) {

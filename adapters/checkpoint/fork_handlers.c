@@ -12,6 +12,7 @@ typedef int register_function(handler *, handler *, handler *, void *);
 struct fork_handlers {
   handler *prepare, *parent, *child;
   void *library; /* where they come from: a library may be unloaded, and another take its place */
+  int is_loaded; /* as found by prepare, which comes before the others */
 };
 
 enum { kHandlersMax = 128 };
@@ -32,7 +33,7 @@ INTERPOSED int __register_atfork(handler *prepare, handler *parent, handler *chi
   int result = real(prepare, parent, child, dso);
   if (result != 0 || state.role == ROLE_ANSWERING) return result;
   if (handler_count == kHandlersMax) return ENOMEM;
-  struct fork_handlers one = {prepare, parent, child, NULL};
+  struct fork_handlers one = {prepare, parent, child, NULL, 1};
   one.library = library_of(&one);
   handlers[handler_count++] = one;
   return 0;
@@ -49,18 +50,19 @@ static int is_loaded(const struct fork_handlers *one) {
 
 void fork_handlers_prepare(void) {
   for (size_t i = handler_count; i-- > 0;) {
-    if (handlers[i].prepare && is_loaded(&handlers[i])) handlers[i].prepare();
+    handlers[i].is_loaded = is_loaded(&handlers[i]);
+    if (handlers[i].prepare && handlers[i].is_loaded) handlers[i].prepare();
   }
 }
 
 void fork_handlers_parent(void) {
   for (size_t i = 0; i < handler_count; ++i) {
-    if (handlers[i].parent && is_loaded(&handlers[i])) handlers[i].parent();
+    if (handlers[i].parent && handlers[i].is_loaded) handlers[i].parent();
   }
 }
 
 void fork_handlers_child(void) {
   for (size_t i = 0; i < handler_count; ++i) {
-    if (handlers[i].child && is_loaded(&handlers[i])) handlers[i].child();
+    if (handlers[i].child && handlers[i].is_loaded) handlers[i].child();
   }
 }

@@ -16,16 +16,47 @@ static int is_word(const char *text, size_t length, const char *word) {
   return length == strlen(word) && memcmp(text, word, length) == 0;
 }
 
-/* "fd=N level=NAME"; words that are not known here are for others. */
+static int is_in_list(const char *list, size_t list_length, const char *word) {
+  size_t length = strlen(word);
+  for (size_t at = 0; at + length <= list_length; ++at) {
+    if (memcmp(list + at, word, length) == 0) return 1;
+  }
+  return 0;
+}
+
+/* "without=memory,signals": what a test leaves out of the reset. */
+static void parse_left_out(const char *list, size_t length) {
+  static const char *const kParts[] = {"memory", "brk",   "mappings",  "descriptors",
+                                       "cwd",    "umask", "signals",   "timers",
+                                       "limits", "name",  "libraries", "heap"};
+  for (size_t i = 0; i < sizeof kParts / sizeof *kParts; ++i) {
+    if (is_in_list(list, length, kParts[i])) state.left_out |= 1u << i;
+  }
+}
+
+/* "fd=N level=NAME reset=NAME tracking=NAME"; words that are not known here are for others. */
 static int parse_checkpoint(const char *text) {
   state.channel = -1;
   state.level = 0;
+  state.reset = RESET_FORK;
+  const char *behind_fd = strchr(text, ' ');
+  if (behind_fd != NULL) strncpy(state.launch_words, behind_fd + 1, kLaunchWordsMax - 1);
   while (*text != '\0') {
     size_t length = strcspn(text, " ");
     if (strncmp(text, "fd=", 3) == 0) state.channel = atoi(text + 3);
     if (is_word(text, length, "level=linked")) state.level = LEVEL_LINKED;
     if (is_word(text, length, "level=booted")) state.level = LEVEL_BOOTED;
     if (is_word(text, length, "level=compiled")) state.level = LEVEL_COMPILED;
+    if (is_word(text, length, "reset=rewind")) state.reset = RESET_REWIND;
+    if (is_word(text, length, "reset=none")) state.reset = RESET_NONE;
+    if (is_word(text, length, "tracking=compare")) state.tracking = TRACKING_COMPARE;
+    if (is_word(text, length, "tracking=scan")) state.tracking = TRACKING_SCAN;
+    if (is_word(text, length, "tracking=soft-dirty")) state.tracking = TRACKING_SOFT_DIRTY;
+    if (strncmp(text, "name=", 5) == 0) { /* the last word, to the end */
+      strncpy(state.name, text + 5, sizeof state.name - 1);
+      break;
+    }
+    if (strncmp(text, "without=", 8) == 0) parse_left_out(text + 8, length - 8);
     text += length;
     text += strspn(text, " ");
   }
@@ -70,6 +101,7 @@ void launch_variables_take(char **envp) {
     }
     if (value_of(*entry, MESSAGE_CHECKPOINT_VARIABLE) != NULL) continue;
     if (preload != NULL && !drop_this_library(preload)) continue;
+    if (value_of(*entry, "LD_BIND_NOW") != NULL) continue; /* for the zygote alone */
     *out++ = *entry;
   }
   *out = NULL;

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
@@ -72,14 +74,52 @@ static ssize_t note(const char *text, char *buffer, size_t size) {
   return refuse();
 }
 
+static const char *reset_name(void) {
+  return state.reset == RESET_REWIND ? "rewind" : state.reset == RESET_NONE ? "none" : "fork";
+}
+
+static ssize_t give_random(char *buffer, size_t size) {
+  char bytes[16];
+  size_t offset = 0;
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return refuse();
+  return give(buffer, size, bytes, &offset, sizeof bytes);
+}
+
+/* A letter for each of 0, 1, 2: n is the null device, p a pipe, o anything else. */
+static ssize_t give_streams(char *buffer, size_t size) {
+  char letters[3];
+  size_t offset = 0;
+  for (int fd = 0; fd < 3; ++fd) {
+    struct stat status;
+    letters[fd] = 'o';
+    if (fstat(fd, &status) != 0) continue;
+    if (S_ISFIFO(status.st_mode)) letters[fd] = 'p';
+    if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3)) letters[fd] = 'n';
+  }
+  return give(buffer, size, letters, &offset, sizeof letters);
+}
+
+static ssize_t next(const char *exit_code, char *buffer, size_t size) {
+  if (state.reset != RESET_NONE || worker_next(atoi(exit_code)) != 0) return refuse();
+  return give_word(buffer, size, "request");
+}
+
 static ssize_t answer(const char *what, char *buffer, size_t size) {
   struct request *request = &state.request;
   const char *rest;
   if (strcmp(what, "active") == 0) return give_word(buffer, size, "1");
   if ((rest = behind(what, "checkpoint/")) != NULL) return stand(rest, buffer, size);
   if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
+  if (strcmp(what, "random") == 0) return give_random(buffer, size);
+  if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
   if (state.role != ROLE_ANSWERING) return refuse();
+  if ((rest = behind(what, "next/")) != NULL) return next(rest, buffer, size);
   if ((rest = behind(what, "exit/")) != NULL) exit(atoi(rest));
+  if (strcmp(what, "streams") == 0) return give_streams(buffer, size);
+  if (strcmp(what, "environ/set") == 0) {
+    environ = request->envp;
+    return give_word(buffer, size, "set");
+  }
   if (strcmp(what, "argv") == 0) {
     return give(buffer, size, request->argv_text, &state.argv_offset, request->argv_bytes);
   }

@@ -4,11 +4,7 @@
 
 #include "checkpoint.h"
 
-enum { kPointersInPlace = 512 };
-static char *pointers_in_place[kPointersInPlace];
-
 static char **allocate_pointers(size_t count) {
-  if (count <= kPointersInPlace) return pointers_in_place;
   void *pages = mmap(NULL, count * sizeof(char *), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return pages == MAP_FAILED ? NULL : pages;
@@ -26,10 +22,12 @@ static char *list_strings(char *text, char *end, uint32_t count, char **list) {
   return text;
 }
 
-int request_parse(struct request *request, const struct message_request *head, char *text) {
+int request_parse(struct request *request, const struct message_request *head, char *text,
+                  char **pointers, size_t pointers_max) {
   char *end = text + head->strings_bytes;
   if ((uint64_t)head->argc + head->envc > head->strings_bytes) return -1;
-  char **pointers = allocate_pointers((size_t)head->argc + head->envc + 2);
+  size_t wanted = (size_t)head->argc + head->envc + 2;
+  if (wanted > pointers_max) pointers = allocate_pointers(wanted);
   if (pointers == NULL) return -1;
   char *cwd[2];
   request->id = head->request_id;

@@ -1,6 +1,8 @@
 /* Where the library enters the program's life: before all constructors, and around main(). */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +47,38 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   descriptors_remember_start();
 }
 
+static int find_word(struct dl_phdr_info *info, size_t bytes, void *word) {
+  (void)bytes;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) == 0) continue;
+    uintptr_t start = (info->dlpi_addr + segment->p_vaddr + 7) & ~(uintptr_t)7;
+    const void **end = (const void **)(info->dlpi_addr + segment->p_vaddr + segment->p_memsz);
+    for (const void **at = (const void **)start; at + 1 <= end; ++at) {
+      if (*at == word) return 1;
+    }
+  }
+  return -1; /* the program itself comes first */
+}
+
+/* Constructors are called with argc and argv, and Rust's library keeps them for std::env::args().
+ * Such a program is started anew for other arguments than its zygote's. */
+static void start_anew_for_other_arguments(const struct request *request, int argc, char **argv) {
+  int same = request->argc == (uint32_t)argc;
+  for (int i = 0; same && i < argc; ++i) same = strcmp(request->argv[i], argv[i]) == 0;
+  char path[PATH_MAX];
+  if (same || dl_iterate_phdr(find_word, argv) != 1) return;
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length <= 0) return;
+  path[length] = '\0';
+  execve(path, request->argv, request->envp);
+}
+
 static int main_at_checkpoint(int argc, char **argv, char **envp) {
-  (void)argc;
-  (void)argv;
   (void)envp;
   checkpoint_stand();
   struct request *request = &state.request;
+  start_anew_for_other_arguments(request, argc, argv);
   environ = request->envp;
   if (request->argc > 0) {
     char *name = request->argv[0];

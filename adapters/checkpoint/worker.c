@@ -8,13 +8,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
+#include "engine.h"
 
 /* Exit codes of a worker that could not even start its request; the bridge logs them. */
 enum { kBadRequest = 70, kNoDirectory = 72 };
 
 /* The request's packet stays here while the program runs: its strings are the program's argv and
  * environment. */
+enum { kPointersInPlace = 512 };
+static char *pointers[kPointersInPlace];
 static struct {
   struct message_request head;
   char text[MESSAGE_BYTES_MAX];
@@ -35,20 +37,24 @@ static void become_fresh(const int *fds) {
   for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
     if (fds[i] > 2) close(fds[i]);
   }
-  if (chdir(state.request.cwd) != 0) {
-    dprintf(2, "cgibridge: cannot enter %s: %s\n", state.request.cwd, strerrorname_np(errno));
-    _exit(kNoDirectory);
-  }
+  worker_enter_directory();
   prctl(PR_SET_PDEATHSIG, 0);
 }
 
-static void wait_for_request(void) {
+void worker_enter_directory(void) {
+  if (chdir(state.request.cwd) == 0) return;
+  dprintf(2, "cgibridge: cannot enter %s: %s\n", state.request.cwd, strerrorname_np(errno));
+  _exit(kNoDirectory);
+}
+
+/* Returns -1 if there is no request to come. */
+static int wait_for_request(void) {
   int fds[MESSAGE_FDS_MAX], fd_count = 0;
   uint16_t type = 0;
   ssize_t bytes = channel_receive(&type, &packet, sizeof packet, fds, &fd_count);
-  if (bytes < 0) _exit(0);
+  if (bytes < 0) return -1;
   if (type != MESSAGE_REQUEST || bytes < (ssize_t)sizeof packet.head) _exit(kBadRequest);
-  int with_memfd = packet.head.in_memfd != 0;
+  int with_memfd = (packet.head.flags & REQUEST_IN_MEMFD) != 0;
   if (fd_count != MESSAGE_REQUEST_FDS + with_memfd) _exit(kBadRequest);
   char *text = packet.text;
   if (with_memfd) {
@@ -56,8 +62,12 @@ static void wait_for_request(void) {
   } else if ((size_t)bytes - sizeof packet.head != packet.head.strings_bytes) {
     text = NULL;
   }
-  if (text == NULL || request_parse(&state.request, &packet.head, text) != 0) _exit(kBadRequest);
+  if (text == NULL ||
+      request_parse(&state.request, &packet.head, text, pointers, kPointersInPlace) != 0)
+    _exit(kBadRequest);
   become_fresh(fds);
+  state.argv_offset = state.env_offset = 0;
+  return 0;
 }
 
 void worker_begin(int channel, uint64_t worker_id) {
@@ -73,14 +83,31 @@ void worker_begin(int channel, uint64_t worker_id) {
   channel_adopt(high);
   struct message_ready body = {.pid = state.pid};
   if (channel_send(MESSAGE_READY, &body, sizeof body, NULL, 0, PATIENCE_SECOND) != 0) _exit(0);
-  wait_for_request();
+  if (wait_for_request() != 0) _exit(0);
   state.role = ROLE_ANSWERING;
+}
+
+static void say_done(int exit_code, int stays) {
+  struct message_done body = {
+      .request_id = state.request.id, .exit_code = exit_code & 0xff, .stays = (uint32_t)stays};
+  channel_send(MESSAGE_DONE, &body, sizeof body, NULL, 0, PATIENCE_SECOND);
+}
+
+int worker_next(int exit_code) {
+  say_done(exit_code, 1);
+  state.role = ROLE_WORKER;
+  if (wait_for_request() != 0) return -1;
+  state.role = ROLE_ANSWERING;
+  return 0;
 }
 
 void worker_finish(int exit_code, void *unused) {
   (void)unused;
   if (state.role != ROLE_ANSWERING || getpid() != state.pid) return;
   fflush(NULL);
-  struct message_done body = {.request_id = state.request.id, .exit_code = exit_code & 0xff};
-  channel_send(MESSAGE_DONE, &body, sizeof body, NULL, 0, PATIENCE_SECOND);
+  if (state.reset == RESET_REWIND) {
+    rewind_end(exit_code);
+  } else {
+    say_done(exit_code, 0);
+  }
 }

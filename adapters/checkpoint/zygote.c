@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
+#include "engine.h"
 
 static void report_failure(const struct message_fork *fork, const char *reason) {
   channel_send(MESSAGE_FORK_FAILED, fork, sizeof *fork, reason, strlen(reason), PATIENCE_SECOND);
@@ -19,7 +19,8 @@ static int fork_worker(const struct message_fork *fork, int channel) {
     report_failure(fork, reason);
     return 0;
   }
-  pid_t pid = clone_worker();
+  int rewinds = state.reset == RESET_REWIND;
+  pid_t pid = rewinds ? rewind_fork_worker(channel) : clone_worker();
   if (pid < 0) {
     snprintf(reason, sizeof reason, "clone: %s%s", strerrorname_np(errno),
              errno == EINVAL ? " (the program's parent is the first of its pid namespace?)" : "");
@@ -32,12 +33,19 @@ static int fork_worker(const struct message_fork *fork, int channel) {
 
 void zygote_serve(void) {
   for (;;) {
-    struct message_fork fork;
+    union {
+      struct message_fork fork;
+      struct message_verify verify;
+    } body;
     uint16_t type = 0;
     int fds[MESSAGE_FDS_MAX], fd_count = 0;
-    ssize_t bytes = channel_receive(&type, &fork, sizeof fork, fds, &fd_count);
-    if (bytes != (ssize_t)sizeof fork || type != MESSAGE_FORK || fd_count != 1) _exit(0);
-    if (fork_worker(&fork, fds[0])) return;
+    ssize_t bytes = channel_receive(&type, &body, sizeof body, fds, &fd_count);
+    if (type == MESSAGE_VERIFY && bytes == (ssize_t)sizeof body.verify && fd_count == 0) {
+      verify_worker(&body.verify);
+      continue;
+    }
+    if (bytes != (ssize_t)sizeof body.fork || type != MESSAGE_FORK || fd_count != 1) _exit(0);
+    if (fork_worker(&body.fork, fds[0])) return;
     close(fds[0]);
   }
 }

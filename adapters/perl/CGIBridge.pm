@@ -14,20 +14,21 @@ package CGIBridge;
 # frozen into every answer, so the program is told to stop less deep. The value of any other variable
 # that was read is compared with the request's; if it differs, the worker starts the program anew.
 
-our (%read, %changed, $cleared, $listed, $environment);
+# What runs for each request writes to memory that the workers share, or that is put back behind it;
+# so nothing is done there that the zygote can do once.
+
+our (%read, %changed, $cleared, $listed, $environment, %launched, $usual);
 
 sub ask { readlink "/.cgibridge/$_[0]" }
 
-# An answer comes in pieces, the last one empty.
+# An answer comes in pieces. All but the last one fill perl's buffer, which is of PATH_MAX bytes, less two.
 sub ask_all {
-    my $text = '';
-    while (defined(my $piece = ask($_[0]))) {
-        last if $piece eq '';
+    my $text = my $piece = readlink "/.cgibridge/$_[0]";
+    while (length $piece == 4094) {
+        $piece = readlink "/.cgibridge/$_[0]";
         $text .= $piece;
     }
-    my @strings = split /\0/, $text, -1;
-    pop @strings;    # behind the last NUL
-    return @strings;
+    return $text;
 }
 
 sub is_of_request {
@@ -86,16 +87,35 @@ sub start_anew {
     exec { $command[0] } @command;
 }
 
-# What the script itself did to %ENV while compiling stays done.
+# Perl and C see a change of %ENV at once, so only what differs from the launch is set.
 sub take_environment {
-    my %kept = map { $_ => $ENV{$_} } grep { exists $ENV{$_} } keys %changed;
-    my @lines = $cleared ? () : grep { /^[^=]+=/ } ask_all('env');
-    %ENV = ();
+    my @lines = split /\0/, ask_all('env');
+    my ($launched, %new) = 0;
     for (@lines) {
+        if (exists $launched{$_}) {
+            $launched++;
+            next;
+        }
         my ($name, $value) = split /=/, $_, 2;
-        $ENV{$name} = $value unless exists $ENV{$name} || $changed{$name};
+        return take_all(@lines) if $name eq '' || !defined $value || exists $new{$name} || exists $ENV{$name};
+        $new{$name} = $value;
     }
-    $ENV{$_} = $kept{$_} for keys %kept;
+    return take_all(@lines) if $launched != keys %launched || $cleared || %changed;
+    @ENV{ keys %new } = values %new;
+}
+
+# The first of two variables with one name counts. What the script itself did to %ENV while compiling
+# stays done.
+sub take_all {
+    my %new;
+    for (@_) {
+        my ($name, $value) = split /=/, $_, 2;
+        $new{$name} = $value if defined $value && $name ne '' && !exists $new{$name};
+    }
+    %new = () if $cleared;
+    delete @new{ keys %changed };
+    delete @ENV{ grep { !exists $new{$_} && !$changed{$_} } keys %ENV } unless $cleared;
+    @ENV{ keys %new } = values %new;
 }
 
 sub checkpoint {
@@ -109,12 +129,26 @@ sub checkpoint {
     }
     refuse_what_was_seen();
     note_files();
+    prepare();
     defined ask('checkpoint/compiled') or shallower("the checkpoint refused: $!");
     become_fresh();
+    seed() unless defined $ENV{PERL_RAND_SEED};
+    $! = 0;    # a die would leave with it
+}
+
+sub remember_environment {
+    %launched = map { ("$_=$ENV{$_}" => 1) } keys %ENV;
+}
+
+# What the zygote has of a request: lines of the environment, and argv.
+sub prepare {
+    remember_environment();
+    $usual = join '', map { "$_\0" } plain_command();
 }
 
 sub become_fresh {
-    my @words = words_after($0, ask_all('argv'));
+    my $text = ask_all('argv');
+    my @words = $text eq $usual ? () : words_after($0, split /\0/, $text);
     take_environment();
     for my $name (keys %read) {
         my ($then, $now) = ($read{$name}, $ENV{$name});
@@ -122,7 +156,11 @@ sub become_fresh {
     }
     @main::ARGV = @words;
     $^T = time;
-    srand unless defined $ENV{PERL_RAND_SEED};
+}
+
+sub seed {
+    my $bytes = ask('random');
+    defined $bytes ? srand unpack 'L', $bytes : srand;
 }
 
 my ($folder) = __FILE__ =~ m{^(.*)/};
@@ -132,6 +170,12 @@ delete $INC{'CGIBridge.pm'};
 INIT { checkpoint() }
 
 watch_environment();
+
+sub import {
+    return unless (ask('reset') // '') eq 'none';
+    require "$folder/Again.pm";
+    use_again();
+}
 
 package CGIBridge::Environment;
 

@@ -1,6 +1,6 @@
 """What the zygote loads ahead of the requests, and the watch that nobody notices it.
 
-Lives in one namespace with starter.py (see start.py): `os`, `sys`, `note` and `set_data` are there.
+Lives in one namespace with the other files (see start.py): `os`, `sys`, `note` and `set_data` are there.
 """
 
 REQUEST_NAMES = {b"QUERY_STRING", b"PATH_INFO", b"PATH_TRANSLATED", b"AUTH_TYPE", b"HTTPS",
@@ -89,6 +89,8 @@ class Preload:
         self.command, self.environment = command, environment
         self.guard = ProgramsOwn(folder) if folder is not None else None
         self.words = {os.fsencode(word) for word in string_constants(code)}
+        self.generators = Generators()
+        self.generators.watch(sys.modules.get("random"))
         self.outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
 
     def run(self):
@@ -97,11 +99,15 @@ class Preload:
             os.dup2(output, fd)
         if self.guard:
             sys.meta_path.insert(0, self.guard)
+        # The generators first, so that the others' are seen.
+        names = sorted(self.command.preload, key=lambda name: name != "random")
         trouble = None
-        for name in self.command.preload:
+        for name in names:
             trouble = self.load(name)
             if trouble:
                 break
+            if name == "random":
+                self.generators.watch(sys.modules.get("random"))
         if self.guard:
             sys.meta_path.remove(self.guard)
         sys.stdout.flush()
@@ -153,16 +159,60 @@ def string_constants(code):
             yield from string_constants(constant)
 
 
+class Generators:
+    """random.Random objects that modules made while they were loaded: two requests must not draw the
+    same from one, unless it was given a seed."""
+
+    def __init__(self):
+        self.random, self.seeded = None, []
+
+    def watch(self, random):
+        if random is None or self.random is not None:
+            return
+        self.random, self.real = random, random.Random.seed
+
+        def seed(generator, *values, **more):
+            if any(value is not None for value in [*values[:1], more.get("a")]):
+                self.seeded.append(generator)
+            return self.real(generator, *values, **more)
+
+        random.Random.seed = seed
+
+    def unseeded(self):
+        """Ends the watch. Without one, a given seed is not known of."""
+        random = sys.modules.get("random")
+        if random is None:
+            return []
+        if self.random is not None:
+            random.Random.seed = self.real
+        import gc
+        return [one for one in gc.get_objects() if issubclass(type(one), random.Random)
+                and not any(one is seeded for seeded in self.seeded)]
+
+
 class LearnedModules:
-    """Tells the bridge which of the interpreter's own modules a request loaded."""
+    """Which of the interpreter's own modules a request loaded; the bridge is told."""
 
     def __init__(self, command, folder):
-        self.known = set(sys.modules).union(command.preload)
+        self.modules, self.known = sys.modules, set(sys.modules)
+        self.count, self.told = len(self.known), self.known.union(command.preload)
         self.folder = os.path.join(folder or os.path.dirname(os.path.abspath(command.script)), "")
         library = os.path.dirname(os.__file__)
         installed = [path for path in sys.path
                      if path.endswith(("site-packages", "dist-packages"))]
         self.libraries = tuple(os.path.join(path, "") for path in [library] + installed)
+
+    def new_names(self):
+        """All that is in sys.modules since the checkpoint. New names come last there, so usually
+        nothing else has to be looked at."""
+        modules, known, names = self.modules, self.known, []
+        for name in reversed(modules):
+            if name in known:
+                break
+            names.append(name)
+        if len(names) != len(modules) - self.count:
+            names = [name for name in modules if name not in known]
+        return names
 
     def is_learned(self, name):
         module = sys.modules.get(name)
@@ -172,33 +222,17 @@ class LearnedModules:
                 and origin.startswith(self.libraries) and not origin.startswith(self.folder))
 
     def report(self):
-        names = sorted(sys.modules.keys() - self.known)  # parents come first
-        for name in [name for name in names if self.is_learned(name)][:LOADED_NOTES_MAX]:
-            note(b"loaded", name)
+        """Returns the new names."""
+        names = self.new_names()
+        if names:
+            untold = sorted(name for name in names if name not in self.told)  # parents come first
+            for name in list(filter(self.is_learned, untold))[:LOADED_NOTES_MAX]:
+                note(b"loaded", name)
+                self.told.add(name)
+        return names
 
 
 def files_of_modules(script):
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     files = [name for name in files if isinstance(name, str) and os.path.isabs(name)]
     return "\n".join(sorted(name for name in files if "\n" not in name) + [script])
-
-
-class ForkHandlers:
-    """What modules registered with os.register_at_fork: they reseed and unlock there."""
-
-    def __init__(self):
-        self.handlers = []
-        self.real = os.register_at_fork
-        os.register_at_fork = self.register
-
-    def register(self, **handlers):
-        self.real(**handlers)
-        self.handlers.append(handlers)
-
-    def run(self):
-        """As os.fork() would have, in the child."""
-        nothing = lambda: None
-        for handlers in reversed(self.handlers):
-            handlers.get("before", nothing)()
-        for handlers in self.handlers:
-            handlers.get("after_in_child", nothing)()

@@ -1,12 +1,30 @@
-"""The program's end, without the interpreter taking its own memory apart.
+"""How a request ends without the interpreter taking itself apart.
 
-Finalisation visits every object of the zygote, and each page of it must be copied first: more work
-than all else in a short request, for a process that is about to go. So what finalisation does for
-the *program* is done here, in its order: everything that the request made is let go, deleted and
-flushed, then the process leaves through libc's exit(). At any doubt the interpreter finalises.
-
-Lives in one namespace with starter.py (see start.py).
+Finalisation touches all the memory that the zygote shares, and was two thirds of a short request.
+So the process leaves by libc's exit() as soon as nothing is left whose end anybody could notice.
+Lives in one namespace with the other files (see start.py).
 """
+
+import _thread
+import _weakref
+import atexit
+import gc
+
+CREATED_WHILE_RUNNING = 1 << 9  # of a type's flags, Py_TPFLAGS_HEAPTYPE: may get a `__del__` later
+
+# The interpreter's extensions none of whose objects does anything at its end, but what a `__del__`
+# tells of. sqlite3's connections are looked for by their kind.
+PLAIN_EXTENSIONS = set("""
+    _asyncio _bisect _blake2 _bz2 _contextvars _crypt _csv _ctypes _datetime _decimal _elementtree
+    _hashlib _heapq _json _lzma _md5 _multibytecodec _opcode _pickle _posixsubprocess _queue _random
+    _sha1 _sha2 _sha256 _sha3 _sha512 _socket _sqlite3 _ssl _statistics _struct _typing _uuid
+    _zoneinfo array audioop binascii cmath fcntl grp math mmap pyexpat resource select syslog
+    termios unicodedata zlib""".split())
+NOT_PLAIN = {"_dbm", "_gdbm"}  # wherever they come from
+
+
+class Landmark:
+    """One object of this kind is younger than the checkpoint; if it is not seen, no other is."""
 
 
 def exit_code_of(error):
@@ -16,71 +34,159 @@ def exit_code_of(error):
     return error.code & 0xFF if isinstance(error.code, int) else 1
 
 
+def is_plain_module(module):
+    spec = getattr(module, "__spec__", None)
+    name, loader = getattr(spec, "name", None), getattr(spec, "loader", None)
+    if type(loader).__name__ == "ExtensionFileLoader":
+        return name in PLAIN_EXTENSIONS
+    return name not in NOT_PLAIN
+
+
+def has_end(kind):
+    return any("__del__" in base.__dict__ for base in kind.__mro__)
+
+
+def calls_python(reference):
+    callback = reference.__callback__
+    return callback is not None and type(callback) is not type(len)
+
+
 class Ending:
     """Registered as an exit handler before any other, so it runs behind all of them, and behind the
     wait for the program's threads."""
 
     def __init__(self):
-        import atexit
-        self.code, self.pid = None, None  # code: the interpreter's; None: leave the end to it
-        self.callback, self.atexit = self.finish, atexit
+        # code: the interpreter's; pid: of the worker. None: leave the end to the interpreter.
+        self.code, self.pid = None, None
+        self.callback = self.finish
         atexit.register(self.callback)
 
-    def begin_request(self):
-        self.pid, self.known = os.getpid(), set(sys.modules) - {"__main__"}
+    def prepare(self, learned):
+        """In the zygote, behind its last import."""
+        self.learned = learned
+        # Modes in which the interpreter reports on its own end.
+        self.is_watched = (sys.flags.dev_mode or sys.flags.inspect or sys.flags.verbose
+                           or hasattr(sys, "gettotalrefcount"))
+        self.callbacks = atexit._ncallbacks()
+        kinds = set(map(type, gc.get_objects()))
+        looked_at = (type, _weakref.ReferenceType)
+        self.plain_kinds = {Landmark, *(
+            kind for kind in kinds if not kind.__flags__ & CREATED_WHILE_RUNNING
+            and not hasattr(kind, "__del__") and not issubclass(kind, looked_at))}
+        self.all_plain = not sys.warnoptions and sys.version_info >= (3, 10) and all(
+            map(is_plain_module, list(sys.modules.values())))
+
+    def put_landmark(self):
+        """The first of the young objects: behind gc.freeze()."""
+        self.landmark = Landmark()
+
+    def report(self):
+        """Returns the modules that are new, if this is a worker."""
+        return self.learned.report() if self.pid is not None else None
+
+    # The interpreter's steps behind a script
+
+    def leave(self, new_names):
+        """Takes them here, in its order: so it does not get to touch its own memory. Returns if
+        the interpreter is to take them itself: an exit handler of the script could show by its
+        traceback who called it."""
+        if (self.pid != os.getpid() or self.is_watched or _thread._count()
+                or atexit._ncallbacks() != self.callbacks or sys.version_info < (3, 10)):
+            return
+        try:
+            sys.stderr.flush()
+            sys.stdout.flush()
+        except BaseException:
+            return
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        elif self.callbacks == 1 and self.is_nothing_left(new_names):
+            ask(b"exit/%d" % self.code)
+        atexit._run_exitfuncs()
 
     def finish(self):
-        if self.code is None or os.getpid() != self.pid or self.is_watched():
+        if (self.code is None or self.pid != os.getpid() or self.is_watched
+                or _thread._count()):
             return
-        self.atexit._clear()
-        if self.let_go() and not self.is_something_left():
+        atexit._clear()
+        if self.is_nothing_left(self.learned.new_names()):
+            is_over = flush()
+        else:
+            is_over = self.let_go() and not self.is_something_left()
+        if is_over:
             ask(b"exit/%d" % self.code)
 
-    def is_watched(self):
-        """Threads that still run, and modes in which the interpreter reports on its own end."""
-        return (os.stat("/proc/self/task").st_nlink > 3 or sys.flags.dev_mode or sys.flags.inspect
-                or sys.flags.verbose or hasattr(sys, "gettotalrefcount"))
+    def is_nothing_left(self, new_names):
+        """Whether all that the request made would end unnoticed, so that it need not end at all."""
+        if (not self.all_plain or sys.stdout is not sys.__stdout__
+                or sys.stderr is not sys.__stderr__):
+            return False
+        modules = sys.modules
+        for name in new_names:
+            if not is_plain_module(modules.get(name)):
+                return False
+        young = gc.get_objects()  # not the frozen ones
+        kinds = set(map(type, young))
+        if kinds <= self.plain_kinds:
+            return Landmark in kinds
+        connections = modules["_sqlite3"].Connection if "_sqlite3" in modules else ()
+        for kind in kinds - self.plain_kinds:
+            if has_end(kind) or issubclass(kind, connections):
+                return False
+            if issubclass(kind, type):  # its objects may have no room for the collector's marks
+                hidden = any(type(one) is kind and has_end(one) for one in young)
+            elif issubclass(kind, _weakref.ReferenceType):
+                hidden = any(type(one) is kind and calls_python(one) for one in young)
+            else:
+                hidden = False
+            if hidden:
+                return False
+        return Landmark in kinds
 
     def let_go(self):
-        import gc
         try:
             # Collected while all is alive, objects come to stand behind what holds them, and so a
             # file is closed before its buffers are. The interpreter does the same.
             gc.collect()
-            sys.stdout.flush()
-            sys.stderr.flush()
         except BaseException:
-            return False  # the interpreter has an exit code for that
+            return False
+        if not flush():
+            return False
         for name in ("stdin", "stdout", "stderr"):
             setattr(sys, name, getattr(sys, f"__{name}__"))
         for name in ("last_exc", "last_type", "last_value", "last_traceback"):
             sys.__dict__.pop(name, None)
-        names = take_modules([name for name in sys.modules if name not in self.known])
+        names = take_modules(["__main__", *self.learned.new_names()])
         gc.collect()
         held = [one for one in gc.get_objects() if id(one) in names and type(one) is dict]
         for module_names in held:
             clear_names(module_names)
         if held:
             gc.collect()
-        try:
-            sys.stdout.flush()
-        except BaseException:
-            return False
-        return True
+        return flush()
 
     def is_something_left(self):
         """Whether a module that was loaded ahead holds something of the request that has an end."""
-        import gc
         ours = {id(getattr(stream.buffer, "raw", stream.buffer))
                 for stream in (sys.stdin, sys.stdout, sys.stderr) if stream is not None}
-        objects = gc.get_objects()  # not the frozen ones
+        objects = gc.get_objects()
         with_end = {kind for kind in set(map(type, objects)) if hasattr(kind, "__del__")}
         return any(type(one) in with_end and id(one) not in ours for one in objects)
 
 
+def flush():
+    """Whether it could be done; the interpreter has an exit code for that."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        return False
+    return True
+
+
 def take_modules(names):
     """Takes the modules out of the interpreter's table; returns where their names are."""
-    modules = [sys.modules.pop(name) for name in names]
+    modules = [sys.modules.pop(name, None) for name in names]
     return {id(module.__dict__) for module in modules if isinstance(module, type(sys))}
 
 

@@ -26,9 +26,14 @@ def ask(what):
 
 
 def ask_all(what):
-    """The strings of an answer that comes in pieces, the last one empty."""
-    text = b"".join(iter(lambda: ask(what) or b"", b""))
-    return text.split(b"\0")[:-1]
+    """An answer that comes in pieces. All but the last one fill the interpreter's buffer, which is
+    of PATH_MAX bytes, but for one."""
+    path = b"/.cgibridge/" + what
+    text = piece = os.readlink(path)
+    while len(piece) == 4095:
+        piece = os.readlink(path)
+        text += piece
+    return text
 
 
 def note(kind, text):
@@ -47,10 +52,18 @@ class Command:
         with open("/proc/self/cmdline", "rb") as file:
             self.line = file.read().split(b"\0")[:-1]
         self.at = self.line.index(os.fsencode(self.starter))
+        # A request's argv, if its query has no words.
+        self.usual = b"".join(word + b"\0" for word in self.plain([]))
 
     def plain(self, words):
         """As if we had never been here."""
         return self.line[:self.at] + [os.fsencode(self.script)] + [os.fsencode(w) for w in words]
+
+    def take_words(self, words):
+        self.words = [os.fsdecode(word) for word in words]
+        sys.argv[:] = [self.script] + self.words
+        if hasattr(sys, "orig_argv"):
+            sys.orig_argv[:] = [os.fsdecode(word) for word in self.plain(self.words)]
 
     def start_over_without(self, module):
         """Nothing can be imported back out of a process, so a new one starts."""
@@ -60,33 +73,7 @@ class Command:
         os.execve(sys.executable, line, os.environ)
 
 
-# -- the environment ----------------------------------------------------------------------------
-
-def set_data(data):
-    os.environ._data = data
-    os.environb._data = data
-
-
-def take_environment(data):
-    """Fills data, os.environ's own dictionary (posix.environ is the same one), and the C
-    environment from the request."""
-    # The interpreter sets this one itself in the C locale (PEP 538).
-    coerced_locale = data.get(b"LC_CTYPE")
-    for name in data:
-        posix.unsetenv(name)
-    data.clear()
-    for text in ask_all(b"env"):
-        name, equals, value = text.partition(b"=")
-        if equals and name:
-            data.setdefault(name, value)
-    if coerced_locale is not None:
-        data.setdefault(b"LC_CTYPE", coerced_locale)
-    for name, value in data.items():
-        posix.putenv(name, value)
-    set_data(data)
-
-
-# -- a process that has seen nothing ------------------------------------------------------------
+# -- the checkpoint -----------------------------------------------------------------------------
 
 def freeze_modules():
     """Collections, those of the interpreter's own end above all, then leave the memory alone that
@@ -99,68 +86,53 @@ def freeze_modules():
     gc.freeze()
 
 
-def renew_stream(stream, fd, name, mode):
-    """The interpreter opened the stream on /dev/null. Initialised again, it is what the interpreter
-    would make of the request's descriptor, and whoever holds the object already sees the new one.
-    Only the raw file is another object: it never forgets whether it can seek."""
-    if stream is None:
-        return
-    buffer, encoding, errors = stream.buffer, stream.encoding, stream.errors
-    line_buffering, write_through = stream.line_buffering, stream.write_through
-    old_raw = getattr(buffer, "raw", buffer)
-    raw = type(old_raw)(fd, mode, closefd=False)
-    raw.name = name
-    if old_raw is buffer:  # python -u
-        buffer = raw
-    else:
-        size = raw._blksize
-        if sys.version_info >= (3, 14):
-            size = max(min(size, 8 << 20), sys.modules["io"].DEFAULT_BUFFER_SIZE)
-        buffer.__init__(raw, size)
-    stream.__init__(buffer, encoding, errors, "\n", line_buffering, write_through)
-    stream.mode = mode[0]
-
-
-def renew_modules():
-    """Random generators and what modules remember of the process they were loaded in."""
-    modules = sys.modules
-    if "random" in modules:
-        modules["random"].seed()
-    if "numpy.random" in modules:
-        modules["numpy.random"].seed()
-    if "uuid" in modules:
-        modules["uuid"]._last_timestamp = None
-    if "logging" in modules:
-        import time
-        is_new = sys.version_info >= (3, 13)
-        modules["logging"]._startTime = time.time_ns() if is_new else time.time()
-    if "threading" in modules:
-        set_native_id = getattr(modules["threading"].main_thread(), "_set_native_id", None)
-        if set_native_id:
-            set_native_id()
-
-
 def words_after(script, words):
     script = os.fsencode(script)
     after = words.index(script) + 1 if script in words else 1
     return words[after:]
 
 
-def take_request(command, data, environment, fork_handlers):
+class Request:
     """All that differs between the zygote and a process that `python SCRIPT` just started."""
-    words = words_after(command.script, ask_all(b"argv"))
-    take_environment(data)
-    for name, value in environment.reads.items():
-        if data.get(name) != value:
-            text = f"{os.fsdecode(name)} was read before the checkpoint, and the request's differs"
-            note(b"shallower", text)
-            os.execve(sys.executable, command.plain(words), os.environ)
-    fork_handlers.run()
-    renew_modules()
-    renew_stream(sys.__stdin__, 0, "<stdin>", "rb")
-    renew_stream(sys.__stdout__, 1, "<stdout>", "wb")
-    renew_stream(sys.__stderr__, 2, "<stderr>", "wb")
-    command.words = [os.fsdecode(word) for word in words]
+
+    def __init__(self, command, watched, fork_handlers, generators):
+        self.command, self.reads = command, list(watched.reads.items())
+        self.environment, self.streams = Environment(os.environ._data), Streams()
+        self.steps = renewals(fork_handlers, generators)
+        self.streams.prepare()
+
+    def take(self):
+        text = ask_all(b"argv")
+        if text != self.command.usual:
+            self.take_words(text)
+        self.environment.take(ask_all(b"env"))
+        if self.reads:
+            self.compare_reads()
+        for step in self.steps:
+            step()
+        self.streams.take()
+        self.pid = os.getpid()
+
+    def take_words(self, text):
+        self.command.take_words(words_after(self.command.script, text.split(b"\0")[:-1]))
+
+    def compare_reads(self):
+        for name, value in self.reads:
+            if self.environment.data.get(name) != value:
+                self.start_anew(name)
+
+    def take_next(self):
+        """In a process that is used again."""
+        self.take_words(ask_all(b"argv"))
+        self.environment.empty()
+        self.environment.take(ask_all(b"env"))
+        self.compare_reads()
+        self.streams.renew()
+
+    def start_anew(self, name):
+        text = f"{os.fsdecode(name)} was read before the checkpoint, and the request's differs"
+        note(b"shallower", text)
+        os.execve(sys.executable, self.command.plain(self.command.words), os.environ)
 
 
 # -- the script ---------------------------------------------------------------------------------
@@ -194,19 +166,22 @@ def fresh_main(old):
 
 
 def become_main(main, command, path):
-    sys.argv[:] = [command.script] + command.words
-    if hasattr(sys, "orig_argv"):
-        sys.orig_argv[:] = [os.fsdecode(word) for word in command.plain(command.words)]
+    command.take_words(command.words)
     main = fresh_main(main)
     main["__doc__"] = None
     main["__file__"] = path
     main["__loader__"] = type(main["__loader__"])("__main__", path)
-    return main
+
+
+def without_our_frames(traceback):
+    while traceback is not None and traceback.tb_frame.f_globals is globals():
+        traceback = traceback.tb_next
+    return traceback
 
 
 def hide_our_frames(error, ending):
     """The interpreter prints the error itself; only our frames are taken off its traceback."""
-    hook, traceback = sys.excepthook, error.__traceback__.tb_next
+    hook, traceback = sys.excepthook, without_our_frames(error.__traceback__)
 
     def excepthook(kind, value, _):
         sys.excepthook = hook
@@ -220,48 +195,79 @@ def hide_our_frames(error, ending):
     sys.excepthook = excepthook
 
 
-def stand_at_checkpoint(command, folder, code):
-    """Returns in a worker, with the request applied; returns what to do behind the script."""
-    data = os.environ._data
-    environment, fork_handlers = WatchedEnvironment(data), ForkHandlers()
-    set_data(environment)
+def rehearse(request, ending):
+    """The interpreter adapts code to what it meets, and remembers where it found a name: here once,
+    instead of in each request."""
+    launched = b"".join(b"%b=%b\0" % pair for pair in os.environ._data.items())
+    for _ in range(20):
+        request.environment.empty()
+        request.environment.take(launched)
+        ending.is_nothing_left(ending.learned.report())
+        flush()
+    request.environment.empty()
+    request.environment.is_rehearsal = False
+
+
+def load_ahead(command, folder, code, environment):
     if folder is not None:
         del sys.path[0]
-    Preload(command, folder, code, environment).run()
+    preload = Preload(command, folder, code, environment)
+    preload.run()
     if folder is not None:
         sys.path.insert(0, folder)
+    return preload.generators
+
+
+def stand_at_checkpoint(main, command, folder, path, code, ending):
+    """Returns in a worker, with the request applied."""
+    data = os.environ._data
+    watched, fork_handlers = WatchedEnvironment(data), ForkHandlers()
+    set_data(watched)
+    generators = load_ahead(command, folder, code, watched)
     set_data(data)
-    os.register_at_fork = fork_handlers.real
-    learned = LearnedModules(command, folder)
     note(b"file", files_of_modules(os.path.abspath(command.script)))
+    request = Request(command, watched, fork_handlers, generators)
+    ending.prepare(LearnedModules(command, folder))
     freeze_modules()
+    ending.put_landmark()
+    become_main(main, command, path)
+    rehearse(request, ending)
     if ask(b"checkpoint/compiled") is None:
         note(b"shallower", "the checkpoint refused")
         sys.exit(0)
-    take_request(command, data, environment, fork_handlers)
-    return learned.report
+    request.take()
+    # What goes out of use here would be written to.
+    request.kept = data, watched, fork_handlers, generators
+    return request
 
 
 def run(main):
     command, ending = Command(), Ending()
-    at_end = lambda: None
     try:
         folder, path = script_folder(command), path_of_main(command.script)
         with open(command.script, "rb") as file:
             code = compile(file.read(), path, "exec", dont_inherit=True)
         if ask(b"active") is not None:
-            at_end = stand_at_checkpoint(command, folder, code)
-            ending.begin_request()
-        elif "REQUEST_METHOD" not in os.environ:
+            request = stand_at_checkpoint(main, command, folder, path, code, ending)
+            if ask(b"reset") == b"none":
+                sys.exit(run_until_the_end(code, request, ending.learned))
+            ending.pid = request.pid
+        elif "REQUEST_METHOD" in os.environ:
+            become_main(main, command, path)
+        else:
             sys.exit("start.py: no checkpoint library and no request")
-        exec(code, become_main(main, command, path))
+        exec(code, sys.modules["__main__"].__dict__)
         ending.code = 0
     except SystemExit as error:
         ending.code = exit_code_of(error)
-        raise
+        if error.code is not None and not isinstance(error.code, int):
+            ending.report()
+            raise
     except BaseException as error:
         ending.code = None if isinstance(error, KeyboardInterrupt) else 1
+        ending.report()
         hide_our_frames(error, ending)
         raise
-    finally:
-        at_end()
+    ending.leave(ending.report())
+    if ending.code:
+        sys.exit(ending.code)

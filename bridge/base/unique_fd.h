@@ -34,8 +34,10 @@ struct FdPair {
   UniqueFd second;  // a pipe's writing end
 };
 
-// A pipe, blocking at both ends.
-Result<FdPair> make_pipe();
+// Which end of a pipe gives EAGAIN instead of waiting.
+enum class NonblockingEnd { none, reading, writing };
+
+Result<FdPair> make_pipe(NonblockingEnd nonblocking = NonblockingEnd::none);
 
 // A connected pair of AF_UNIX sockets of type (SOCK_STREAM, SOCK_SEQPACKET; SOCK_CLOEXEC is added).
 Result<FdPair> make_socket_pair(int type);

@@ -71,6 +71,17 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"NOTIFY_SOCKET", Match::whole, kSystemd},
 });
 
+constexpr char first_letter(const Forbidden& forbidden) {
+  return forbidden.name.front();
+}
+
+// The table by first letters, so that a name is compared with few.
+constexpr auto kByFirstLetter = [] {
+  auto sorted = kForbidden;
+  std::ranges::sort(sorted, {}, first_letter);
+  return sorted;
+}();
+
 bool matches(const Forbidden& forbidden, std::string_view name) {
   return forbidden.match == Match::prefix ? name.starts_with(forbidden.name)
                                           : name == forbidden.name;
@@ -80,10 +91,12 @@ bool matches(const Forbidden& forbidden, std::string_view name) {
 
 std::optional<std::string_view> forbidden_name(std::string_view name) {
   if (name.starts_with("HTTP_")) return std::nullopt;  // most are, and none is in the table
-  const auto found = std::find_if(kForbidden.begin(), kForbidden.end(),
-                                  [&](const Forbidden& f) { return matches(f, name); });
-  if (found == kForbidden.end()) return std::nullopt;
-  return found->reason;
+  if (name.empty()) return std::nullopt;
+  for (const Forbidden& forbidden :
+       std::ranges::equal_range(kByFirstLetter, name.front(), {}, first_letter)) {
+    if (matches(forbidden, name)) return forbidden.reason;
+  }
+  return std::nullopt;
 }
 
 }  // namespace cgi

@@ -6,6 +6,7 @@
 
 #include "admin/control_message.h"
 #include "admin/status.h"
+#include "admin/worker_memory.h"
 #include "cli/commands.h"
 #include "config/load.h"
 
@@ -43,6 +44,7 @@ json command_of(const Invocation& invocation) {
 void show(const Invocation& invocation, json answer) {
   if (invocation.command != Command::status) return;
   answer.erase("ok");
+  admin::add_memory(answer);
   if (invocation.form == Form::json) {
     fmt::print("{}\n", answer.dump(2));
   } else {

@@ -127,7 +127,17 @@ std::vector<Field<ProgramSettings>> make_program_fields() {
       field(MEMBER(mode), choice<Mode>(kModeNames), live,
             "How requests are answered: by a fork + exec each, or by warm workers."),
       field(MEMBER(reset), choice<Reset>(kResetNames), new_generation,
-            "How the next request gets a worker that has seen nothing before."),
+            "How the next request gets a worker that has seen nothing before: a worker puts its "
+            "memory and kernel state back, or serves one request and another is forked. none: it "
+            "keeps its state, for Perl and Python programs that were written for it."),
+      field(MEMBER(rewind.verify), count(0, 1'000'000'000), live,
+            "Every so many rewinds of a worker its zygote compares it with itself. 0: never."),
+      field(MEMBER(rewind.tracking), choice<Tracking>(kTrackingNames), new_generation,
+            "How a worker finds the memory that a request changed. auto: what costs it least of "
+            "what the kernel offers."),
+      field(MEMBER(rewind.max_retired), count(0, 100), live,
+            "A program is given reset = fork if more than this per cent of its requests leave a "
+            "worker that cannot be put back."),
       field(MEMBER(level), choice<Level>(kLevelNames), new_generation,
             "The deepest checkpoint that is tried: before main, or after a script was compiled."),
       field(MEMBER(workers.min), count(0, 10'000), live,
@@ -138,6 +148,8 @@ std::vector<Field<ProgramSettings>> make_program_fields() {
             "is said, it is lowered to that."),
       field(MEMBER(workers.idle_timeout), duration(1s, 24h), live,
             "A worker above workers.min that is idle for so long is let go."),
+      field(MEMBER(workers.max_requests), count(0, 1'000'000'000), live,
+            "A worker that stays for the next request is replaced after so many. 0: no limit."),
       field(MEMBER(queue.max), count(0, 1'000'000), live,
             "Requests that may wait for a worker; one more is answered as overloaded."),
       field(MEMBER(queue.timeout), duration(0s, 1h), live, "How long a request may wait for one."),

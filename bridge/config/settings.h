@@ -29,8 +29,13 @@ enum class Mode { classic, persistent };
 inline constexpr std::array<std::string_view, 2> kModeNames = {"classic", "persistent"};
 
 // How the next request gets a process at its checkpoint again.
-enum class Reset { fork };
-inline constexpr std::array<std::string_view, 1> kResetNames = {"fork"};
+enum class Reset { rewind, fork, none };
+inline constexpr std::array<std::string_view, 3> kResetNames = {"rewind", "fork", "none"};
+
+// How a rewinding worker finds the pages of its memory that changed.
+enum class Tracking { automatic, compare, scan, soft_dirty };
+inline constexpr std::array<std::string_view, 4> kTrackingNames = {"auto", "compare", "scan",
+                                                                   "soft-dirty"};
 
 // The deepest checkpoint that a program may be given; ordered, deeper is greater.
 enum class Level { linked, compiled };
@@ -46,6 +51,9 @@ constexpr std::string_view to_string(Mode mode) {
 }
 constexpr std::string_view to_string(Reset reset) {
   return kResetNames[std::size_t(reset)];
+}
+constexpr std::string_view to_string(Tracking tracking) {
+  return kTrackingNames[std::size_t(tracking)];
 }
 constexpr std::string_view to_string(Level level) {
   return kLevelNames[std::size_t(level)];
@@ -80,13 +88,20 @@ struct ProgramSettings {
   std::string name;   // empty in [defaults]; otherwise unique, or empty
   std::string match;  // fnmatch(3) pattern for the resolved path; empty in [defaults]
   Mode mode = Mode::persistent;
-  Reset reset = Reset::fork;
+  Reset reset = Reset::rewind;
+  struct Rewind {
+    unsigned verify = 1000;  // every so many rewinds are checked; 0: none
+    Tracking tracking = Tracking::automatic;
+    unsigned max_retired = 20;  // per cent of requests whose worker could not stay
+    bool operator==(const Rewind&) const = default;
+  } rewind;
   Level level = Level::compiled;
   struct Workers {
     unsigned min = 0;
     unsigned max = 8;
     unsigned spare = 2;  // forked ahead of demand; never more than max
     Duration idle_timeout = std::chrono::seconds(60);
+    unsigned max_requests = 10000;  // a worker that stays is replaced after so many; 0: never
     bool operator==(const Workers&) const = default;
   } workers;
   struct Queue {
@@ -125,7 +140,7 @@ struct Settings {
 };
 
 // Whether zygotes and workers made under a may go on under b: nothing differs that is fixed when a
-// zygote starts (reset, level, env, preload).
+// zygote starts (reset, rewind.tracking, level, env, preload).
 bool same_generation(const ProgramSettings& a, const ProgramSettings& b);
 
 // The names ("bridge.listen") of the settings that differ but that only a restart takes over.

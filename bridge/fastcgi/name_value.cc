@@ -1,5 +1,7 @@
 #include "fastcgi/name_value.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace fastcgi {
@@ -60,8 +62,11 @@ void append_name_value(std::string& out, std::string_view name, std::string_view
 }
 
 base::Result<Params> Params::decode(std::vector<char> stream) {
+  // As many as web servers send, or a little more.
+  constexpr std::size_t kPairsExpected = 48;
   Params params;
   params.bytes_ = std::move(stream);
+  params.pairs_.reserve(std::min(kPairsExpected, params.bytes_.size() / 2));
   NameValueDecoder decoder({params.bytes_.data(), params.bytes_.size()});
   NameValue pair;
   while (true) {

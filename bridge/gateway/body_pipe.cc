@@ -13,7 +13,6 @@ BodyPipe::BodyPipe(loop::Loop& loop, std::uint64_t bytes_max, std::function<void
 void BodyPipe::connect(base::UniqueFd writing_end) {
   watch_.reset();
   fd_ = std::move(writing_end);
-  base::set_nonblocking(fd_.get());
   flush();
 }
 
@@ -43,11 +42,16 @@ void BodyPipe::end() {
 
 void BodyPipe::close() {
   closed_ = true;
-  watch_.reset();
-  fd_.reset();
+  close_pipe();
   const bool was_full = full();
   held_.consume(held_.size());
   if (was_full) on_room_();
+}
+
+void BodyPipe::close_pipe() {
+  if (watch_ != nullptr) watch_->closing();
+  watch_.reset();
+  fd_.reset();
 }
 
 void BodyPipe::flush() {
@@ -65,11 +69,7 @@ void BodyPipe::write_held() {
     if (written < 0) return close();  // EPIPE: the program reads no further
     held_.consume(static_cast<std::size_t>(written));
   }
-  if (held_.empty() && ended_) {
-    watch_.reset();
-    fd_.reset();
-    return;
-  }
+  if (held_.empty() && ended_) return close_pipe();
   set_asked();
 }
 

@@ -22,7 +22,7 @@ class BodyPipe {
   // on_room runs on the loop when full() has become false again.
   BodyPipe(loop::Loop& loop, std::uint64_t bytes_max, std::function<void()> on_room);
 
-  // The program's end is ready: writing starts.
+  // The program's end is ready: writing starts. Ours must not block.
   void connect(base::UniqueFd writing_end);
 
   void write(base::ByteView piece);
@@ -35,6 +35,7 @@ class BodyPipe {
   std::uint64_t received() const { return received_; }
 
  private:
+  void close_pipe();
   void flush();
   void write_held();
   void set_asked();

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64 * base::kKiB;
 constexpr std::chrono::milliseconds kLingerMax{2000};
+// How long a new connection whose request has come whole goes unwatched.
+constexpr std::chrono::milliseconds kUnwatched{2};
 
 std::array<char, kReadBytes>& read_bytes() {
   static std::array<char, kReadBytes> bytes;  // one loop, and used up within the turn
@@ -28,11 +31,18 @@ Connection::Connection(Gateway& gateway, base::UniqueFd fd)
       fd_(std::move(fd)),
       codec_(gateway.server_limits()),
       watch_(gateway.loop(), fd_.get(), [this](unsigned readiness) { on_ready(readiness); }),
-      flush_(gateway.loop(), [this] { end_of_turn(); }) {
-  set_asked();
+      flush_(gateway.loop(), [this] { end_of_turn(); }),
+      unwatched_timer_(gateway.loop(), [this] { watch(); }) {}
+
+Connection::~Connection() {
+  watch_.closing();
 }
 
-Connection::~Connection() = default;
+void Connection::begin() {
+  unwatched_timer_.start(kUnwatched);
+  read();
+  flush_.schedule();
+}
 
 // ---- what the client sends ----
 
@@ -180,12 +190,26 @@ void Connection::drain() {
 void Connection::close() {
   if (gone_) return;
   gone_ = true;
-  watch_.ask(loop::kNothing);
   gateway_.connection_gone();
+}
+
+void Connection::watch() {
+  watched_ = true;
+  set_asked();
+}
+
+// Whether nothing can come but the client's giving up, which may be noticed a little later.
+bool Connection::may_stay_unwatched() const {
+  if (watched_ || requests_.empty() || !out_.empty() || phase_ != Phase::open) return false;
+  return std::all_of(requests_.begin(), requests_.end(),
+                     [](const auto& entry) { return entry.second->body_complete(); });
 }
 
 void Connection::set_asked() {
   if (gone_) return;
+  if (may_stay_unwatched()) return;
+  watched_ = true;
+  unwatched_timer_.stop();
   bool may_read = true;
   for (const auto& [id, request] : requests_) may_read &= !request->body_full();
   // A client that does not take its answers gets no further requests in either.

@@ -24,6 +24,9 @@ class Connection : public Answer {
   Connection(Gateway& gateway, base::UniqueFd fd);
   ~Connection() override;
 
+  // Reads what came with the connection: nearly always its first request.
+  void begin();
+
   // No request is active, nothing waits to be sent: it may be closed without loss.
   bool idle() const { return requests_.empty() && out_.empty(); }
   bool gone() const { return gone_; }
@@ -53,6 +56,8 @@ class Connection : public Answer {
   void after_last_byte();
   void client_gone(const char* how);
   void close();
+  void watch();
+  bool may_stay_unwatched() const;
   void set_asked();
 
   Gateway& gateway_;
@@ -67,6 +72,10 @@ class Connection : public Answer {
   bool short_of_room_ = false;
   loop::FdWatch watch_;
   loop::Deferred flush_;
+  // A connection for a single request that is answered at once is never watched: until this is due,
+  // or something has to be waited for.
+  loop::Timer unwatched_timer_;
+  bool watched_ = false;
   std::unique_ptr<loop::Timer> linger_timer_;
 };
 

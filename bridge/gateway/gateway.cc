@@ -38,6 +38,7 @@ void Gateway::remove_listener(std::uint64_t id) {
 void Gateway::add_connection(base::UniqueFd fd) {
   counts_.connections_total += 1;
   connections_.push_back(std::make_unique<Connection>(*this, std::move(fd)));
+  connections_.back()->begin();
   pace_listeners();
 }
 

@@ -10,8 +10,6 @@
 namespace gateway {
 namespace {
 constexpr std::chrono::milliseconds kRetryPause{100};
-// Connections taken before those that are open get their turn.
-constexpr int kAcceptsPerTurn = 16;
 }  // namespace
 
 Listener::Listener(loop::Loop& loop, base::UniqueFd fd, std::string name,
@@ -33,19 +31,15 @@ void Listener::ask() {
   watch_.ask(accepting_ == Accepting::on ? loop::kReadable : loop::kNothing);
 }
 
+// One connection an event: more of them make another event, and a look that finds nobody is saved.
 void Listener::on_readable() {
-  for (int i = 0; i < kAcceptsPerTurn && accepting_ == Accepting::on; ++i) {
-    base::UniqueFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (fd) {
-      on_connection_(std::move(fd));
-      continue;
-    }
-    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-    spdlog::error("{}: cannot accept a connection: {}; again in {} ms", name_, std::strerror(errno),
-                  kRetryPause.count());
-    watch_.ask(loop::kNothing);
-    return retry_timer_.start(kRetryPause);
-  }
+  base::UniqueFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (fd) return on_connection_(std::move(fd));
+  if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+  spdlog::error("{}: cannot accept a connection: {}; again in {} ms", name_, std::strerror(errno),
+                kRetryPause.count());
+  watch_.ask(loop::kNothing);
+  retry_timer_.start(kRetryPause);
 }
 
 }  // namespace gateway

@@ -37,15 +37,16 @@ void Remains::on_ended(const worker::Ending&) {
   on_over_();
 }
 
-// A run that is handed over has been started long ago.
+// A worker that had been given it may be gone before it began: then it shall not begin at all.
 base::Result<std::array<int, 3>> Remains::descriptors() {
-  BRIDGE_ASSERT(false);
-  return base::Error{};
-}
-void Remains::on_started(config::Mode) {
-  BRIDGE_ASSERT(false);
+  return base::Error{"nobody waits for it any more"};
 }
 void Remains::on_refused(const cgi::Refusal&) {
+  over_ = true;
+  on_over_();
+}
+// A run that is handed over has been started.
+void Remains::on_started(config::Mode) {
   BRIDGE_ASSERT(false);
 }
 

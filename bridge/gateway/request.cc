@@ -100,6 +100,7 @@ void Request::open_response(BodyWanted body_wanted) {
       keep_alive_->bridge.response_head_max, label(),
       ResponseStream::Sink{
           answer_.out(), [this] { return answer_.has_room(); }, [this] { answer_.wrote(); },
+          [this] { program_ends_ = {}; },
           [this](const std::string& reason) { on_bad_head(reason); }, [this] { finish(); },
           [this](const cgi::ResponseHead& head) {
             if (head.dropped_lines == 0) return;
@@ -113,32 +114,37 @@ void Request::open_response(BodyWanted body_wanted) {
 // ---- the program starts ----
 
 base::Result<std::array<int, 3>> Request::descriptors() {
-  auto out = base::make_pipe();
-  if (!out) return out.error();
-  auto err = base::make_pipe();
-  if (!err) return err.error();
-  base::FdPair in;
-  if (body_ != nullptr) {
-    auto made = base::make_pipe();
+  if (!program_ends_.out) {
+    const auto made = make_ends();
     if (!made) return made.error();
-    in = made.take();
   }
-  base::set_nonblocking(out.value().first.get());
-  base::set_nonblocking(err.value().first.get());
-  stdout_end_ = std::move(out.value().first);
-  stderr_end_ = std::move(err.value().first);
-  body_writing_end_ = std::move(in.second);
-  program_ends_ = {std::move(in.first), std::move(out.value().second),
-                   std::move(err.value().second)};
   const int in_fd = body_ != nullptr ? program_ends_.in.get()
                     : spooled_       ? spooled_.get()
                                      : gateway_.dev_null();
   return std::array<int, 3>{in_fd, program_ends_.out.get(), program_ends_.err.get()};
 }
 
+base::Status Request::make_ends() {
+  auto out = base::make_pipe(base::NonblockingEnd::reading);
+  if (!out) return out.error();
+  auto err = base::make_pipe(base::NonblockingEnd::reading);
+  if (!err) return err.error();
+  base::FdPair in;
+  if (body_ != nullptr) {
+    auto made = base::make_pipe(base::NonblockingEnd::writing);
+    if (!made) return made.error();
+    in = made.take();
+  }
+  stdout_end_ = std::move(out.value().first);
+  stderr_end_ = std::move(err.value().first);
+  body_writing_end_ = std::move(in.second);
+  program_ends_ = {std::move(in.first), std::move(out.value().second),
+                   std::move(err.value().second)};
+  return base::Done{};
+}
+
 void Request::on_started(config::Mode mode) {
   (void)mode;
-  program_ends_ = {};
   if (body_ != nullptr) body_->connect(std::move(body_writing_end_));
   response_->connect(std::move(stdout_end_), std::move(stderr_end_));
   if (body_ != nullptr && !body_complete_) {
@@ -238,6 +244,7 @@ void Request::on_ended(const worker::Ending& ending) {
   app_status_ = ending.app_status;
   ending_ = ending.description;
   if (!ending_.empty() && !finished_) spdlog::warn("{}: it was {}", label(), ending_);
+  program_ends_ = {};
   if (body_ != nullptr) body_->close();
   response_->program_ended();
 }

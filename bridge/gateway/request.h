@@ -68,6 +68,7 @@ class Request : public pool::RunClient {
   std::optional<cgi::Refusal> route(const fastcgi::Params& params);
   std::optional<cgi::Refusal> open_body(const cgi::Variables& variables);
   void run();
+  base::Status make_ends();
   void limit_body(std::uint64_t received);
   void end_spool();
   void open_response(BodyWanted body_wanted);
@@ -92,7 +93,9 @@ class Request : public pool::RunClient {
   std::string ending_;                  // how the program was ended, if not by itself
   std::optional<std::string> timeout_;  // which limit was passed
 
-  // The program's ends of the pipes, between descriptors() and on_started().
+  // The program's ends of the pipes, from descriptors() until it is sure that the program has
+  // begun: another worker may have to take them. Held longer, standard input's would hide that the
+  // program reads no further.
   struct ProgramEnds {
     base::UniqueFd in, out, err;
   } program_ends_;

@@ -1,9 +1,11 @@
 #include "gateway/response_stream.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "fastcgi/record_writer.h"
 
@@ -55,26 +57,35 @@ ResponseStream::ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWant
       sink_(std::move(sink)),
       head_(head_bytes_max),
       error_lines_(std::move(label)),
+      unseen_timer_(loop, [this] { watch(); }),
       held_back_(hold_back) {}
 
 void ResponseStream::connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end) {
   stdout_ = std::move(stdout_end);
   stderr_ = std::move(stderr_end);
+  unseen_timer_.start(kUnseen);
+}
+
+void ResponseStream::watch() {
   stdout_watch_ = std::make_unique<loop::FdWatch>(loop_, stdout_.get(), [this](unsigned) {
-    if (pump_stdout()) set_asked();
+    pump_stdout();
+    set_asked();
   });
   stderr_watch_ = std::make_unique<loop::FdWatch>(loop_, stderr_.get(), [this](unsigned) {
-    if (pump_stderr()) set_asked();
+    pump_stderr();
+    set_asked();
   });
   set_asked();
 }
 
 void ResponseStream::program_ended() {
   ended_ = true;
-  pump();
+  unseen_timer_.stop();
+  drain();
 }
 
 base::FdPair ResponseStream::release() {
+  unseen_timer_.stop();
   stdout_watch_.reset();
   stderr_watch_.reset();
   over_ = true;
@@ -82,72 +93,83 @@ base::FdPair ResponseStream::release() {
 }
 
 void ResponseStream::resume() {
-  pump();
-}
-
-void ResponseStream::pump() {
   if (over_) return;
-  if (pump_stderr() && pump_stdout()) set_asked();
+  if (ended_) return drain();
+  set_asked();
 }
 
-// False once nothing is left to do here: this may be destroyed then.
-bool ResponseStream::pump_stdout() {
-  ReadStep step = ReadStep::more;
-  while (stdout_ && step == ReadStep::more && sink_.has_room()) {
-    step = head_sent_ || head_bad_ ? read_body() : read_head();
-    // One read an event while the program runs: others want their turn.
-    if (!ended_ && step == ReadStep::more) break;
-  }
-  if (step == ReadStep::over || (ended_ && step == ReadStep::empty)) {
-    stdout_watch_.reset();
-    stdout_.reset();
-  }
-  if (!ended_ || stdout_) return true;
-  if (stderr_ && !pump_stderr()) return false;
-  if (stderr_) return true;
-  end_of_stdout();
-  return false;
+// One read an event while the program runs: others want their turn.
+void ResponseStream::pump_stdout() {
+  if (!sink_.has_room()) return;
+  const ReadStep step = head_sent_ || head_bad_ ? read_body() : read_head();
+  if (step == ReadStep::over) end_stdout();
 }
 
-bool ResponseStream::pump_stderr() {
-  ReadStep step = ReadStep::more;
-  while (stderr_ && step == ReadStep::more && sink_.has_room()) {
-    step = read_errors();
-    if (!ended_ && step == ReadStep::more) break;
-  }
-  if (step == ReadStep::over || (ended_ && step == ReadStep::empty)) {
-    stderr_watch_.reset();
-    stderr_.reset();
-    error_lines_.flush();
-  }
-  return true;
+void ResponseStream::pump_stderr() {
+  if (sink_.has_room() && read_errors() == ReadStep::over) end_stderr();
+}
+
+// What is in the pipes now is the rest. Nearly always that is some output and nothing else: it is
+// read first, and then one poll() asks for more in both.
+void ResponseStream::drain() {
+  if (over_) return;
+  bool is_output = true, is_error = false;
+  do {
+    if (!sink_.has_room()) return set_asked();
+    if (stdout_ && is_output) pump_stdout();
+    if (stderr_ && is_error) pump_stderr();
+    std::array<pollfd, 2> pipes{pollfd{stdout_.get(), POLLIN, 0}, pollfd{stderr_.get(), POLLIN, 0}};
+    if (::poll(pipes.data(), pipes.size(), 0) < 0) continue;
+    is_output = (pipes[0].revents & POLLIN) != 0;
+    is_error = (pipes[1].revents & POLLIN) != 0;
+  } while (is_output || is_error);
+  end_stdout();
+  end_stderr();
+  complete();
+}
+
+void ResponseStream::end_stdout() {
+  if (stdout_watch_ != nullptr) stdout_watch_->closing();
+  stdout_watch_.reset();
+  stdout_.reset();
+}
+
+void ResponseStream::end_stderr() {
+  if (stderr_watch_ != nullptr) stderr_watch_->closing();
+  stderr_watch_.reset();
+  stderr_.reset();
+  error_lines_.flush();
 }
 
 ResponseStream::ReadStep ResponseStream::read_head() {
   const ssize_t got = ::read(stdout_.get(), scratch().data(), kReadBytes);
-  if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::empty : ReadStep::over;
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
   bytes_read_ += static_cast<std::uint64_t>(got);
+  begin();
   switch (head_.feed(base::ByteView(scratch().data(), static_cast<std::size_t>(got)))) {
     case cgi::HeadStep::need_more:
-      return ReadStep::more;
+      return ReadStep::open;
     case cgi::HeadStep::complete:
       take_head();
-      return ReadStep::more;
+      return ReadStep::open;
     case cgi::HeadStep::bad:
       break;
   }
   head_bad_ = true;
-  return ReadStep::more;
+  return ReadStep::open;
 }
 
 void ResponseStream::take_head() {
   head_sent_ = true;
   sink_.on_head(head_.head());
-  append_record(out(), fastcgi::RecordType::std_out, id_, head_.head().bytes);
-  if (body_wanted_ == BodyWanted::yes) {
-    append_record(out(), fastcgi::RecordType::std_out, id_, head_.body());
-  }
+  const base::ByteView head = head_.head().bytes;
+  const base::ByteView body = body_wanted_ == BodyWanted::yes ? head_.body() : base::ByteView();
+  // A head that needed no change stands right before what came with it: one record for both.
+  const bool adjoin = head.data() + head.size() == body.data();
+  const std::size_t together = adjoin ? head.size() + body.size() : head.size();
+  append_record(out(), fastcgi::RecordType::std_out, id_, {head.data(), together});
+  if (!adjoin) append_record(out(), fastcgi::RecordType::std_out, id_, body);
   wrote();
 }
 
@@ -156,22 +178,29 @@ ResponseStream::ReadStep ResponseStream::read_body() {
   // RFC 3875 §6.4: all that the program prints is read, whether anybody wants it or not.
   const ssize_t got = wanted ? read_record(stdout_.get(), out(), fastcgi::RecordType::std_out, id_)
                              : ::read(stdout_.get(), scratch().data(), kReadBytes);
-  if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::empty : ReadStep::over;
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
   bytes_read_ += static_cast<std::uint64_t>(got);
+  begin();
   if (wanted) wrote();
-  return ReadStep::more;
+  return ReadStep::open;
 }
 
 ResponseStream::ReadStep ResponseStream::read_errors() {
   const std::size_t before = out().size();
   const ssize_t got = read_record(stderr_.get(), out(), fastcgi::RecordType::std_err, id_);
-  if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::empty : ReadStep::over;
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
+  begin();
   error_lines_.write(
       out().bytes().substr(before + fastcgi::kHeaderSize, static_cast<std::size_t>(got)));
   wrote();
-  return ReadStep::more;
+  return ReadStep::open;
+}
+
+void ResponseStream::begin() {
+  if (std::exchange(begun_, true)) return;
+  sink_.on_begun();
 }
 
 void ResponseStream::wrote() {
@@ -188,7 +217,7 @@ void ResponseStream::let_go() {
   sink_.wrote();
 }
 
-void ResponseStream::end_of_stdout() {
+void ResponseStream::complete() {
   over_ = true;
   let_go();
   if (head_sent_) return sink_.on_complete();

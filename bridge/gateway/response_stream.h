@@ -10,6 +10,7 @@
 #include "cgi/response_head.h"
 #include "fastcgi/wire.h"
 #include "loop/fd_watch.h"
+#include "loop/timer.h"
 #include "worker/log_pipe.h"
 
 namespace gateway {
@@ -24,6 +25,10 @@ enum class HoldBack { no, yes };
 
 // Reads both pipes at once, turns what comes into records, and stops reading while the connection
 // has no room. The body is read by the kernel right behind its record header, without a copy.
+//
+// Most programs are done before anybody could have seen their first byte: so for the first kUnseen
+// the pipes are not even watched, and the whole answer is one read and one wakeup, of us and of the
+// web server. From then on output is passed on as it is written.
 class ResponseStream {
  public:
   // The connection's side. All run on the loop.
@@ -31,6 +36,7 @@ class ResponseStream {
     base::OutBuffer& out;            // where records go
     std::function<bool()> has_room;  // whether out may grow further
     std::function<void()> wrote;     // out has grown
+    std::function<void()> on_begun;  // the first byte came
     // The head is no CGI response head (reason is a sentence). Told once, when all that the program
     // printed was read, so that its standard error is known; nothing was written.
     std::function<void(const std::string& reason)> on_bad_head;
@@ -42,10 +48,13 @@ class ResponseStream {
   // whole body gets its answer forwarded at once.
   static constexpr std::size_t kHeldMax = 256 * base::kKiB;
 
+  // How long a program may run before its output is looked at.
+  static constexpr base::Duration kUnseen{2};
+
   ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
                  HoldBack hold_back, std::size_t head_bytes_max, std::string label, Sink sink);
 
-  // The program's ends are ready: reading starts.
+  // The program's ends are ready. Ours must not block.
   void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
 
   // The program came to its end: what is in the pipes now is the rest, whoever still holds them.
@@ -65,19 +74,23 @@ class ResponseStream {
   const std::string& last_error_line() const { return error_lines_.last_line(); }
 
  private:
-  // What one read of a pipe led to.
-  enum class ReadStep { more, empty, over };
+  // What one read of a pipe led to: it may go on, or its end was read.
+  enum class ReadStep { open, over };
 
-  void pump();
-  bool pump_stdout();
-  bool pump_stderr();
+  void watch();
+  void drain();
+  void pump_stdout();
+  void pump_stderr();
   base::OutBuffer& out() { return held_back_ == HoldBack::yes ? held_ : sink_.out; }
+  void begin();
   void wrote();
   ReadStep read_head();
   ReadStep read_body();
   ReadStep read_errors();
   void take_head();
-  void end_of_stdout();
+  void end_stdout();
+  void end_stderr();
+  void complete();
   void set_asked();
 
   loop::Loop& loop_;
@@ -88,9 +101,11 @@ class ResponseStream {
   worker::LineLog error_lines_;
   base::UniqueFd stdout_, stderr_;
   std::unique_ptr<loop::FdWatch> stdout_watch_, stderr_watch_;
+  loop::Timer unseen_timer_;
   HoldBack held_back_;
   base::OutBuffer held_;
   std::uint64_t bytes_read_ = 0;
+  bool begun_ = false;
   bool head_sent_ = false;
   bool head_bad_ = false;  // what follows is read and dropped
   bool ended_ = false;

@@ -2,7 +2,6 @@
 
 #include <sys/epoll.h>
 
-#include <array>
 #include <cerrno>
 
 #include "base/assert.h"
@@ -10,9 +9,6 @@
 
 namespace loop {
 namespace {
-
-// Events handled before timers, signals and the end of the turn get theirs.
-constexpr int kEventsPerTurn = 64;
 
 std::uint32_t epoll_events_of(unsigned readiness) {
   return ((readiness & kReadable) != 0 ? std::uint32_t{EPOLLIN} : 0) |
@@ -57,6 +53,10 @@ void FdWatch::ask(unsigned readiness) {
   asked_ = readiness;
 }
 
+void FdWatch::closing() {
+  asked_ = kNothing;
+}
+
 void FdWatch::ready(std::uint32_t epoll_events) {
   unsigned happened = 0;
   if ((epoll_events & EPOLLIN) != 0) happened |= kReadable;
@@ -67,18 +67,6 @@ void FdWatch::ready(std::uint32_t epoll_events) {
   if (happened == kNothing) return;
   const auto on_ready = on_ready_;  // the callback may destroy this watch
   on_ready(happened);
-}
-
-void Loop::Impl::dispatch_ready() {
-  std::array<epoll_event, kEventsPerTurn> events;
-  const int count = ::epoll_wait(epoll_fd, events.data(), kEventsPerTurn, 0);
-  for (int i = 0; i < count; ++i) {
-    const auto& event = events[static_cast<std::size_t>(i)];
-    const auto slot = static_cast<std::uint32_t>(event.data.u64);
-    const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
-    if (slots[slot].generation != generation || slots[slot].watch == nullptr) continue;
-    slots[slot].watch->ready(event.events);
-  }
 }
 
 }  // namespace loop

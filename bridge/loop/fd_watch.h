@@ -26,6 +26,10 @@ class FdWatch {
   // system call when something does.
   void ask(unsigned readiness);
 
+  // To be said right before the watch is destroyed and then fd is closed by its only holder: the
+  // kernel forgets a closed descriptor by itself, which saves the system call.
+  void closing();
+
  private:
   friend struct Loop::Impl;
   void ready(std::uint32_t epoll_events);

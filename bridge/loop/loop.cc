@@ -4,42 +4,53 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 
 #include "base/assert.h"
+#include "loop/fd_watch.h"
 #include "loop/loop_impl.h"
 
 namespace loop {
+namespace {
+
+// Events handled before timers and the end of the turn get theirs.
+constexpr int kEventsPerTurn = 64;
+// What an event of libuv's descriptor is for; no slot of a watch.
+constexpr std::uint64_t kForLibuv = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
 
 Loop::Loop() : impl_(std::make_unique<Impl>()) {
   BRIDGE_ASSERT(uv_loop_init(&impl_->uv) == 0);
-  uv_prepare_init(&impl_->uv, &impl_->turn_end);
-  impl_->turn_end.data = impl_.get();
-  // The prepare phase stands right before the wait for events: the end of the turn before.
-  uv_prepare_start(&impl_->turn_end,
-                   [](uv_prepare_t* handle) { static_cast<Impl*>(handle->data)->run_deferred(); });
   impl_->epoll_fd = ::epoll_create1(EPOLL_CLOEXEC);
   BRIDGE_ASSERT(impl_->epoll_fd >= 0);
-  BRIDGE_ASSERT(uv_poll_init(&impl_->uv, &impl_->epoll_ready, impl_->epoll_fd) == 0);
-  impl_->epoll_ready.data = impl_.get();
-  uv_poll_start(&impl_->epoll_ready, UV_READABLE, [](uv_poll_t* handle, int, int) {
-    static_cast<Impl*>(handle->data)->dispatch_ready();
-  });
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kForLibuv;
+  BRIDGE_ASSERT(::epoll_ctl(impl_->epoll_fd, EPOLL_CTL_ADD, uv_backend_fd(&impl_->uv), &event) ==
+                0);
 }
 
 Loop::~Loop() {
-  uv_close(reinterpret_cast<uv_handle_t*>(&impl_->turn_end), nullptr);
-  uv_close(reinterpret_cast<uv_handle_t*>(&impl_->epoll_ready), nullptr);
   uv_run(&impl_->uv, UV_RUN_DEFAULT);
   ::close(impl_->epoll_fd);
+  BRIDGE_ASSERT(impl_->timers.next_due() == std::nullopt);
   BRIDGE_ASSERT(uv_loop_close(&impl_->uv) == 0);
 }
 
 void Loop::run() {
-  uv_run(&impl_->uv, UV_RUN_DEFAULT);
+  impl_->stopping = false;
+  while (!impl_->stopping) {
+    impl_->run_deferred();
+    // A handle was started or closed since.
+    if (uv_backend_timeout(&impl_->uv) == 0) impl_->run_libuv();
+    if (!impl_->stopping) impl_->wait_and_dispatch();
+  }
 }
 
 void Loop::stop() {
-  uv_stop(&impl_->uv);
+  impl_->stopping = true;
 }
 
 void Loop::Impl::run_deferred() {
@@ -52,6 +63,37 @@ void Loop::Impl::run_deferred() {
     deferred->work_();
   }
   pending.clear();
+}
+
+void Loop::Impl::run_libuv() {
+  uv_run(&uv, UV_RUN_NOWAIT);
+}
+
+// How long to wait for events: not at all with work at hand, else until the next timer.
+int Loop::Impl::wait_ms() const {
+  if (!pending.empty()) return 0;
+  const auto due = timers.next_due();
+  if (!due) return -1;
+  const auto left = std::chrono::ceil<base::Duration>(*due - base::Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+}
+
+void Loop::Impl::wait_and_dispatch() {
+  std::array<epoll_event, kEventsPerTurn> events;
+  const int count = ::epoll_wait(epoll_fd, events.data(), kEventsPerTurn, wait_ms());
+  for (int i = 0; i < count; ++i) {
+    const auto& event = events[static_cast<std::size_t>(i)];
+    if (event.data.u64 == kForLibuv) {
+      run_libuv();
+      continue;
+    }
+    const auto slot = static_cast<std::uint32_t>(event.data.u64);
+    const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
+    if (slots[slot].generation != generation || slots[slot].watch == nullptr) continue;
+    slots[slot].watch->ready(event.events);
+  }
+  // Behind the events: what came in time is not told to be late.
+  if (timers.next_due()) timers.run_due(base::Clock::now());
 }
 
 Deferred::Deferred(Loop& loop, std::function<void()> work) : loop_(loop), work_(std::move(work)) {}

@@ -1,4 +1,4 @@
-// What the classes of this room share of libuv. No other room includes this.
+// What the classes of this room share. No other room includes this.
 #pragma once
 
 #include <uv.h>
@@ -7,21 +7,21 @@
 #include <vector>
 
 #include "loop/loop.h"
+#include "loop/timer_heap.h"
 
 namespace loop {
 
 class FdWatch;
 
+// The wait is our own: one epoll instance holds every watched descriptor, and libuv's, in which are
+// signals and folders, as one of them. libuv gets a turn when there is something for it.
 struct Loop::Impl {
   uv_loop_t uv;
-  uv_prepare_t turn_end;
   std::vector<Deferred*> pending;  // a null entry was cancelled
+  TimerHeap timers;
+  bool stopping = false;
 
-  // Descriptors are watched in an epoll instance of our own that libuv watches as one descriptor. A
-  // request brings three or more short-lived ones: uv_poll_t costs five system calls each, this
-  // two.
   int epoll_fd = -1;
-  uv_poll_t epoll_ready;
   // What an event is for: a slot and its generation, so that an event of a watch that was destroyed
   // earlier in the same turn finds nobody.
   struct Slot {
@@ -32,7 +32,9 @@ struct Loop::Impl {
   std::vector<std::uint32_t> free_slots;
 
   void run_deferred();
-  void dispatch_ready();
+  void run_libuv();
+  int wait_ms() const;
+  void wait_and_dispatch();
 };
 
 // libuv may use a handle until its close callback: a class of this room keeps its uv_*_t in a

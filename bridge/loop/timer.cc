@@ -1,39 +1,29 @@
 #include "loop/timer.h"
 
+#include <algorithm>
+
 #include "loop/loop_impl.h"
 
 namespace loop {
-namespace {
-using TimerHusk = Husk<uv_timer_t, Timer>;
-TimerHusk* husk_of(void* husk) {
-  return static_cast<TimerHusk*>(husk);
-}
-}  // namespace
 
-Timer::Timer(Loop& loop, std::function<void()> on_due) : on_due_(std::move(on_due)) {
-  auto* husk = new_husk<uv_timer_t>(this);
-  uv_timer_init(&loop.impl().uv, &husk->uv);
-  husk_ = husk;
-}
+Timer::Timer(Loop& loop, std::function<void()> on_due)
+    : heap_(loop.impl().timers), on_due_(std::move(on_due)) {}
 
 Timer::~Timer() {
-  close_husk(husk_of(husk_));
+  stop();
 }
 
 void Timer::start(base::Duration delay) {
-  auto& uv = husk_of(husk_)->uv;
-  // libuv counts from the start of the turn; a long turn must not make a delay shorter.
-  uv_update_time(uv.loop);
-  const auto on_uv = [](uv_timer_t* handle) {
-    auto* husk = static_cast<TimerHusk*>(handle->data);
-    if (husk->owner != nullptr) husk->owner->due();
-  };
-  uv_timer_start(&uv, on_uv, static_cast<std::uint64_t>(std::max<std::int64_t>(delay.count(), 0)),
-                 0);
+  due_at_ = base::Clock::now() + std::max(delay, base::Duration::zero());
+  if (place_ == TimerHeap::kNowhere) {
+    heap_.add(*this);
+  } else {
+    heap_.moved(*this);
+  }
 }
 
 void Timer::stop() {
-  uv_timer_stop(&husk_of(husk_)->uv);
+  if (place_ != TimerHeap::kNowhere) heap_.remove(*this);
 }
 
 void Timer::due() {

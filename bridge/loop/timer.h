@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "loop/loop.h"
+#include "loop/timer_heap.h"
 
 namespace loop {
 
@@ -16,15 +17,19 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Due once after delay, counted from now; a start before that one was due replaces it.
+  // Due once after delay, counted from now, never earlier and at most a millisecond or so later; a
+  // start before that one was due replaces it. No system call.
   void start(base::Duration delay);
   void stop();
 
  private:
+  friend class TimerHeap;
   void due();
 
-  void* husk_;
+  TimerHeap& heap_;
   std::function<void()> on_due_;
+  base::TimePoint due_at_{};
+  std::size_t place_ = TimerHeap::kNowhere;
 };
 
 }  // namespace loop

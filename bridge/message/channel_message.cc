@@ -28,11 +28,23 @@ base::Error malformed(const char* what) {
   return base::Error{std::string("malformed message: ") + what};
 }
 
+// What follows the fields must be as long as they say.
+bool is_text(base::ByteView rest, std::uint32_t text_bytes) {
+  return rest.size() == text_bytes;
+}
+
 base::Result<Received> decode_checkpoint(base::ByteView body) {
   message_checkpoint fields;
-  if (!take_struct(body, fields) || !body.empty()) return malformed("checkpoint");
+  if (!take_struct(body, fields) || !is_text(body, fields.text_bytes)) {
+    return malformed("checkpoint");
+  }
   if (fields.level < LEVEL_LINKED || fields.level > LEVEL_COMPILED) return malformed("level");
-  return Received{.type = MESSAGE_CHECKPOINT, .level = fields.level, .threads = fields.threads};
+  if (fields.reset < RESET_FORK || fields.reset > RESET_NONE) return malformed("reset");
+  return Received{.type = MESSAGE_CHECKPOINT,
+                  .level = fields.level,
+                  .threads = fields.threads,
+                  .reset = fields.reset,
+                  .text = std::string(body)};
 }
 
 base::Result<Received> decode_ready(base::ByteView body) {
@@ -44,9 +56,41 @@ base::Result<Received> decode_ready(base::ByteView body) {
 
 base::Result<Received> decode_done(base::ByteView body) {
   message_done fields;
-  if (!take_struct(body, fields) || !body.empty()) return malformed("done");
+  if (!take_struct(body, fields) || !is_text(body, fields.text_bytes)) return malformed("done");
+  if (fields.stays > 1 || (fields.stays == 1 && fields.retirement != RETIRED_NOT)) {
+    return malformed("done: stays");
+  }
+  if (fields.retirement >= RETIREMENTS) return malformed("done: retirement");
+  if (fields.tracking > TRACKING_SOFT_DIRTY) return malformed("done: tracking");
+  return Received{.type = MESSAGE_DONE,
+                  .id = fields.request_id,
+                  .exit_code = fields.exit_code & 0xff,
+                  .stays = fields.stays == 1,
+                  .retirement = fields.retirement,
+                  .tracking = fields.tracking,
+                  .pages = fields.pages,
+                  .microseconds = fields.microseconds,
+                  .text = std::string(body)};
+}
+
+base::Result<Received> decode_retired(base::ByteView body) {
+  message_retired fields;
+  if (!take_struct(body, fields) || !is_text(body, fields.text_bytes)) return malformed("retired");
+  if (fields.retirement == RETIRED_NOT || fields.retirement >= RETIREMENTS) {
+    return malformed("retired: why");
+  }
   return Received{
-      .type = MESSAGE_DONE, .id = fields.request_id, .exit_code = fields.exit_code & 0xff};
+      .type = MESSAGE_RETIRED, .retirement = fields.retirement, .text = std::string(body)};
+}
+
+base::Result<Received> decode_verified(base::ByteView body) {
+  message_verify fields;
+  if (!take_struct(body, fields)) return malformed("verified");
+  return Received{.type = MESSAGE_VERIFIED,
+                  .id = fields.worker_id,
+                  .pid = fields.pid,
+                  .pages = fields.pages,
+                  .text = std::string(body)};
 }
 
 base::Result<Received> decode_fork_failed(base::ByteView body) {
@@ -57,36 +101,47 @@ base::Result<Received> decode_fork_failed(base::ByteView body) {
 
 base::Result<Received> decode_note(base::ByteView body) {
   message_note fields;
-  if (!take_struct(body, fields) || body.size() != fields.text_bytes) return malformed("note");
+  if (!take_struct(body, fields) || !is_text(body, fields.text_bytes)) return malformed("note");
   return Received{.type = MESSAGE_NOTE, .note_kind = fields.kind, .text = std::string(body)};
+}
+
+std::size_t bytes_of(const std::vector<std::string>& words) {
+  std::size_t bytes = 0;
+  for (const std::string& word : words) bytes += word.size() + 1;
+  return bytes;
+}
+
+void append_strings(base::ByteString& out, const RequestStrings& strings) {
+  out.append(strings.cwd).push_back('\0');
+  for (const std::string& word : strings.argv) out.append(word.c_str(), word.size() + 1);
+  for (const std::string& word : strings.query_words) out.append(word.c_str(), word.size() + 1);
+  out.append(strings.environment);
 }
 
 }  // namespace
 
-EncodedRequest encode_request(std::uint64_t request_id, const RequestStrings& strings) {
-  base::ByteString text(strings.cwd);
-  text.push_back('\0');
-  for (const std::string& word : strings.argv) text.append(word.c_str(), word.size() + 1);
-  text.append(strings.environment);
-
+EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready,
+                              const RequestStrings& strings) {
   message_request fields{};
   fields.request_id = request_id;
-  fields.argc = static_cast<std::uint32_t>(strings.argv.size());
+  fields.argc = static_cast<std::uint32_t>(strings.argv.size() + strings.query_words.size());
   fields.envc = strings.environment_count;
-  fields.strings_bytes = static_cast<std::uint32_t>(text.size());
-  const std::size_t inline_bytes = sizeof(message_header) + sizeof fields + text.size();
-  fields.in_memfd = inline_bytes > MESSAGE_BYTES_MAX ? 1 : 0;
+  const std::size_t strings_bytes = strings.cwd.size() + 1 + bytes_of(strings.argv) +
+                                    bytes_of(strings.query_words) + strings.environment.size();
+  fields.strings_bytes = static_cast<std::uint32_t>(strings_bytes);
+  const std::size_t inline_bytes = sizeof(message_header) + sizeof fields + strings_bytes;
+  const bool in_memfd = inline_bytes > MESSAGE_BYTES_MAX;
+  fields.flags =
+      (in_memfd ? REQUEST_IN_MEMFD : 0) | (say_ready == SayReady::yes ? REQUEST_SAY_READY : 0);
 
   EncodedRequest encoded;
-  const std::size_t body_bytes = sizeof fields + (fields.in_memfd ? 0 : text.size());
+  const std::size_t body_bytes = sizeof fields + (in_memfd ? 0 : strings_bytes);
   encoded.packet.reserve(sizeof(message_header) + body_bytes);
   append_struct(encoded.packet, header(MESSAGE_REQUEST, body_bytes));
   append_struct(encoded.packet, fields);
-  if (fields.in_memfd) {
-    encoded.memfd_content = std::move(text);
-  } else {
-    encoded.packet += text;
-  }
+  base::ByteString& text = in_memfd ? encoded.memfd_content : encoded.packet;
+  if (in_memfd) text.reserve(strings_bytes);
+  append_strings(text, strings);
   return encoded;
 }
 
@@ -94,6 +149,13 @@ base::ByteString encode_fork(std::uint64_t worker_id) {
   base::ByteString packet;
   append_struct(packet, header(MESSAGE_FORK, sizeof(message_fork)));
   append_struct(packet, message_fork{worker_id});
+  return packet;
+}
+
+base::ByteString encode_verify(std::uint64_t worker_id, std::int32_t pid) {
+  base::ByteString packet;
+  append_struct(packet, header(MESSAGE_VERIFY, sizeof(message_verify)));
+  append_struct(packet, message_verify{worker_id, pid, 0});
   return packet;
 }
 
@@ -112,6 +174,10 @@ base::Result<Received> decode(base::ByteView packet) {
       return decode_ready(packet);
     case MESSAGE_DONE:
       return decode_done(packet);
+    case MESSAGE_RETIRED:
+      return decode_retired(packet);
+    case MESSAGE_VERIFIED:
+      return decode_verified(packet);
     case MESSAGE_NOTE:
       return decode_note(packet);
     default:

@@ -12,13 +12,17 @@
 
 namespace message {
 
-// What a worker is told of one request. All views are borrowed for the call that encodes them.
+// What a worker is told of one request. All is borrowed for the call that encodes it.
 struct RequestStrings {
   base::ByteView cwd;
-  const std::vector<std::string>& argv;
-  base::ByteView environment;  // "K=V\0K=V\0..."
+  const std::vector<std::string>& argv;         // the program's own words
+  const std::vector<std::string>& query_words;  // behind them
+  base::ByteView environment;                   // "K=V\0K=V\0..."
   std::uint32_t environment_count;
 };
+
+// Whether a worker says READY once the reset behind a request is over.
+enum class SayReady { no, yes };
 
 // A request ready for a channel. memfd_content is empty unless the strings are too long for a
 // packet (MESSAGE_BYTES_MAX); then it must travel as a memfd, the fourth descriptor.
@@ -27,19 +31,27 @@ struct EncodedRequest {
   base::ByteString memfd_content;
 };
 
-EncodedRequest encode_request(std::uint64_t request_id, const RequestStrings& strings);
+EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready,
+                              const RequestStrings& strings);
 base::ByteString encode_fork(std::uint64_t worker_id);
+base::ByteString encode_verify(std::uint64_t worker_id, std::int32_t pid);
 
 // What a zygote or a worker said. Only the members that belong to type are set.
 struct Received {
   message_type type;
-  std::uint32_t level = 0;      // MESSAGE_CHECKPOINT
-  std::uint32_t threads = 0;    // MESSAGE_CHECKPOINT
-  std::int32_t pid = 0;         // MESSAGE_READY
-  std::uint64_t id = 0;         // MESSAGE_DONE: the request; MESSAGE_FORK_FAILED: the worker
-  std::int32_t exit_code = 0;   // MESSAGE_DONE
-  std::uint32_t note_kind = 0;  // MESSAGE_NOTE
-  std::string text{};           // MESSAGE_NOTE, MESSAGE_FORK_FAILED
+  std::uint64_t id = 0;            // DONE: the request; FORK_FAILED, VERIFIED: the worker
+  std::int32_t pid = 0;            // READY, VERIFIED
+  std::uint32_t level = 0;         // CHECKPOINT: enum checkpoint_level
+  std::uint32_t threads = 0;       // CHECKPOINT
+  std::uint32_t reset = 0;         // CHECKPOINT: enum checkpoint_reset
+  std::int32_t exit_code = 0;      // DONE
+  bool stays = false;              // DONE
+  std::uint32_t retirement = 0;    // DONE, RETIRED: enum retirement
+  std::uint32_t tracking = 0;      // DONE: enum page_tracking
+  std::uint32_t pages = 0;         // DONE: put back; VERIFIED: compared
+  std::uint32_t microseconds = 0;  // DONE
+  std::uint32_t note_kind = 0;     // NOTE: enum note_kind
+  std::string text{};              // all but READY
 };
 
 // Takes one packet apart. A worker has run a program: nothing it sends is trusted, and whatever

@@ -11,35 +11,65 @@
 #include <stdint.h>
 
 #define MESSAGE_MAGIC 0x43474942u /* "CGIB" */
-#define MESSAGE_VERSION 1u
+#define MESSAGE_VERSION 2u
 
-/* The largest packet on a channel. A request whose strings do not fit travels in a memfd. */
+/* The largest packet. A request whose strings do not fit travels in a memfd. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
 
 /* Descriptors that a request carries, in this order; the strings' memfd is the fourth, if any. */
 #define MESSAGE_REQUEST_FDS 3
 #define MESSAGE_FDS_MAX 4
 
-/* The environment variable that names a zygote's control channel and how it is to stop:
- * "fd=N" with further " key=value" words (see adapters/README.md). */
+/* How a zygote is told: "fd=N level=L reset=R tracking=T name=N" (see adapters/README.md). */
 #define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT"
 
 enum message_type {
   /* bridge -> zygote */
-  MESSAGE_FORK = 1, /* message_fork, with one descriptor: the new worker's channel */
+  MESSAGE_FORK = 1,   /* message_fork, with one descriptor: the new worker's channel */
+  MESSAGE_VERIFY = 8, /* message_verify: compare this resting worker with yourself */
   /* zygote -> bridge */
-  MESSAGE_CHECKPOINT = 2,  /* message_checkpoint: the zygote stands at its checkpoint */
+  MESSAGE_CHECKPOINT = 2,  /* message_checkpoint, then why the reset is weaker than asked, if so */
   MESSAGE_FORK_FAILED = 3, /* message_fork, then the reason as text */
+  MESSAGE_VERIFIED = 9,    /* message_verify, then the first differences as text; none: equal */
   /* bridge -> worker */
   MESSAGE_REQUEST = 4, /* message_request, then its strings (or a memfd with them) */
   /* worker -> bridge */
-  MESSAGE_READY = 5, /* message_ready: this worker waits for a request */
-  MESSAGE_DONE = 6,  /* message_done: the program came to its own end */
+  MESSAGE_READY = 5,    /* message_ready: waits for a request. Once behind its fork, and behind each
+                         * reset that a request asked to hear of (REQUEST_SAY_READY) */
+  MESSAGE_DONE = 6,     /* message_done: the program came to its end; then why the worker exits */
+  MESSAGE_RETIRED = 10, /* message_retired, then why: it exits although its DONE said that it stays.
+                         * A request sent to it since then was not begun */
   /* zygote or worker -> bridge */
   MESSAGE_NOTE = 7 /* message_note, then text: something learned or noticed */
 };
 
 enum checkpoint_level { LEVEL_LINKED = 1, LEVEL_BOOTED = 2, LEVEL_COMPILED = 3 };
+
+enum checkpoint_reset { RESET_FORK = 1, RESET_REWIND = 2, RESET_NONE = 3 };
+
+/* How a rewinding worker finds the pages that changed. */
+enum page_tracking {
+  TRACKING_AUTO = 0,
+  TRACKING_COMPARE = 1,    /* every page with the snapshot */
+  TRACKING_SCAN = 2,       /* userfaultfd write-protection and PAGEMAP_SCAN (Linux 6.7) */
+  TRACKING_SOFT_DIRTY = 3, /* clear_refs and pagemap (CONFIG_MEM_SOFT_DIRTY) */
+};
+
+/* Why a worker exits instead of serving another request. */
+enum retirement {
+  RETIRED_NOT = 0,
+  RETIRED_THREADS = 1,     /* another thread is alive, or another process has this memory */
+  RETIRED_CHILDREN = 2,    /* a child that was not waited for */
+  RETIRED_IDENTITY = 3,    /* user, group, capability, seccomp, namespace, root */
+  RETIRED_SESSION = 4,     /* a session of its own, or another process group */
+  RETIRED_LIMITS = 5,      /* a limit, priority or schedule that cannot be put back */
+  RETIRED_DESCRIPTORS = 6, /* one that stood at the checkpoint is lost */
+  RETIRED_MAPPINGS = 7,    /* a mapping of the checkpoint cannot be put back */
+  RETIRED_CALL = 8,        /* made a call whose effect cannot be put back */
+  RETIRED_VERIFY = 9,      /* differed from its zygote */
+  RETIRED_FAULT = 10,      /* the reset itself failed */
+  RETIREMENTS
+};
 
 enum note_kind {
   NOTE_LOADED = 1,    /* a module that the program loaded after the checkpoint; text: its name */
@@ -60,9 +90,17 @@ struct message_fork {
   uint64_t worker_id;
 };
 
+struct message_verify {
+  uint64_t worker_id;
+  int32_t pid;
+  uint32_t pages; /* compared; in VERIFIED */
+};
+
 struct message_checkpoint {
   uint32_t level;   /* enum checkpoint_level */
   uint32_t threads; /* of the zygote; more than 1 cannot be forked */
+  uint32_t reset;   /* enum checkpoint_reset that its workers will do */
+  uint32_t text_bytes;
 };
 
 struct message_ready {
@@ -70,21 +108,38 @@ struct message_ready {
   uint32_t reserved;
 };
 
+#define REQUEST_IN_MEMFD 1u  /* the strings are the fourth descriptor's content */
+#define REQUEST_SAY_READY 2u /* send READY once the reset behind this request is over */
+
 /* strings_bytes of NUL-terminated strings: cwd, then argc words of argv, then envc of environment.
  * argv[0] and the words that the checkpoint needs before the query's are the program's own, exactly
- * as execve() would give them. in_memfd: the strings are the fourth descriptor's content. */
+ * as execve() would give them. */
 struct message_request {
   uint64_t request_id;
   uint32_t argc;
   uint32_t envc;
   uint32_t strings_bytes;
-  uint32_t in_memfd;
+  uint32_t flags;
 };
 
+/* stays: it resets itself and takes another request, which may be sent at once. If it dies with
+ * that one unread, the channel reports ECONNRESET, else end of file. */
 struct message_done {
   uint64_t request_id;
   int32_t exit_code;
+  uint32_t stays;      /* 1: another request may follow */
+  uint32_t retirement; /* enum retirement, if it exits */
+  /* The rewind before this request (not the one that is to come); tracking 0: there was none. */
+  uint32_t tracking; /* enum page_tracking */
+  uint32_t pages;    /* put back */
+  uint32_t microseconds;
+  uint32_t text_bytes;
   uint32_t reserved;
+};
+
+struct message_retired {
+  uint32_t retirement; /* enum retirement */
+  uint32_t text_bytes;
 };
 
 struct message_note {

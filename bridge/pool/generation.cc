@@ -5,6 +5,8 @@
 namespace pool {
 namespace {
 constexpr unsigned kLostWorkersMax = 3;
+// Workers are also lost when their zygote dies, which may show a moment later.
+constexpr std::chrono::milliseconds kVerdictDelay{100};
 constexpr unsigned kSuddenEndsMax = 5;
 }  // namespace
 
@@ -13,7 +15,8 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       plan_(std::move(plan)),
       events_(std::move(events)),
       level_(worker::deepest_level(plan_.executable, plan_.settings.level)),
-      restart_(surroundings.loop, [this] { start_zygote(); }) {
+      restart_(surroundings.loop, [this] { start_zygote(); }),
+      verdict_(surroundings.loop, [this] { judge_lost_workers(); }) {
   if (!plan_.executable.cold_reason.empty()) {
     become_cold(plan_.executable.cold_reason);
   } else {
@@ -25,31 +28,22 @@ void Generation::start_zygote() {
   warmth_ = Warmth::warming;
   lost_in_a_row_ = 0;
   files_ = {};
+  starts_ += 1;
   zygote_ = std::make_unique<worker::Zygote>(
       surroundings_.loop, surroundings_.reaper, "program=" + plan_.program,
-      plan_.settings.timeouts.start,
+      plan_.settings.timeouts.start, reset_to_ask(),
       worker::Zygote::Events{
-          [this] {
-            warmth_ = Warmth::warm;
-            spdlog::info("program={} gen={} zygote={}: ready at level {} in {} ms{}", plan_.program,
-                         plan_.number, zygote_->pid(), config::to_string(zygote_->level()),
-                         zygote_->start_time().count(),
-                         reason_.empty() ? "" : " (not deeper: " + reason_ + ")");
-            events_.on_change();
-          },
-          [this](const std::string& why) { on_zygote_gone(why); },
-          [this](std::uint32_t kind, const std::string& text) {
-            if (kind == NOTE_SHALLOWER) shallower_reason_ = base::printable(text, 300);
-            if (kind == NOTE_FILE) files_.add(text);
-            if (kind == NOTE_WARNING) {
-              spdlog::warn("program={} {}", plan_.program, base::printable(text, 300));
-            }
-          },
-          events_.on_fork_failed});
+          [this] { on_ready(); }, [this](const std::string& why) { on_zygote_gone(why); },
+          [this](std::uint32_t kind, const std::string& text) { on_note(kind, text); },
+          events_.on_fork_failed, events_.on_verified});
   std::vector<std::string> preload = plan_.settings.preload;
   preload.insert(preload.end(), plan_.learned.begin(), plan_.learned.end());
-  WarmEnvironment environment =
-      warm_environment(plan_.constants, plan_.settings, level_, surroundings_.adapters);
+  WarmEnvironment environment = warm_environment(plan_.constants, plan_.settings,
+                                                 {.program = plan_.program,
+                                                  .adapters = surroundings_.adapters,
+                                                  .level = level_,
+                                                  .reset = reset_to_ask(),
+                                                  .binding = binding_});
   for (const std::string& assignment : plan_.executable.assignments) {
     const std::size_t equals = assignment.find('=');
     environment.add(assignment.substr(0, equals), assignment.substr(equals + 1));
@@ -59,6 +53,46 @@ void Generation::start_zygote() {
       worker::zygote_argv(plan_.executable, level_, surroundings_.adapters, preload),
       environment.block, environment.count, plan_.program.substr(0, plan_.program.rfind('/') + 1));
   if (!started) become_cold("cannot start a zygote: " + started.error().message);
+}
+
+void Generation::on_ready() {
+  warmth_ = Warmth::warm;
+  const std::string reset_why = reset_reason();
+  spdlog::info("program={} gen={} zygote={}: ready at level {}, reset {} in {} ms{}{}",
+               plan_.program, plan_.number, zygote_->pid(), config::to_string(zygote_->level()),
+               config::to_string(reset()), zygote_->start_time().count(),
+               reason_.empty() ? "" : " (not deeper: " + reason_ + ")",
+               reset_why.empty() ? "" : " (reset: " + reset_why + ")");
+  if (plan_.settings.reset == config::Reset::none && reset() != config::Reset::none) {
+    spdlog::warn("program={} gen={}: not reset = none but {}: {}", plan_.program, plan_.number,
+                 config::to_string(reset()), reset_why);
+  }
+  events_.on_change();
+}
+
+void Generation::on_note(std::uint32_t kind, const std::string& text) {
+  if (kind == NOTE_SHALLOWER) shallower_reason_ = base::printable(text, 300);
+  if (kind == NOTE_FILE) files_.add(text);
+  if (kind == NOTE_WARNING) {
+    spdlog::warn("program={} {}", plan_.program, base::printable(text, 300));
+  }
+}
+
+// A program keeps its state only where its adapter can give it the next request.
+config::Reset Generation::reset_to_ask() const {
+  if (!plan_.demotion.empty()) return config::Reset::fork;
+  const bool none = plan_.settings.reset == config::Reset::none;
+  return none && level_ != config::Level::compiled ? config::Reset::rewind : plan_.settings.reset;
+}
+
+std::string Generation::reset_reason() const {
+  if (!plan_.demotion.empty()) return plan_.demotion;
+  std::string reason;
+  if (reset_to_ask() != plan_.settings.reset) {
+    reason = "none is for Perl and Python programs at level compiled";
+  }
+  if (warmth_ != Warmth::warm || zygote_->reset_reason().empty()) return reason;
+  return reason + (reason.empty() ? "" : "; ") + zygote_->reset_reason();
 }
 
 void Generation::on_zygote_gone(const std::string& why) {
@@ -74,7 +108,12 @@ void Generation::on_zygote_gone(const std::string& why) {
 }
 
 void Generation::step_back(const std::string& why) {
-  if (!plan_.learned.empty() && shallower_reason_.empty()) {
+  if (binding_ == Binding::early && why.find("undefined symbol") != std::string::npos) {
+    spdlog::warn("program={} gen={}: {}; trying without binding it early", plan_.program,
+                 plan_.number, why);
+    binding_ = Binding::lazy;
+    restart_.schedule();
+  } else if (!plan_.learned.empty() && shallower_reason_.empty()) {
     spdlog::warn("program={} gen={}: no zygote with the learned modules: {}; trying without them",
                  plan_.program, plan_.number, why);
     plan_.learned.clear();
@@ -111,10 +150,14 @@ void Generation::become_cold(const std::string& why) {
 }
 
 void Generation::count_lost_worker() {
-  if (++lost_in_a_row_ < kLostWorkersMax || warmth_ != Warmth::warm) return;
+  if (++lost_in_a_row_ == kLostWorkersMax && warmth_ == Warmth::warm) verdict_.start(kVerdictDelay);
+}
+
+void Generation::judge_lost_workers() {
+  if (lost_in_a_row_ < kLostWorkersMax || warmth_ != Warmth::warm) return;
   warmth_ = Warmth::warming;
   step_back("its workers die before they are ready");
-  if (warmth_ == Warmth::warming) restart_.schedule();
+  events_.on_change();
 }
 
 }  // namespace pool

@@ -32,8 +32,18 @@ struct GenerationPlan {
   std::string program;
   worker::Executable executable;
   config::ProgramSettings settings;
+  // Why it gets reset = fork, whatever the settings say; empty if it does not.
+  std::string demotion{};
   ConstantVariables constants;
   std::vector<std::string> learned;  // modules to load before the checkpoint, beside preload
+};
+
+// One zygote of a pool: a worker is a copy of it, and can be compared with no other.
+struct ZygoteId {
+  std::uint64_t generation = 0;
+  unsigned start = 0;
+
+  bool operator==(const ZygoteId&) const = default;
 };
 
 // warming: a zygote is starting. warm: it forks workers. cold: there will be none; cold_reason()
@@ -47,6 +57,7 @@ class Generation {
   struct Events {
     std::function<void()> on_change;  // warmth() may have changed
     std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
+    std::function<void(std::uint64_t worker_id, const std::string& difference)> on_verified;
   };
 
   Generation(const Surroundings& surroundings, GenerationPlan plan, Events events);
@@ -57,12 +68,21 @@ class Generation {
   const std::string& level_reason() const { return reason_; }
   // Only while warm.
   config::Level level() const { return zygote_->level(); }
+  // What its workers do behind a request, and why that is less than the settings ask for.
+  config::Reset reset() const { return zygote_->reset(); }
+  std::string reset_reason() const;
+  ZygoteId zygote() const { return {plan_.number, starts_}; }
   const GenerationPlan& plan() const { return plan_; }
   pid_t zygote_pid() const { return zygote_ == nullptr ? -1 : zygote_->pid(); }
   base::Duration start_time() const { return zygote_->start_time(); }
 
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
     return zygote_->fork_worker(worker_id, std::move(channel_end));
+  }
+
+  // Has the zygote compare a worker with itself; it must be that worker's zygote.
+  base::Status verify_worker(std::uint64_t worker_id, pid_t pid) {
+    return zygote_->verify_worker(worker_id, pid);
   }
 
   // A worker found that the program does not bear this level after all: it is made anew, one level
@@ -76,7 +96,7 @@ class Generation {
   std::string changed_file(base::TimePoint now) { return files_.changed(now); }
 
   // Workers of it that died before they were ready, in a row, end it: something is wrong with it
-  // that starting more of them does not mend.
+  // that starting more of them does not mend. Not if it turns out that the zygote has died.
   void count_lost_worker();
   void count_ready_worker() { lost_in_a_row_ = 0; }
 
@@ -85,19 +105,26 @@ class Generation {
   void on_zygote_gone(const std::string& why);
   void step_back(const std::string& why);
   void become_cold(const std::string& why);
+  void judge_lost_workers();
+  void on_ready();
+  void on_note(std::uint32_t kind, const std::string& text);
+  config::Reset reset_to_ask() const;
 
   const Surroundings& surroundings_;
   GenerationPlan plan_;
   Events events_;
   Warmth warmth_ = Warmth::warming;
   config::Level level_;
+  Binding binding_ = Binding::early;
   std::string reason_;
   std::string shallower_reason_;  // the adapter's word on why this level cannot be borne
   LoadedFiles files_;
+  unsigned starts_ = 0;  // of zygotes
   unsigned lost_in_a_row_ = 0;
   unsigned sudden_ends_ = 0;  // of zygotes that had been warm
   std::unique_ptr<worker::Zygote> zygote_;
   loop::Deferred restart_;  // a zygote is never replaced from within its own callback
+  loop::Timer verdict_;     // runs when too many workers were lost
 };
 
 }  // namespace pool

@@ -1,19 +1,30 @@
-// How many workers a pool forks or lets go: a pure decision on a snapshot of it.
+// How many workers a pool forks or lets go, and which takes the next request: pure decisions on a
+// snapshot of it.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+
+#include "base/clock.h"
+
 namespace pool {
+
+// What becomes of a worker behind its request.
+enum class Afterwards { exits, returns };
 
 // A pool at one moment. Counts of workers, but for waiting (requests).
 struct PoolView {
   unsigned idle = 0;         // warm, ready for a request
   unsigned starting = 0;     // forked, not ready yet
   unsigned busy = 0;         // running a program
+  unsigned returning = 0;    // being checked before they take another request
   unsigned waiting = 0;      // requests without a worker
   unsigned recent_peak = 0;  // the most requests at once since the pool was last idle
   unsigned min = 0;          // settings workers.min, max and spare
   unsigned max = 1;
   unsigned spare = 0;
   bool rested = false;  // no request came for workers.idle_timeout
+  Afterwards afterwards = Afterwards::exits;
 };
 
 struct PoolPlan {
@@ -23,14 +34,30 @@ struct PoolPlan {
   bool operator==(const PoolPlan&) const = default;
 };
 
-// A worker serves one request and exits, so for each request of a busy time one has to stand ready:
-// as many are kept idle as requests came at once lately, spare at least and max at most. max bounds
-// the busy ones; the idle come on top of them. A rested pool keeps min.
+// Of workers that serve one request and exit, one has to stand ready for each request of a busy
+// time: as many are kept idle as requests came at once lately, spare at least and max at most. max
+// bounds the busy ones; the idle come on top of them.
+// Of workers that return, there are as many as requests came at once lately and spare besides, max
+// at most, all together.
+// A rested pool keeps min.
 PoolPlan plan(const PoolView& pool);
 
 // Whether one more request may run now.
 inline bool has_room(const PoolView& pool) {
   return pool.busy < pool.max;
+}
+
+// Which of the idle workers (at least one; the longest idle first) takes the next request, given
+// since when each is idle and how long a worker usually puts itself back then: the one that was
+// idle last and must be done with that, as its memory is likely still in the caches; if none is
+// done, the one that began first.
+template <typename SinceOf>
+std::size_t choose(std::size_t idle, SinceOf since_of, base::TimePoint now,
+                   std::chrono::microseconds reset_time) {
+  for (std::size_t i = idle; i > 0; --i) {
+    if (now - since_of(i - 1) >= reset_time) return i - 1;
+  }
+  return 0;
 }
 
 }  // namespace pool

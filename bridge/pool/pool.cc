@@ -2,41 +2,37 @@
 
 #include <algorithm>
 
-#include "base/assert.h"
 #include "base/log.h"
 #include "cgi/environment.h"
-#include "message/channel_message.h"
-#include "worker/launch.h"
 
 namespace pool {
 namespace {
 
-// After a fork failed, requests run classic for this long before the zygote is asked again.
-constexpr std::chrono::milliseconds kForkPause{500};
-// A worker not ready so long after its zygote was told to fork it will not come.
-constexpr std::chrono::milliseconds kForkPatience{1000};
 // After a zygote could not be made, the program runs classic for this long before another try.
 constexpr std::chrono::seconds kColdPause{60};
+// How often it is looked whether something takes too long, while requests wait.
+constexpr std::chrono::milliseconds kWatchInterval{500};
 constexpr std::size_t kLearnedMax = 200;
 constexpr unsigned kRelearnsMax = 5;
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
+// A request that so many workers were given and none began runs classic.
+constexpr unsigned kStartsMax = 3;
 
 }  // namespace
 
 Pool::Pool(const Surroundings& surroundings, std::string program)
     : surroundings_(surroundings),
       program_(std::move(program)),
+      workers_(surroundings, program_, settings_,
+               Workers::Events{[this] { pump_.schedule(); },
+                               [this](Run& run, const auto& ending) { on_ended(run, ending); },
+                               [this](Run& run) { on_unbegun(run); },
+                               [this](const message::Received& note) { on_note(note); }}),
       rest_timer_(surroundings.loop, [this] { look_whether_rested(); }),
       fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
       pump_(surroundings.loop, [this] { pump(); }) {}
 
-Pool::~Pool() {
-  for (auto& [id, place] : workers_) place.worker->forget_request();
-}
+Pool::~Pool() = default;
 
 // ---- what a request is about ----
 
@@ -49,8 +45,8 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
   if (settings_.mode != config::Mode::persistent) return;
 
   const Generation* newest = upcoming_ != nullptr ? upcoming_.get() : active_.get();
-  const bool other_settings =
-      newest != nullptr && !config::same_generation(settings_, newest->plan().settings);
+  const bool other_settings = newest != nullptr && newest->plan().settings != settings_ &&
+                              !config::same_generation(settings_, newest->plan().settings);
   bool stale = newest == nullptr || other_file || other_settings;
   if (active_ != nullptr && active_->warmth() == Warmth::cold &&
       active_->plan().executable.cold_reason.empty() &&
@@ -68,6 +64,7 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
     learned_.clear();
     relearned_ = 0;
   }
+  demotion_.clear();
   // The old version of a file, or an environment that was wrong, must not answer once more.
   if (!other_settings || other_file) cool_down();
   constants_ = constant_variables(environment);
@@ -79,6 +76,7 @@ void Pool::start_generation() {
                       .program = program_,
                       .executable = {},
                       .settings = settings_,
+                      .demotion = demotion_,
                       .constants = constants_,
                       .learned = {learned_.begin(), learned_.end()}};
   const auto path = settings_.env.find("PATH");
@@ -91,23 +89,26 @@ void Pool::start_generation() {
       surroundings_, std::move(plan),
       Generation::Events{[this] { pump_.schedule(); },
                          [this](std::uint64_t worker_id, const std::string& why) {
-                           no_fork_before_ = base::Clock::now() + kForkPause;
+                           workers_.pause_forks();
                            spdlog::warn("program={} cannot fork worker={}: {}; classic for now",
                                         program_, worker_id, why);
+                         },
+                         [this](std::uint64_t worker_id, const std::string& difference) {
+                           workers_.verified(worker_id, difference);
                          }});
   pump_.schedule();
 }
 
 void Pool::adopt_upcoming() {
   if (upcoming_ == nullptr || upcoming_->warmth() == Warmth::warming) return;
-  retire_idle(static_cast<unsigned>(idle_.size()));
+  workers_.serve(upcoming_.get());
   if (active_ != nullptr) outgoing_.push_back(std::move(active_));
   active_ = std::move(upcoming_);
   cold_since_ = base::Clock::now();
 }
 
 void Pool::cool_down() {
-  retire_idle(static_cast<unsigned>(idle_.size()));
+  workers_.serve(nullptr);
   if (active_ != nullptr) outgoing_.push_back(std::move(active_));
   if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
   pump_.schedule();
@@ -127,11 +128,7 @@ void Pool::enqueue(Run& run) {
 
 void Pool::leave(Run& run) {
   if (run.place_ == Run::Place::queued) std::erase(waiting_, &run);
-  if (run.place_ != Run::Place::running) return;
-  Place& place = workers_.at(run.worker_->id());
-  place.run = nullptr;
-  place.worker->forget_request();
-  place.worker->terminate();
+  if (run.place_ == Run::Place::running) workers_.abandon(run);
 }
 
 void Pool::give_up(Run& run) {
@@ -150,8 +147,7 @@ void Pool::refuse(Run& run, int status, const std::string& reason) {
 // ---- the pump ----
 
 void Pool::pump() {
-  for (const std::uint64_t id : gone_) workers_.erase(id);
-  gone_.clear();
+  workers_.sweep();
   outgoing_.clear();
   adopt_upcoming();
   outgoing_.clear();
@@ -162,6 +158,7 @@ void Pool::pump() {
     ++relearned_;
     start_generation();
   }
+  demote_if_due();
   carry_out(plan(view()));
   watch_forks();
   check_invariants();
@@ -190,174 +187,95 @@ void Pool::serve_waiting() {
   }
 }
 
-// False: run has to wait for a fork that is under way.
+// False: run has to wait for a worker that is on its way.
 bool Pool::serve(Run& run) {
-  const bool warm = settings_.mode == config::Mode::persistent && active_ != nullptr &&
-                    active_->warmth() == Warmth::warm;
-  if (!warm) {
+  if (settings_.mode != config::Mode::persistent || !warm() || run.starts_ >= kStartsMax) {
     start_classic(run);
     return true;
   }
-  while (!idle_.empty()) {
-    worker::Worker& worker = *idle_.back();
-    idle_.pop_back();
-    if (serve_warm(run, worker)) return true;
-    if (run.place_ != Run::Place::queued) return true;
+  if (workers_.has_idle()) {
+    const auto fds = run.client_->descriptors();
+    if (!fds) {
+      refuse(run, 502, fds.error().message);
+      return true;
+    }
+    if (workers_.give(run, fds.value())) {
+      started(run, config::Mode::persistent);
+      return true;
+    }
   }
-  if (view().starting > 0 || base::Clock::now() >= no_fork_before_) return false;
+  if (workers_.worth_waiting()) return false;
   start_classic(run);
-  return true;
-}
-
-// False: the worker was of no use.
-bool Pool::serve_warm(Run& run, worker::Worker& worker) {
-  const auto fds = run.client_->descriptors();
-  if (!fds) {
-    idle_.push_back(&worker);
-    refuse(run, 502, fds.error().message);
-    return true;
-  }
-  const worker::Executable& executable = active_->plan().executable;
-  std::vector<std::string> argv = executable.argv;
-  argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
-  const std::string cwd = folder_of(program_);
-  const message::EncodedRequest request =
-      message::encode_request(worker.id(), {.cwd = cwd,
-                                            .argv = argv,
-                                            .environment = run.job_.environment,
-                                            .environment_count = run.job_.environment_count});
-  const std::uint64_t id = worker.id();
-  const auto assigned =
-      worker.assign(request, fds.value(), [this, id](const auto& ending) { on_ended(id, ending); });
-  if (!assigned) {
-    spdlog::warn("program={} worker={}: {}; another takes the request", program_, id,
-                 assigned.error().message);
-    return false;
-  }
-  started(run, worker, config::Mode::persistent);
   return true;
 }
 
 void Pool::start_classic(Run& run) {
   const auto fds = run.client_->descriptors();
   if (!fds) return refuse(run, 502, fds.error().message);
-  std::vector<std::string> argv{program_};
-  argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
-  const std::string cwd = folder_of(program_);
-  const auto pid = worker::launch({.file = program_,
-                                   .argv = argv,
-                                   .environment = run.job_.environment,
-                                   .environment_count = run.job_.environment_count,
-                                   .cwd = cwd,
-                                   .stdin_fd = fds.value()[0],
-                                   .stdout_fd = fds.value()[1],
-                                   .stderr_fd = fds.value()[2]});
-  if (!pid) return refuse(run, 502, pid.error().message);
-  worker::Worker& worker = add_worker(0);
-  const std::uint64_t id = worker.id();
-  worker.adopt(pid.value(), [this, id](const auto& ending) { on_ended(id, ending); });
-  started(run, worker, config::Mode::classic);
+  const auto launched = workers_.launch(run, fds.value());
+  if (!launched) return refuse(run, 502, launched.error().message);
+  started(run, config::Mode::classic);
 }
 
-void Pool::started(Run& run, worker::Worker& worker, config::Mode mode) {
+void Pool::started(Run& run, config::Mode mode) {
   run.place_ = Run::Place::running;
-  run.worker_ = &worker;
   run.started_at_ = base::Clock::now();
   run.queue_timer_.reset();
-  workers_.at(worker.id()).run = &run;
+  run.mode_ = mode;
   ++counts_.requests;
   ++(mode == config::Mode::classic ? counts_.classic : counts_.persistent);
-  run.client_->on_started(mode);
+  if (++run.starts_ == 1) run.client_->on_started(mode);
 }
 
-void Pool::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
-  Run* run = workers_.at(worker_id).run;
-  workers_.at(worker_id).run = nullptr;
+void Pool::on_ended(Run& run, const worker::Ending& ending) {
   if (ending.app_status != 0) ++counts_.failed;
-  pump_.schedule();
-  if (run == nullptr) return;
-  run->place_ = Run::Place::over;
-  run->worker_ = nullptr;
-  run->client_->on_ended(ending);
+  run.place_ = Run::Place::over;
+  run.worker_ = nullptr;
+  run.client_->on_ended(ending);
+}
+
+// Its client knows nothing of it. It was the first of those that wait now.
+void Pool::on_unbegun(Run& run) {
+  run.place_ = Run::Place::queued;
+  run.worker_ = nullptr;
+  --counts_.requests;
+  --(run.mode_ == config::Mode::classic ? counts_.classic : counts_.persistent);
+  ++counts_.given_back;
+  waiting_.push_front(&run);
 }
 
 // ---- workers ----
 
 void Pool::carry_out(const PoolPlan& plan) {
-  if (active_ == nullptr || active_->warmth() != Warmth::warm) return;
+  if (!warm()) return;
   // A program switched to classic stays warm until it has rested: it may be switched back.
-  const bool may_fork =
-      settings_.mode == config::Mode::persistent && base::Clock::now() >= no_fork_before_;
-  for (unsigned i = 0; i < plan.fork && may_fork; ++i) fork_one();
-  retire_idle(plan.retire);
+  const bool may_fork = settings_.mode == config::Mode::persistent;
+  for (unsigned i = 0; i < plan.fork && may_fork && workers_.may_fork(); ++i) workers_.fork_one();
+  workers_.retire_idle(plan.retire);
   if (!rested_) rest_timer_.start(settings_.workers.idle_timeout);
 }
 
 // A zygote that takes too long over a fork (it is stopped, or swapped out) holds no request: it is
 // replaced, and what waits runs classic meanwhile.
 void Pool::watch_forks() {
-  if (waiting_.empty() || active_ == nullptr || active_->warmth() != Warmth::warm) return;
-  const base::TimePoint now = base::Clock::now();
-  for (const auto& [id, place] : workers_) {
-    if (place.worker->state() != worker::WorkerState::starting) continue;
-    if (place.generation != active_->plan().number || now - place.added < kForkPatience) continue;
-    active_->replace_zygote(
-        fmt::format("no worker {} ms after a fork was asked for", kForkPatience.count()));
+  if (!warm()) return;
+  const std::string overdue = workers_.end_overdue();
+  if (!overdue.empty()) {
+    active_->replace_zygote(overdue);
     return pump_.schedule();
   }
-  fork_timer_.start(kForkPatience / 2);
+  if (!waiting_.empty()) fork_timer_.start(kWatchInterval);
 }
 
-void Pool::fork_one() {
-  auto channel = worker::make_channel();
-  if (!channel) {
-    no_fork_before_ = base::Clock::now() + kForkPause;
-    spdlog::warn("program={} cannot fork a worker: {}; classic for now", program_,
-                 channel.error().message);
-    return;
-  }
-  worker::Worker& worker = add_worker(active_->plan().number);
-  worker.await_fork(std::move(channel.value().first));
-  // A zygote that does not take it is dying; the worker's channel breaks, and it is lost.
-  (void)active_->fork_worker(worker.id(), std::move(channel.value().second));
-}
-
-worker::Worker& Pool::add_worker(std::uint64_t generation) {
-  const std::uint64_t id = next_worker_id_++;
-  auto worker = std::make_unique<worker::Worker>(
-      surroundings_.loop, surroundings_.reaper, id, "program=" + program_,
-      settings_.timeouts.kill_grace,
-      worker::Worker::Events{[this, generation](worker::Worker& ready) {
-                               pump_.schedule();
-                               if (active_ == nullptr || active_->plan().number != generation)
-                                 return ready.retire();
-                               active_->count_ready_worker();
-                               idle_.push_back(&ready);
-                             },
-                             [this](worker::Worker& gone) { on_worker_gone(gone); },
-                             [this](const message::Received& note) { on_note(note); }});
-  Place& place = workers_[id];
-  place.worker = std::move(worker);
-  place.generation = generation;
-  return *place.worker;
-}
-
-void Pool::on_worker_gone(worker::Worker& worker) {
-  std::erase(idle_, &worker);
-  const Place& place = workers_.at(worker.id());
-  if (worker.pid() <= 0 && active_ != nullptr && place.generation == active_->plan().number) {
-    active_->count_lost_worker();
-  }
-  gone_.push_back(worker.id());
-  pump_.schedule();
-}
-
-void Pool::retire_idle(unsigned count) {
-  for (; count > 0 && !idle_.empty(); --count) {
-    worker::Worker* oldest = idle_.front();
-    idle_.erase(idle_.begin());
-    oldest->retire();
-  }
+// Requests do not wait for it: the old generation serves until the new one is warm.
+void Pool::demote_if_due() {
+  if (!demotion_.empty() || !warm() || active_->reset() != config::Reset::rewind) return;
+  if (!workers_.retirements().more_than(settings_.rewind.max_retired)) return;
+  demotion_ = workers_.retirements().describe();
+  spdlog::warn(
+      "program={} gen={}: {}; it gets reset = fork from here on (rewind.max_retired is {})",
+      program_, active_->plan().number, demotion_, settings_.rewind.max_retired);
+  start_generation();
 }
 
 void Pool::on_note(const message::Received& note) {

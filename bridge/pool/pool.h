@@ -6,15 +6,14 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "config/settings.h"
 #include "pool/generation.h"
 #include "pool/plan.h"
 #include "pool/run.h"
+#include "pool/workers.h"
 #include "router/resolver.h"
-#include "worker/worker.h"
 
 namespace pool {
 
@@ -23,20 +22,25 @@ struct PoolStatus {
   std::string program;
   std::string name;
   config::Mode mode;
-  config::Reset reset;
-  std::string level;         // "linked", "compiled", "none" (classic), "warming"
-  std::string level_reason;  // why it is not deeper
+  config::Reset reset_asked;  // by the settings
+  config::Reset reset;        // what its workers really do, if it is warm; else reset_asked
+  std::string reset_reason;   // why it is not reset_asked
+  std::string level;          // "linked", "compiled", "none" (classic), "warming"
+  std::string level_reason;   // why it is not deeper
   std::uint64_t generation = 0;
-  unsigned idle = 0, busy = 0, starting = 0;
+  unsigned idle = 0, busy = 0, starting = 0, returning = 0;
   std::size_t waiting = 0;
   pid_t zygote_pid = -1;
   std::vector<pid_t> worker_pids;
-  std::vector<std::string> learned;  // modules loaded before the checkpoint beside preload
-  std::uint64_t requests = 0;        // started
-  std::uint64_t classic = 0;         // of them, by fork and exec
-  std::uint64_t persistent = 0;      // of them, by a warm worker
-  std::uint64_t refused = 0;         // queue full, waited too long, not startable
-  std::uint64_t failed = 0;          // ended by a signal or with an exit code that is not 0
+  std::vector<std::string> learned;          // modules loaded before the checkpoint beside preload
+  std::uint64_t requests = 0;                // started
+  std::uint64_t classic = 0;                 // of them, by fork and exec
+  std::uint64_t persistent = 0;              // of them, by a warm worker
+  std::uint64_t refused = 0;                 // queue full, waited too long, not startable
+  std::uint64_t failed = 0;                  // ended by a signal or with an exit code that is not 0
+  std::uint64_t given_back = 0;              // by a worker that ended before it began them
+  const Retirements* retirements = nullptr;  // valid as long as the pool is
+  const RewindRecord* rewinds = nullptr;
 };
 
 // Lives as long as its program is known. Events are noted; one pump() at the end of the turn acts.
@@ -66,13 +70,6 @@ class Pool {
  private:
   friend class Run;
 
-  struct Place {
-    std::unique_ptr<worker::Worker> worker;
-    std::uint64_t generation;
-    Run* run = nullptr;
-    base::TimePoint added = base::Clock::now();
-  };
-
   // Run's side.
   void enqueue(Run& run);
   void leave(Run& run);
@@ -81,24 +78,21 @@ class Pool {
   void pump();
   void serve_waiting();
   bool serve(Run& run);
-  bool serve_warm(Run& run, worker::Worker& worker);
   void start_classic(Run& run);
   void refuse(Run& run, int status, const std::string& reason);
   void carry_out(const PoolPlan& plan);
   void watch_forks();
-  void fork_one();
-  void retire_idle(unsigned count);
-  worker::Worker& add_worker(std::uint64_t generation);
-  void started(Run& run, worker::Worker& worker, config::Mode mode);
-  void on_worker_gone(worker::Worker& worker);
-  void on_ended(std::uint64_t worker_id, const worker::Ending& ending);
+  void started(Run& run, config::Mode mode);
+  void on_ended(Run& run, const worker::Ending& ending);
+  void on_unbegun(Run& run);
   void on_note(const message::Received& note);
+  void demote_if_due();
   void start_generation();
   void adopt_upcoming();
   void look_whether_rested();
   void check_invariants() const;
   PoolView view() const;
-  Generation* serving() const { return active_.get(); }
+  bool warm() const { return active_ != nullptr && active_->warmth() == Warmth::warm; }
 
   const Surroundings& surroundings_;
   const std::string program_;
@@ -108,21 +102,18 @@ class Pool {
   std::set<std::string> learned_;
   bool learned_more_ = false;
   unsigned relearned_ = 0;  // generations started for what was learned of this version
+  std::string demotion_;    // why this version runs with reset = fork; empty if it does not
 
   std::unique_ptr<Generation> active_;
   std::unique_ptr<Generation> upcoming_;  // takes over from active_ once it is no longer warming
   std::vector<std::unique_ptr<Generation>> outgoing_;  // destroyed at the end of the turn
   std::uint64_t generations_ = 0;
-  std::uint64_t next_worker_id_ = 1;
 
   std::deque<Run*> waiting_;
-  std::unordered_map<std::uint64_t, Place> workers_;
-  std::vector<worker::Worker*> idle_;  // of active_, the most recent last
-  std::vector<std::uint64_t> gone_;    // to be erased at the end of the turn
+  Workers workers_;
   unsigned recent_peak_ = 0;
   bool rested_ = false;
   base::TimePoint last_used_{};
-  base::TimePoint no_fork_before_{};
   base::TimePoint cold_since_{};
   PoolStatus counts_;
   loop::Timer rest_timer_;

@@ -31,16 +31,19 @@ class RunClient {
   virtual ~RunClient() = default;
 
   // The program is about to start: makes the three descriptors that become its 0, 1 and 2. They
-  // are borrowed until on_started().
+  // are borrowed, and asked for again if a worker that had been given them was gone before it
+  // began: then the same ones have to be there still. What shows that it has begun is output of it,
+  // or its end.
   virtual base::Result<std::array<int, 3>> descriptors() = 0;
 
-  // The program has them; the request's own copies can be closed. mode: how it really runs.
+  // The program has them, for the first time. mode: how it really runs.
   virtual void on_started(config::Mode mode) = 0;
 
   // The program came to its end. Its output may still be in the pipes.
   virtual void on_ended(const worker::Ending& ending) = 0;
 
-  // It does not run: no room in time (503), or it could not be started (502).
+  // It does not run: no room in time (503), or it could not be started (502). After on_started()
+  // only if a worker was gone before it began.
   virtual void on_refused(const cgi::Refusal& refusal) = 0;
 };
 
@@ -67,6 +70,7 @@ class Run {
 
  private:
   friend class Pool;
+  friend class Workers;
 
   Pool& pool_;
   const Job job_;
@@ -76,6 +80,8 @@ class Run {
   base::TimePoint started_at_{};
   worker::Worker* worker_ = nullptr;  // while it runs; the pool's
   enum class Place { queued, running, over } place_ = Place::queued;
+  config::Mode mode_ = config::Mode::classic;  // how it runs
+  unsigned starts_ = 0;  // more than one: workers were gone before they began it
 };
 
 }  // namespace pool

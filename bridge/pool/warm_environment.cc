@@ -39,17 +39,21 @@ void WarmEnvironment::add(std::string_view name, std::string_view value) {
 }
 
 WarmEnvironment warm_environment(const ConstantVariables& constants,
-                                 const config::ProgramSettings& settings, config::Level level,
-                                 const std::string& adapters) {
+                                 const config::ProgramSettings& settings, const WarmStart& start) {
   std::map<std::string, std::string> variables = {{"PATH", std::string(cgi::kDefaultPath)}};
   for (const auto& [name, value] : constants) variables[name] = value;
   for (const auto& [name, value] : settings.env) variables[name] = value;
 
-  const std::string library = adapters + "/libcgibridge_checkpoint.so";
+  const std::string library = start.adapters + "/libcgibridge_checkpoint.so";
   std::string& preload = variables["LD_PRELOAD"];
   preload = preload.empty() ? library : library + ":" + preload;
-  variables[MESSAGE_CHECKPOINT_VARIABLE] = "fd=" + std::to_string(worker::kControlFd) +
-                                           " level=" + std::string(config::to_string(level));
+  variables[MESSAGE_CHECKPOINT_VARIABLE] =
+      "fd=" + std::to_string(worker::kControlFd) +
+      " level=" + std::string(config::to_string(start.level)) +
+      " reset=" + std::string(config::to_string(start.reset)) +
+      " tracking=" + std::string(config::to_string(settings.rewind.tracking)) +
+      " name=" + start.program.substr(start.program.rfind('/') + 1);
+  if (start.binding == Binding::early) variables["LD_BIND_NOW"] = "1";
   WarmEnvironment environment;
   for (const auto& [name, value] : variables) environment.add(name, value);
   return environment;

@@ -25,10 +25,22 @@ struct WarmEnvironment {
   void add(std::string_view name, std::string_view value);
 };
 
-// constants, then the operator's env and PATH, then the two
-// variables that make the checkpoint library stop at level.
+// When the functions of its libraries are bound to a program: early, or each request binds again
+// what it calls; lazy for a program that lacks a function which it never calls.
+enum class Binding { early, lazy };
+
+// What a zygote is to do, beside its program's settings.
+struct WarmStart {
+  const std::string& program;  // its path
+  const std::string& adapters;
+  config::Level level;
+  config::Reset reset;
+  Binding binding = Binding::early;
+};
+
+// constants, then the operator's env and PATH, then the variables that make the checkpoint library
+// stop at start's level and do its reset; the program sees none of these.
 WarmEnvironment warm_environment(const ConstantVariables& constants,
-                                 const config::ProgramSettings& settings, config::Level level,
-                                 const std::string& adapters);
+                                 const config::ProgramSettings& settings, const WarmStart& start);
 
 }  // namespace pool

@@ -31,7 +31,7 @@ base::Result<base::FdPair> make_channel() {
 Channel::Channel(loop::Loop& loop, base::UniqueFd fd, Events events)
     : fd_(std::move(fd)),
       events_(std::move(events)),
-      watch_(loop, fd_.get(), [this](unsigned) { on_readable(); }) {
+      watch_(loop, fd_.get(), [this](unsigned) { (void)receive(); }) {
   watch_.ask(loop::kReadable);
 }
 
@@ -67,22 +67,48 @@ base::Status Channel::send_request(const message::EncodedRequest& request,
   return send(request.packet, with_memfd);
 }
 
-// One message an event: more of them make another event.
-void Channel::on_readable() {
-  std::array<char, 8192> packet;
-  const ssize_t size = ::recv(fd_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC);
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (size <= 0) return break_off(size == 0 ? "closed" : std::strerror(errno));
-  if (static_cast<std::size_t>(size) > packet.size()) return break_off("a message too long");
-  const auto received =
-      message::decode(base::ByteView(packet.data(), static_cast<std::size_t>(size)));
-  if (!received) return break_off(received.error().message);
-  events_.on_message(received.value());
+void Channel::hang_up() {
+  ::shutdown(fd_.get(), SHUT_WR);
 }
 
-void Channel::break_off(const std::string& why) {
+void Channel::drain() {
+  while (receive()) {
+  }
+}
+
+// One message, so one an event: more of them make another event. False if nothing more is there.
+bool Channel::receive() {
+  if (broken_) return false;
+  std::array<char, 8192> packet;
+  const ssize_t size = ::recv(fd_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
+  if (size < 0 && errno == ECONNRESET) {
+    // Told before what the other side sent, which can still be read.
+    unread_ = true;
+    return true;
+  }
+  if (size == 0) {
+    break_off(unread_ ? ChannelEnd::unread : ChannelEnd::closed, "closed");
+  } else if (size < 0) {
+    break_off(ChannelEnd::fault, std::strerror(errno));
+  } else if (static_cast<std::size_t>(size) > packet.size()) {
+    break_off(ChannelEnd::fault, "a message too long");
+  } else {
+    const auto received =
+        message::decode(base::ByteView(packet.data(), static_cast<std::size_t>(size)));
+    if (received) {
+      events_.on_message(received.value());
+    } else {
+      break_off(ChannelEnd::fault, received.error().message);
+    }
+  }
+  return !broken_;
+}
+
+void Channel::break_off(ChannelEnd end, const std::string& why) {
+  broken_ = true;
   watch_.ask(loop::kNothing);
-  events_.on_broken(why);
+  events_.on_broken(end, why);
 }
 
 }  // namespace worker

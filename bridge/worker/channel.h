@@ -13,15 +13,21 @@ namespace worker {
 // Both ends of a new channel: ours, and the one to hand over.
 base::Result<base::FdPair> make_channel();
 
+// How a channel came to its end.
+enum class ChannelEnd {
+  closed,  // the other side closed it, or died, with everything read that was sent to it
+  unread,  // the same, but what was sent last was never read
+  fault    // it sent something malformed, or the socket failed
+};
+
 class Channel {
  public:
   // What arrives. Both run on the loop; neither may destroy the channel, which is done at the
   // end of the turn (loop::Deferred).
   struct Events {
     std::function<void(const message::Received&)> on_message;
-    // The other end is gone, or sent something malformed (why says what). Told once; the channel
-    // is silent afterwards.
-    std::function<void(const std::string& why)> on_broken;
+    // Told once, behind all messages (why is a sentence); the channel is silent afterwards.
+    std::function<void(ChannelEnd end, const std::string& why)> on_broken;
   };
 
   Channel(loop::Loop& loop, base::UniqueFd fd, Events events);
@@ -33,12 +39,20 @@ class Channel {
   // Sends a request with its three descriptors, by memfd if it is long.
   base::Status send_request(const message::EncodedRequest& request, std::span<const int> fds);
 
+  // The other side reads the channel's end behind what was sent; what it sends still arrives.
+  void hang_up();
+
+  // Tells at once of all that has arrived already: for the moment when the other side has died.
+  void drain();
+
  private:
-  void on_readable();
-  void break_off(const std::string& why);
+  bool receive();
+  void break_off(ChannelEnd end, const std::string& why);
 
   base::UniqueFd fd_;
   Events events_;
+  bool unread_ = false;
+  bool broken_ = false;
   loop::FdWatch watch_;
 };
 

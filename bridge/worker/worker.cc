@@ -16,6 +16,10 @@ std::string_view to_string(WorkerState state) {
       return "idle";
     case WorkerState::busy:
       return "busy";
+    case WorkerState::resetting:
+      return "resetting";
+    case WorkerState::checking:
+      return "checking";
     case WorkerState::ending:
       return "ending";
     case WorkerState::gone:
@@ -24,14 +28,14 @@ std::string_view to_string(WorkerState state) {
   return "?";
 }
 
-Worker::Worker(loop::Loop& loop, ChildReaper& reaper, std::uint64_t id, std::string label,
-               base::Duration kill_grace, Events events)
+Worker::Worker(loop::Loop& loop, ChildReaper& reaper, std::uint64_t id, const std::string& label,
+               base::Duration kill_grace, WorkerOwner& owner)
     : loop_(loop),
       reaper_(reaper),
       id_(id),
-      label_(std::move(label)),
+      label_(label),
       kill_grace_(kill_grace),
-      events_(std::move(events)) {}
+      owner_(owner) {}
 
 Worker::~Worker() {
   if (pid_ <= 0 || state_ == WorkerState::gone) return;
@@ -41,12 +45,14 @@ Worker::~Worker() {
   reaper_.release(pid_);
 }
 
+// ---- what the pool does with it ----
+
 void Worker::await_fork(base::UniqueFd channel_fd) {
   BRIDGE_ASSERT(state_ == WorkerState::starting);
   channel_ = std::make_unique<Channel>(
       loop_, std::move(channel_fd),
       Channel::Events{[this](const message::Received& received) { on_message(received); },
-                      [this](const std::string& why) { on_broken(why); }});
+                      [this](ChannelEnd end, const std::string& why) { on_broken(end, why); }});
 }
 
 void Worker::adopt(pid_t pid, OnEnded on_ended) {
@@ -57,7 +63,8 @@ void Worker::adopt(pid_t pid, OnEnded on_ended) {
   enter(WorkerState::busy);
 }
 
-base::Status Worker::assign(const message::EncodedRequest& request, std::span<const int> fds,
+base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_ready,
+                            const message::EncodedRequest& request, std::span<const int> fds,
                             OnEnded on_ended) {
   BRIDGE_ASSERT(state_ == WorkerState::idle);
   auto sent = channel_->send_request(request, fds);
@@ -65,13 +72,22 @@ base::Status Worker::assign(const message::EncodedRequest& request, std::span<co
     terminate();
     return sent;
   }
+  request_id_ = request_id;
+  say_ready_ = say_ready;
   on_ended_ = std::move(on_ended);
   enter(WorkerState::busy);
   return sent;
 }
 
+void Worker::pass_check() {
+  BRIDGE_ASSERT(state_ == WorkerState::checking);
+  enter(WorkerState::idle);
+}
+
 void Worker::terminate() {
-  if (state_ == WorkerState::gone || grace_timer_ != nullptr) return;
+  if (state_ == WorkerState::gone || dead_ || grace_timer_ != nullptr) return;
+  explained_ = true;
+  if (has_no_request()) enter(WorkerState::ending);
   if (pid_ <= 0) {
     channel_.reset();
     return;
@@ -88,57 +104,118 @@ void Worker::kill_rest() {
   const pid_t pid = pid_;
   if (dead_) {
     enter(WorkerState::gone);
-    events_.on_gone(*this);
+    owner_.on_gone(*this);
   }
   reaper_.release(pid);
 }
 
 void Worker::retire() {
-  BRIDGE_ASSERT(state_ == WorkerState::idle);
+  BRIDGE_ASSERT(has_no_request());
+  explained_ = true;
   enter(WorkerState::ending);
-  channel_.reset();
+  channel_->hang_up();
 }
 
+bool Worker::has_no_request() const {
+  return state_ == WorkerState::idle || state_ == WorkerState::resetting ||
+         state_ == WorkerState::checking;
+}
+
+// ---- what it says ----
+
 void Worker::on_message(const message::Received& received) {
+  // What is still on its way from one that serves nobody any more changes nothing.
+  if (state_ == WorkerState::ending && received.type != MESSAGE_NOTE) return;
   switch (received.type) {
     case MESSAGE_READY:
-      if (state_ != WorkerState::starting) return on_broken("a second ready");
-      return become_ready(received.pid);
+      return on_ready_message(received.pid);
     case MESSAGE_DONE:
-      if (state_ != WorkerState::busy) return on_broken("done without a request");
-      enter(WorkerState::ending);
-      return end_request({static_cast<std::uint32_t>(received.exit_code), {}});
+      return on_done(received);
+    case MESSAGE_RETIRED:
+      return on_retired_message(received);
     case MESSAGE_NOTE:
-      return events_.on_note(received);
+      return owner_.on_note(*this, received);
     default:
-      return on_broken("a message that no worker sends");
+      return on_broken(ChannelEnd::fault, "a message that no worker sends");
   }
 }
 
-void Worker::become_ready(pid_t pid) {
+void Worker::on_ready_message(pid_t pid) {
+  if (state_ == WorkerState::resetting && pid == pid_) {
+    enter(WorkerState::checking);
+    return owner_.on_reset_over(*this);
+  }
+  if (state_ != WorkerState::starting) {
+    return on_broken(ChannelEnd::fault, "a ready that was not asked for");
+  }
   // What it says of itself is believed only if it is ours to wait for.
-  if (!ChildReaper::is_living_child(pid)) return on_broken("it died as soon as it was forked");
+  if (!ChildReaper::is_living_child(pid)) {
+    return on_broken(ChannelEnd::closed, "it died as soon as it was forked");
+  }
   pid_ = pid;
   reaper_.expect(pid_, [this](int wait_status) { on_death(wait_status); });
   idle_since_ = base::Clock::now();
   enter(WorkerState::idle);
-  events_.on_ready(*this);
+  owner_.on_ready(*this);
 }
 
-void Worker::on_broken(const std::string& why) {
+void Worker::on_done(const message::Received& done) {
+  if (state_ != WorkerState::busy || done.id != request_id_) {
+    return on_broken(ChannelEnd::fault, "done without its request");
+  }
+  served_ += 1;
+  if (done.stays && !terminating()) {
+    idle_since_ = base::Clock::now();
+    enter(say_ready_ == message::SayReady::yes ? WorkerState::resetting : WorkerState::idle);
+  } else {
+    explained_ = true;
+    enter(WorkerState::ending);
+  }
+  owner_.on_done(*this, done);
+  end_request({static_cast<std::uint32_t>(done.exit_code), {}});
+}
+
+void Worker::on_retired_message(const message::Received& received) {
+  const bool busy = state_ == WorkerState::busy;
+  if (served_ == 0 || (!busy && !has_no_request())) {
+    return on_broken(ChannelEnd::fault, "retired without having stayed");
+  }
+  explained_ = true;
+  enter(WorkerState::ending);
+  owner_.on_retired(*this, received.retirement, received.text);
+  if (busy) give_request_back();
+}
+
+void Worker::give_request_back() {
+  // One that was ended anyway hears of the worker's death.
+  if (terminating() || on_ended_ == nullptr) return;
+  on_ended_ = nullptr;
+  owner_.on_unbegun(*this);
+}
+
+void Worker::on_broken(ChannelEnd end, const std::string& why) {
   if (state_ == WorkerState::starting) {
     enter(WorkerState::gone);
-    spdlog::warn("{} worker={} lost before it was ready: {}", label_, id_, why);
-    events_.on_gone(*this);
+    spdlog::info("{} worker={} lost before it was ready: {}", label_, id_, why);
+    return owner_.on_gone(*this);
+  }
+  if (end == ChannelEnd::fault && state_ != WorkerState::gone) {
+    spdlog::warn("{} worker={} pid={}: {}; the worker is ended", label_, id_, pid_, why);
+    const bool alone = has_no_request();
+    terminate();
+    if (alone) owner_.on_retired(*this, RETIRED_FAULT, why);
     return;
   }
-  // A closed channel is the program's right (it may close every descriptor, or exec): its death
-  // tells the end of the request. Only a malformed message is held against it.
-  if (state_ == WorkerState::busy && why != "closed") {
-    spdlog::warn("{} worker={} pid={}: {}; the worker is ended", label_, id_, pid_, why);
-    terminate();
+  // A closed channel is a running program's right (it may close every descriptor, or exec): its
+  // death tells the end of the request.
+  if (has_no_request()) enter(WorkerState::ending);
+  if (end == ChannelEnd::unread && state_ == WorkerState::busy && !terminating()) {
+    enter(WorkerState::ending);
+    give_request_back();
   }
 }
+
+// ---- its end ----
 
 void Worker::end_request(const Ending& ending) {
   if (on_ended_ == nullptr) return;
@@ -148,14 +225,23 @@ void Worker::end_request(const Ending& ending) {
 }
 
 void Worker::on_death(int wait_status) {
-  const bool by_signal = WIFSIGNALED(wait_status);
-  if (grace_timer_ != nullptr) {
-    dead_ = true;  // kill_rest() ends its group, and then it is gone
-  } else {
-    enter(WorkerState::gone);
-  }
-  end_request({app_status_of(wait_status), by_signal ? describe_end(wait_status) : std::string()});
-  if (state_ == WorkerState::gone) events_.on_gone(*this);
+  dead_ = true;
+  // What it said last counts for more than how it died.
+  if (channel_ != nullptr) channel_->drain();
+  explain_death(wait_status);
+  // Otherwise kill_rest() ends its group, and then it is gone.
+  if (grace_timer_ == nullptr) enter(WorkerState::gone);
+  end_request({app_status_of(wait_status),
+               WIFSIGNALED(wait_status) ? describe_end(wait_status) : std::string()});
+  if (state_ == WorkerState::gone) owner_.on_gone(*this);
+}
+
+void Worker::explain_death(int wait_status) {
+  if (explained_) return;
+  explained_ = true;
+  const bool in_a_request = state_ == WorkerState::busy;
+  owner_.on_retired(*this, in_a_request ? kRetiredLeft : std::uint32_t{RETIRED_FAULT},
+                    describe_end(wait_status));
 }
 
 void Worker::enter(WorkerState next) {

@@ -10,6 +10,20 @@
 
 namespace worker {
 
+namespace {
+
+config::Reset reset_of(std::uint32_t wire) {
+  if (wire == RESET_REWIND) return config::Reset::rewind;
+  return wire == RESET_NONE ? config::Reset::none : config::Reset::fork;
+}
+
+int safety_of(config::Reset reset) {
+  if (reset == config::Reset::fork) return 2;
+  return reset == config::Reset::rewind ? 1 : 0;
+}
+
+}  // namespace
+
 std::string_view to_string(ZygoteState state) {
   switch (state) {
     case ZygoteState::starting:
@@ -23,12 +37,13 @@ std::string_view to_string(ZygoteState state) {
 }
 
 Zygote::Zygote(loop::Loop& loop, ChildReaper& reaper, std::string label,
-               base::Duration start_timeout, Events events)
+               base::Duration start_timeout, config::Reset reset, Events events)
     : loop_(loop),
       reaper_(reaper),
       label_(std::move(label)),
       start_timeout_(start_timeout),
       events_(std::move(events)),
+      reset_(reset),
       start_timer_(loop, [this] {
         end(fmt::format("not at its checkpoint after {} ms", start_timeout_.count()));
       }) {}
@@ -67,7 +82,7 @@ base::Status Zygote::start(const std::string& file, const std::vector<std::strin
   channel_ = std::make_unique<Channel>(
       loop_, std::move(channel.value().first),
       Channel::Events{[this](const message::Received& received) { on_message(received); },
-                      [this](const std::string& why) { end("its channel: " + why); }});
+                      [this](ChannelEnd, const std::string& why) { end("its channel: " + why); }});
   start_timer_.start(start_timeout_);
   return base::Done{};
 }
@@ -77,12 +92,18 @@ base::Status Zygote::fork_worker(std::uint64_t worker_id, base::UniqueFd channel
   return channel_->send(message::encode_fork(worker_id), std::span(&fd, 1));
 }
 
+base::Status Zygote::verify_worker(std::uint64_t worker_id, pid_t worker_pid) {
+  return channel_->send(message::encode_verify(worker_id, worker_pid), {});
+}
+
 void Zygote::on_message(const message::Received& received) {
   switch (received.type) {
     case MESSAGE_CHECKPOINT:
       return on_checkpoint(received);
     case MESSAGE_FORK_FAILED:
       return events_.on_fork_failed(received.id, received.text);
+    case MESSAGE_VERIFIED:
+      return events_.on_verified(received.id, received.text);
     case MESSAGE_NOTE:
       return events_.on_note(received.note_kind, received.text);
     default:
@@ -96,11 +117,16 @@ void Zygote::on_checkpoint(const message::Received& received) {
   if (received.threads != 1) {
     return end(fmt::format("{} threads at its checkpoint: it cannot be forked", received.threads));
   }
+  const config::Reset reset = reset_of(received.reset);
+  // It may do the safer thing, never a cheaper one.
+  if (safety_of(reset) < safety_of(reset_)) return end("a cheaper reset than was asked for");
+  reset_ = reset;
+  reset_reason_ = base::printable(received.text, 300);
   level_ = received.level == LEVEL_COMPILED ? config::Level::compiled : config::Level::linked;
   state_ = ZygoteState::ready;
   start_time_ = std::chrono::duration_cast<base::Duration>(base::Clock::now() - launched_at_);
-  spdlog::debug("{} zygote={} starting→ready level={} in {} ms", label_, pid_,
-                config::to_string(level_), start_time_.count());
+  spdlog::debug("{} zygote={} starting→ready level={} reset={} in {} ms", label_, pid_,
+                config::to_string(level_), config::to_string(reset_), start_time_.count());
   events_.on_ready();
 }
 

@@ -32,11 +32,14 @@ class Zygote {
     std::function<void(const std::string& why)> on_gone;
     std::function<void(std::uint32_t kind, const std::string& text)> on_note;
     std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
+    // A worker was compared with it; difference: the first ones found, or empty.
+    std::function<void(std::uint64_t worker_id, const std::string& difference)> on_verified;
   };
 
-  // label names the program in the log. start_timeout: from launch to the checkpoint.
+  // label names the program in the log. start_timeout: from launch to the checkpoint. reset: what
+  // its workers are asked to do; the environment that start() is given says the same.
   Zygote(loop::Loop& loop, ChildReaper& reaper, std::string label, base::Duration start_timeout,
-         Events events);
+         config::Reset reset, Events events);
   ~Zygote();
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
@@ -50,10 +53,16 @@ class Zygote {
   // Has it fork a worker that listens on channel_end. Only in state ready.
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end);
 
+  // Has it compare that worker, which waits in its reset state, with itself. Only in state ready.
+  base::Status verify_worker(std::uint64_t worker_id, pid_t worker_pid);
+
   ZygoteState state() const { return state_; }
   pid_t pid() const { return pid_; }
   config::Level level() const { return level_; }             // once ready
   base::Duration start_time() const { return start_time_; }  // from launch to ready
+  // What its workers really do, once ready, and why that is less than what was asked for.
+  config::Reset reset() const { return reset_; }
+  const std::string& reset_reason() const { return reset_reason_; }
 
  private:
   void on_message(const message::Received& received);
@@ -69,6 +78,8 @@ class Zygote {
   ZygoteState state_ = ZygoteState::starting;
   pid_t pid_ = -1;
   config::Level level_ = config::Level::linked;
+  config::Reset reset_;
+  std::string reset_reason_;
   base::TimePoint launched_at_;
   base::Duration start_time_{0};
   std::string end_reason_;  // why it was killed by us

@@ -5,16 +5,24 @@ The numbers are those of bridge/message/wire.h."""
 import array
 import os
 import selectors
+import signal
 import socket
 import struct
 import subprocess
 import tempfile
 import time
 
-MAGIC, VERSION = 0x43474942, 1
-FORK, CHECKPOINT, FORK_FAILED, REQUEST, READY, DONE, NOTE = range(1, 8)
+MAGIC, VERSION = 0x43474942, 2
+FORK, CHECKPOINT, FORK_FAILED, REQUEST, READY, DONE, NOTE, VERIFY, VERIFIED, RETIRED = range(1, 11)
 LOADED, SHALLOWER, WARNING, FILE = range(1, 5)
+RESETS = {1: "fork", 2: "rewind", 3: "none"}
+TRACKINGS = {1: "compare", 2: "scan", 3: "soft-dirty"}
+RETIREMENTS = ["not", "threads", "children", "identity", "session", "limits", "descriptors",
+               "mappings", "call", "verify", "fault"]
+IN_MEMFD, SAY_READY = 1, 2
 HEADER = struct.Struct("=IHHI")
+DONE_HEAD = struct.Struct("=QiIIIIIII")
+REQUEST_HEAD = struct.Struct("=QIIII")
 PACKET_MAX = 60 * 1024
 PATIENCE = 20.0
 
@@ -42,9 +50,15 @@ def library():
 class Answer:
     """What a program said, and how it ended."""
 
-    def __init__(self, stdout, stderr, code):
+    def __init__(self, stdout=b"", stderr=b"", code=None):
         self.stdout, self.stderr, self.code = stdout, stderr, code
-        self.done = None  # the exit code of MESSAGE_DONE, if one came
+        self.done = None        # the exit code of MESSAGE_DONE, if one came
+        self.stays = False      # the worker takes another request
+        self.retirement = None  # why not, a word of RETIREMENTS, and in words
+        self.reason = ""
+        self.tracking, self.pages, self.microseconds = None, 0, 0  # of the rewind before it
+        self.unread = False     # the worker went before it began
+        self.difference = None  # what the zygote said of the worker behind the answer: "" is equal
         self.notes = []
 
     @property
@@ -58,26 +72,34 @@ class Answer:
     def loaded(self):
         return [text for kind, text in self.notes if kind == LOADED]
 
+    def take_done(self, body, number):
+        assert self.done is None, "a second DONE"
+        (got, self.done, stays, retirement, tracking, self.pages, self.microseconds, size,
+         _) = DONE_HEAD.unpack_from(body)
+        assert got == number, (got, number)
+        self.stays, self.tracking = bool(stays), TRACKINGS.get(tracking)
+        self.retire(retirement, text_of(body, DONE_HEAD.size, size))
 
-def drain(streams, process_gone, deadline):
-    """Reads until every stream ended; or, once the process is gone, until they are empty."""
-    texts = {fd: b"" for fd in streams}
-    with selectors.DefaultSelector() as selector:
-        for fd in streams:
-            selector.register(fd, selectors.EVENT_READ)
-        while selector.get_map():
-            events = selector.select(0.02)
-            if not events and process_gone():
-                break
-            assert time.monotonic() < deadline, ("no end of the answer", texts)
-            for key, _ in events:
-                text = os.read(key.fd, 65536)
-                texts[key.fd] += text
-                if not text:
-                    selector.unregister(key.fd)
-    for fd in streams:
-        os.close(fd)
-    return [texts[fd] for fd in streams]
+    def retire(self, retirement, text):
+        self.retirement, self.reason = RETIREMENTS[retirement] if retirement else None, text
+
+
+def text_of(body, at, size):
+    """The text that ends a message, of which the message says the size."""
+    assert len(body) == at + size, (len(body), at, size)
+    return os.fsdecode(body[at:])
+
+
+def read_to_emptiness(fd):
+    """What there is now, without a wait for more."""
+    os.set_blocking(fd, False)
+    text = b""
+    try:
+        while piece := os.read(fd, 1 << 20):
+            text += piece
+    except BlockingIOError:
+        pass
+    return text
 
 
 def stdin_with(body):
@@ -100,6 +122,7 @@ class Channel:
     def __init__(self):
         self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.ours.settimeout(PATIENCE)
+        self.was_reset = False  # the other side went without having read all
 
     def send(self, kind, body, fds=()):
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
@@ -110,7 +133,9 @@ class Channel:
         try:
             packet = self.ours.recv(PACKET_MAX)
         except ConnectionResetError:
-            return None
+            # Told once, before the packets that were sent earlier.
+            self.was_reset = True
+            return self.receive()
         if not packet:
             return None
         magic, version, kind, size = HEADER.unpack_from(packet)
@@ -124,14 +149,14 @@ class Channel:
 
 def note_of(body):
     kind, size = struct.unpack_from("=II", body)
-    text = body[8:]
-    assert len(text) == size
-    return kind, os.fsdecode(text)
+    return kind, text_of(body, 8, size)
 
 
 class Worker:
+    """Takes one request after the other, as long as its answers say that it stays."""
+
     def __init__(self, zygote, number):
-        self.zygote, self.channel = zygote, Channel()
+        self.zygote, self.channel, self.number = zygote, Channel(), number
         zygote.channel.send(FORK, struct.pack("=Q", number), [self.channel.theirs.fileno()])
         self.channel.theirs.close()
         message = self.channel.receive()
@@ -139,9 +164,14 @@ class Worker:
             raise AssertionError(("no worker", zygote.channel.receive(), zygote.log()))
         assert message[0] == READY, message
         self.pid = struct.unpack_from("=i", message[1])[0]
+        self.requests, self.status = 0, None
+        zygote.living.append(self)
 
-    def request(self, argv, env=None, cwd="/", body=b"", memfd=None, number=7):
+    def request(self, argv, env=None, cwd="/", body=b"", memfd=None, say_ready=False, number=None):
+        """say_ready: waits until the reset behind the answer is over, too."""
         env = REQUEST_ENV if env is None else env
+        self.requests += 1
+        number = 6 + self.requests if number is None else number
         strings = [os.fsencode(word) for word in
                    [cwd, *argv, *(f"{name}={value}" for name, value in env.items())]]
         text = b"".join(word + b"\0" for word in strings)
@@ -153,67 +183,144 @@ class Worker:
         if memfd:
             fds.append(os.memfd_create("strings"))
             os.write(fds[3], text)
-        head = struct.pack("=QIIII", number, len(argv), len(env), len(text), memfd)
-        self.channel.send(REQUEST, head + (b"" if memfd else text), fds)
+        flags = (IN_MEMFD if memfd else 0) | (SAY_READY if say_ready else 0)
+        head = REQUEST_HEAD.pack(number, len(argv), len(env), len(text), flags)
+        try:
+            self.channel.send(REQUEST, head + (b"" if memfd else text), fds)
+        except (BrokenPipeError, ConnectionResetError):
+            self.channel.was_reset = True
         for fd in fds:
             os.close(fd)
-        return self.collect(stdout, stderr, number)
-
-    def collect(self, stdout, stderr, number):
-        gone = []
-
-        def process_gone():
-            if not gone:
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
-                if pid:
-                    gone.append(status)
-            return gone
-
-        deadline = time.monotonic() + PATIENCE
-        texts = drain([stdout, stderr], process_gone, deadline)
-        while not process_gone():
-            assert time.monotonic() < deadline, ("worker does not end", texts)
-            time.sleep(0.001)
-        answer = Answer(texts[0], texts[1], os.waitstatus_to_exitcode(gone[0]))
-        self.channel.ours.setblocking(False)
-        while (message := self.last_words()) is not None:
-            kind, words = message
-            if kind == DONE:
-                assert answer.done is None, "a second DONE"
-                got, answer.done = struct.unpack_from("=Qi", words)
-                assert got == number
-            elif kind == NOTE:
-                answer.notes.append(note_of(words))
-        self.channel.close()
+        answer = self.collect(stdout, stderr, number)
+        if answer.stays and say_ready:
+            self.await_reset(answer)
         return answer
 
-    def last_words(self):
+    def collect(self, stdout, stderr, number):
+        """Reads until the worker has said that it stays, or until it is gone."""
+        answer, texts = Answer(), {stdout: b"", stderr: b""}
+        deadline = time.monotonic() + PATIENCE
+        pidfd = os.pidfd_open(self.pid)
+        with selectors.DefaultSelector() as selector:
+            for fd in (stdout, stderr, pidfd, self.channel.ours):
+                selector.register(fd, selectors.EVENT_READ)
+            while not answer.stays and self.status is None:
+                assert time.monotonic() < deadline, ("no end of the answer", texts, answer.done)
+                for key, _ in selector.select(0.5):
+                    if key.fd in texts:
+                        piece = os.read(key.fd, 1 << 20)
+                        texts[key.fd] += piece
+                        ended = not piece
+                    elif key.fd == pidfd:
+                        ended = self.reap(answer)
+                    else:
+                        ended = not self.take_message(answer, number)
+                    if ended:
+                        selector.unregister(key.fileobj)
+        # A child that was left behind may hold the streams open.
+        answer.stdout, answer.stderr = [texts[fd] + read_to_emptiness(fd) for fd in texts]
+        for fd in (stdout, stderr, pidfd):
+            os.close(fd)
+        if self.status is not None:
+            self.take_last_words(answer, number)
+        elif answer.stays:
+            answer.code = answer.done
+        return answer
+
+    def take_message(self, answer, number):
+        """Returns whether there was one."""
+        message = self.channel.receive()
+        if message is None:
+            return False
+        kind, body = message
+        if kind == DONE:
+            answer.take_done(body, number)
+        elif kind == NOTE:
+            answer.notes.append(note_of(body))
+        elif kind == RETIRED:
+            retirement, size = struct.unpack_from("=II", body)
+            answer.retire(retirement, text_of(body, 8, size))
+            answer.unread = answer.done is None
+            answer.stays = False
+        else:
+            raise AssertionError(("an unexpected message", kind, body))
+        return True
+
+    def reap(self, answer):
+        self.status = os.waitpid(self.pid, 0)[1]
+        answer.code = os.waitstatus_to_exitcode(self.status)
+        return True
+
+    def take_last_words(self, answer, number):
+        self.channel.ours.setblocking(False)
         try:
-            return self.channel.receive()
+            while self.take_message(answer, number):
+                pass
         except BlockingIOError:
-            return None
+            pass  # someone else holds the channel
+        if self.channel.was_reset and answer.done is None:
+            answer.unread = True
+        self.forget()
+
+    def await_reset(self, answer):
+        """READY follows, or the worker goes after all."""
+        message = self.channel.receive()
+        if message is not None and message[0] == READY:
+            assert struct.unpack_from("=i", message[1])[0] == self.pid
+            return
+        answer.stays = False
+        if message is not None:
+            assert message[0] == RETIRED, message
+            answer.retire(struct.unpack_from("=I", message[1])[0], os.fsdecode(message[1][8:]))
+        self.status = os.waitpid(self.pid, 0)[1]
+        self.forget()
+
+    def forget(self):
+        self.channel.close()
+        if self in self.zygote.living:
+            self.zygote.living.remove(self)
+
+    def close(self):
+        """Ends it; it must go by itself."""
+        self.forget()
+        deadline = time.monotonic() + PATIENCE
+        try:
+            while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+                if time.monotonic() > deadline:
+                    os.kill(self.pid, signal.SIGKILL)
+                    os.waitpid(self.pid, 0)
+                    raise AssertionError("a worker does not end with its channel")
+                time.sleep(0.0005)
+        except ChildProcessError:
+            pass  # a test has waited for it
 
 
 class Zygote:
-    """argv: what the bridge would launch; level: where it is to stop."""
+    """argv: what the bridge would launch; level: where it is to stop; the rest as in the launch
+    words. without: parts of the reset that are left out, so that a leak is seen."""
 
-    def __init__(self, argv, level="linked", env=None, cwd="/", preload=None):
+    def __init__(self, argv, level="linked", env=None, cwd="/", preload=None, reset="fork",
+                 tracking="auto", without="", **popen_options):
         self.channel = Channel()
         self.log_file = tempfile.TemporaryFile()
         fd = self.channel.theirs.fileno()
+        words = f"fd={fd} level={level} reset={reset} tracking={tracking}"
+        words += f" without={without}" if without else ""
         self.process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log_file,
-            pass_fds=[fd], cwd=cwd,
+            pass_fds=[fd], cwd=cwd, **popen_options,
             env={**(LAUNCH_ENV if env is None else env), "LD_PRELOAD": preload or library(),
-                 "CGIBRIDGE_CHECKPOINT": f"fd={fd} level={level}"})
+                 "CGIBRIDGE_CHECKPOINT": words})
         self.channel.theirs.close()
-        self.notes, self.threads, self.workers = [], None, 0
+        self.notes, self.threads, self.workers, self.living = [], None, 0, []
+        self.reset, self.weaker = None, ""  # what its workers will do; why less than asked
         while True:
             message = self.channel.receive()
             if message is None:
                 break
             if message[0] == CHECKPOINT:
-                self.level, self.threads = struct.unpack_from("=II", message[1])
+                self.level, self.threads, reset, size = struct.unpack_from("=IIII", message[1])
+                self.reset, self.weaker = RESETS[reset], text_of(message[1], 16, size)
                 break
             assert message[0] == NOTE, message
             self.notes.append(note_of(message[1]))
@@ -227,6 +334,15 @@ class Zygote:
         assert self.stands, ("not at the checkpoint", self.notes, self.log())
         return Worker(self, self.workers)
 
+    def verify(self, worker):
+        """(pages compared, the first differences in words) of a worker that rests."""
+        self.channel.send(VERIFY, struct.pack("=QiI", worker.number, worker.pid, 0))
+        message = self.channel.receive()
+        assert message is not None and message[0] == VERIFIED, (message, self.log())
+        number, pid, pages = struct.unpack_from("=QiI", message[1])
+        assert (number, pid) == (worker.number, worker.pid)
+        return pages, os.fsdecode(message[1][16:])
+
     def log(self):
         self.log_file.seek(0)
         return self.log_file.read().decode(errors="replace")
@@ -238,6 +354,33 @@ class Zygote:
         return self
 
     def __exit__(self, *unused):
+        for worker in list(self.living):
+            worker.close()
         self.channel.close()
         self.process.wait(PATIENCE)
         self.log_file.close()
+
+
+class Warm(Zygote):
+    """A zygote with one worker at a time, which answers until it retires; each rest is verified."""
+
+    def __init__(self, argv, reset="rewind", verify=True, **options):
+        super().__init__(argv, reset=reset, **options)
+        self.argv, self.verifies, self.current = argv, verify, None
+        self.retired = []  # (why, in words)
+
+    def ask(self, *words, **request):
+        """words: behind the program's own argv."""
+        if self.current is None or self.current.status is not None:
+            self.current = self.worker()
+        worker, reset = self.current, self.reset == "rewind"
+        answer = worker.request([*self.argv, *words], say_ready=reset and self.verifies, **request)
+        if answer.retirement:
+            self.retired.append((answer.retirement, answer.reason))
+        if answer.unread:
+            return self.ask(*words, **request)
+        if answer.stays and reset and self.verifies:
+            pages, answer.difference = self.verify(worker)
+            assert answer.difference == "", answer.difference
+            assert pages > 0
+        return answer

@@ -54,7 +54,7 @@ print "$0 @ARGV\\n"; print "$_=$ENV{$_}\\n" for sort keys %ENV; print `env | sor
 print "@INC\\n"; print join(' ', sort keys %INC), "\\n"; print "$^T $^W $;\\n" if $^T < time - 2;
 print "${^TAINT} $| @{[fileno STDOUT]} @{[tell(STDOUT)]}\\n"; print while <STDIN>;
 open my $f, '<', '/dev/null'; print fileno($f), "\\n"; print __FILE__, __LINE__, __PACKAGE__, "\\n";
-warn 'careful'; print join(',', caller) . "\\n";
+printf "%d %d [$@] %s\n", $!, $?, $. // 'undef'; warn 'careful'; print join(',', caller) . "\\n";
 print exists $main::{'POSIX::'} ? 'POSIX' : '', "\\n";
 die 'the end';
 """)
@@ -201,3 +201,108 @@ def test_without_the_library_and_without_a_request_nothing_runs(folder):
     script = folder.script("x.pl", "print 'ran'; END { print 'ended' }")
     argv = [PERL, f"-I{adapters_dir()}/perl", "-MCGIBridge", script]
     assert run_plainly(argv, env=LAUNCH_ENV).stdout == b""
+
+
+# -- the reset `none` ---------------------------------------------------------------------------
+
+def asks_again(script, *requests):
+    """The answers of one worker, which is used again for each (words, more of the request)."""
+    with perl_zygote(script, reset="none") as zygote:
+        assert (zygote.reset, zygote.weaker) == ("none", ""), zygote.log()
+        worker = zygote.worker()
+        return [worker.request([script, *words], **more) for words, more in requests]
+
+
+def test_a_process_that_is_used_again_keeps_its_state_and_gets_each_request(folder):
+    script = folder.script("x.pl", """use strict; use warnings; use Cwd;
+our $count; $count++; my $first = shift; binmode STDOUT, ':encoding(UTF-8)';
+print "$count $$ $0 ", $first // '', " @ARGV $ENV{QUERY_STRING} ", exists $ENV{ONCE} ? 1 : 0,
+    ' ', getcwd(), ' ', time - $^T < 2, " \\x{263a} ", scalar <STDIN>;
+$ENV{ONCE} = 'mine';
+print STDERR "error $count\\n";
+""")
+    (folder.path / "deeper").mkdir()
+    first, second, third = asks_again(
+        script, (["a", "b"], {"body": b"one\nleft over\n", "env": {**REQUEST_ENV, "ONCE": "1"}}),
+        ([], {"body": b"two\n", "cwd": str(folder.path)}),
+        (["c"], {"body": b"three\n", "env": {**REQUEST_ENV, "QUERY_STRING": "q"}}))
+    pid = first.text.split()[1]
+    assert first.text == f"1 {pid} {script} a b a=1&b=2 1 / 1 ☺ one\n"
+    assert second.text == f"2 {pid} {script}   a=1&b=2 0 {folder.path} 1 ☺ two\n"
+    assert third.text == f"3 {pid} {script} c  q 0 / 1 ☺ three\n"
+    assert [answer.stderr for answer in (first, second, third)] == [
+        b"error 1\n", b"error 2\n", b"error 3\n"]
+    assert all(answer.stays and answer.done == 0 for answer in (first, second, third))
+
+
+@pytest.mark.parametrize("end, code", [
+    ("exit 3", 3), ("exit", 0), ("eval { exit 4 }; print 'not left'", 4), ("sub f { exit 5 } f()", 5),
+    ("exit 256 + 7", 7), ("for (1, 2) { map { exit 6 } 1 }", 6), ("return", 0)])
+def test_an_exit_ends_the_request_and_not_the_process(folder, end, code):
+    script = folder.script("x.pl", f"local $x = 1; print ++$count, '-'; {end};\nEND {{ print 'ended' }}")
+    answers = asks_again(script, ([], {}), ([], {}))
+    assert [(answer.text, answer.done, answer.stays) for answer in answers] == [
+        ("1-", code, True), ("2-", code, True)]
+
+
+def test_a_script_used_again_reads_each_body_to_its_end(folder):
+    script = folder.script("x.pl", "local $/; print <STDIN>, eof STDIN ? ' end' : '', \" $! $?\";"
+                           "system 'false'; close STDIN if $ENV{QUERY_STRING} eq 'close'")
+    close = {**REQUEST_ENV, "QUERY_STRING": "close"}
+    answers = asks_again(script, ([], {"body": b"one"}), ([], {"body": b"", "env": close}),
+                         ([], {"body": b"three"}))
+    assert [answer.text for answer in answers] == ["one end  0", " end  0", "three end  0"]
+
+
+def test_an_error_that_nobody_caught_is_perl_s_own_end(folder):
+    script = folder.script("x.pl", "print 'before'; $SIG{__DIE__} = sub { print $^S ? 1 : 0 };\n"
+                           "die 'oops';\nEND { print 'ended' }")
+    answer, = asks_again(script, ([], {}))
+    plain = run_plainly([PERL, script])
+    assert answer.seen() == plain.seen() and answer.code == 255 and not answer.stays
+
+
+def test_end_blocks_run_at_the_end_of_a_process_that_is_used_again(folder):
+    script = folder.script("x.pl", f"END {{ open my $f, '>>', '{folder.path}/ends'; print $f 'end' }}")
+    asks_again(script, ([], {}), ([], {}))
+    assert (folder.path / "ends").read_text() == "end"
+
+
+def test_what_a_script_used_again_may_hold(folder):
+    """Data, pod without an end, a package of its own, a sub that perl calls from C."""
+    script = folder.script("x.pl", """#!/usr/bin/perl -w
+package Mine; print while <main::DATA>; print __FILE__, ' ', __LINE__, "\\n";
+print join(' ', sort { $a <=> $b } 3, 1, 2), "\\n";
+
+=head1 NAME
+
+pod
+__DATA__
+row 1
+row 2
+""")
+    assert [answer.text for answer in asks_again(script, ([], {}), ([], {}))] == [
+        f"row 1\nrow 2\n{script} 2\n1 2 3\n"] * 2
+
+
+def test_a_child_of_a_script_used_again_ends_by_itself(folder):
+    script = folder.script("x.pl", "$| = 1; print 'start '; if (!fork) { print 'child '; exit 9 }\n"
+                           "wait; print $? >> 8;")
+    assert [answer.text for answer in asks_again(script, ([], {}), ([], {}))] == [
+        "start child 9"] * 2
+
+
+def test_a_script_used_again_that_does_not_compile(folder):
+    script = folder.script("x.pl", "use strict;\n$x = 1;")
+    with perl_zygote(script, reset="none") as zygote:
+        assert not zygote.stands and not zygote.note(SHALLOWER)
+        assert f"Global symbol \"$x\" requires explicit package name (did you forget to declare " \
+               f"\"my $x\"?) at {script} line 2." in zygote.log()
+
+
+@pytest.mark.parametrize("size", [4094, 4095, 8188, 8189, 30000])
+def test_an_environment_that_comes_in_several_pieces(folder, size):
+    script = folder.script("x.pl", "print \"$_=$ENV{$_}\\n\" for sort keys %ENV; print `env | sort`;")
+    length = sum(len(name) + len(value) + 2 for name, value in REQUEST_ENV.items())
+    env = {**REQUEST_ENV, "LONG": "x" * (size - length - 6)}
+    answers_like_plain(script, env=env, count=1)

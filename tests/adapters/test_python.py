@@ -67,6 +67,15 @@ def test_an_encoding_that_the_environment_names(folder):
         assert zygote.worker().request([script], env={**REQUEST_ENV, **env}).seen() == plain.seen()
 
 
+@pytest.mark.parametrize("size", [4094, 4095, 4096, 8190, 30000])
+def test_an_environment_that_comes_in_several_pieces(folder, size):
+    script = folder.script("x.py", "import os\nprint(dict(os.environ), flush=True)\n"
+                           "os.system('env | sort')")
+    length = sum(len(name) + len(value) + 2 for name, value in REQUEST_ENV.items())
+    env = {**REQUEST_ENV, "LONG": "x" * (size - length - 6)}
+    answers_like_plain(script, env=env)
+
+
 @pytest.mark.parametrize("end, code", [
     ("sys.exit(3)", 3), ("sys.exit('message')", 1), ("sys.exit()", 0), ("raise SystemExit(4)", 4),
     ("1 / 0", 1), ("f()", 1), ("os._exit(5)", 5), ("raise KeyboardInterrupt", -2),
@@ -110,10 +119,38 @@ class Loud:
     "import logging; logging.basicConfig(filename='/dev/stdout'); logging.error('logged')",
     "loud = Loud('x')\ndef f(): return 1 / 0\nf()", "import sys; sys.stderr.write('no newline')",
     "import weakref; loud = Loud('w'); weakref.finalize(loud, print, 'finalized')",
+    "class Small:\n  __slots__ = ()\n  def __del__(self): print('small')\nsmall = Small()",
+    "import weakref\nclass Held: pass\nheld = Held()\n"
+    "ref = weakref.ref(held, lambda _: print('called back'))",
+    "import gc; loud = Loud('frozen'); gc.freeze()",
+    "import sys, atexit\natexit.register(print, 'atexit')\n"
+    "def main():\n  local = Loud('local'); sys.exit(5)\nmain()",
+    "import sys\nclass Both:\n  def write(self, text): sys.__stdout__.write(text.upper())\n"
+    "  def flush(self): print('flushed', file=sys.__stdout__)\nsys.stdout = Both(); print('x')",
+    "class Meta(type):\n  def __getattr__(cls, name): print('asked for', name); raise AttributeError\n"
+    "class Asked(metaclass=Meta): pass\nasked = Asked()",
+    "import sys; sys.modules.pop('json', 0); import colorsys, json; loud = Loud(1)",
 ])
 def test_the_end_of_objects_is_the_interpreter_s_own(folder, text):
     answers_like_plain(folder.script("x.py", LOUD + "print('begin')\n" + text + "\n"),
                        "json,logging,weakref,threading")
+
+
+def test_a_database_left_open_is_closed(folder):
+    script = folder.script("x.py", f"""
+import os, sqlite3
+database = sqlite3.connect("{folder.path}/database")
+database.execute("PRAGMA journal_mode = WAL")
+database.execute("CREATE TABLE IF NOT EXISTS t (n)")
+database.execute("INSERT INTO t VALUES (1)")
+database.commit()
+database.execute("INSERT INTO t VALUES (2)")
+print(sorted(os.listdir("{folder.path}")), database.execute("SELECT count(*) FROM t").fetchall())
+""")
+    with python_zygote(script, "sqlite3") as zygote:
+        for rows in range(2, 5):
+            assert f"[({rows},)]" in zygote.worker().request([script]).text
+            assert sorted(os.listdir(folder.path)) == ["database", "x.py"]
 
 
 def test_what_is_left_open_is_flushed(folder):
@@ -160,6 +197,23 @@ def test_random_generators_differ_between_workers(folder):
     with python_zygote(script, "random,uuid,secrets,tempfile") as zygote:
         drawn = [line for _ in range(30) for line in zygote.worker().request([script]).text.split()]
     assert len(set(drawn)) == len(drawn)
+
+
+def test_a_module_s_own_generator_differs_unless_it_was_given_a_seed(folder):
+    folder.script("site/drawing.py", "import random\nfree, fixed = random.Random(), random.Random(7)\n"
+                  "system = random.SystemRandom()")
+    script = folder.script("cgi/x.py", "import drawing, random\nprint(drawing.free.random(),"
+                           "drawing.system.random(), random.random(), drawing.fixed.random(),"
+                           "random.Random(7).random(), random.Random.seed.__name__)")
+    path = {"PYTHONPATH": str(folder.path / "site")}
+    with python_zygote(script, "drawing,random", env={**LAUNCH_ENV, **path}) as zygote:
+        answers = [zygote.worker().request([script], env={**REQUEST_ENV, **path}).text.split()
+                   for _ in range(5)]
+    assert zygote.note(WARNING) == []
+    for column in range(3):
+        assert len({answer[column] for answer in answers}) == 5
+    assert len({(fixed, again, name) for *_, fixed, again, name in answers}) == 1
+    assert answers[0][3] == answers[0][4] and answers[0][5] == "seed"
 
 
 def test_learned_modules_are_reported_and_then_loaded_ahead(folder):
@@ -345,3 +399,79 @@ def test_without_the_library_and_without_a_request_nothing_runs(folder):
 @pytest.mark.skipif(sys.executable == PYTHON, reason="no other interpreter")
 def test_another_interpreter(folder):
     answers_like_plain(folder.script("x.py", LOOK_AROUND), "json,random", python=sys.executable)
+
+
+# -- the reset `none` ---------------------------------------------------------------------------
+
+def asks_again(script, *requests, preload=""):
+    """The answers of one worker, which is used again for each (words, more of the request)."""
+    with python_zygote(script, preload, reset="none") as zygote:
+        assert (zygote.reset, zygote.weaker) == ("none", ""), zygote.log()
+        worker = zygote.worker()
+        return [worker.request([script, *words], **more) for words, more in requests]
+
+
+def test_a_process_that_is_used_again_keeps_its_state_and_gets_each_request(folder):
+    folder.script("mine.py", "calls = []")
+    script = folder.script("x.py", """
+import os, sys, mine, codecs
+count = globals().get("count", 0) + 1
+mine.calls.append(count)
+print(count, mine.calls, sys.argv, sys.orig_argv[2:], os.environ["QUERY_STRING"])
+print(os.environ.get("ONCE"), os.system("test -z $ONCE"), os.getcwd(), sys.stdin.readline())
+print(sys.stdin.seekable(), sys.stdout.seekable(), sys.stdin.isatty(), "\\u263a")
+os.environ["ONCE"] = "mine"
+print("error", count, file=sys.stderr)
+""")
+    answers = asks_again(
+        script, (["a", "b"], {"body": b"one\nleft over\n", "env": {**REQUEST_ENV, "ONCE": "1"}}),
+        ([], {"body": b"two\n", "cwd": str(folder.path)}),
+        (["c"], {"body": b"", "env": {**REQUEST_ENV, "QUERY_STRING": "q"}}))
+    texts = [answer.text.split("\n") for answer in answers]
+    assert texts[0] == [f"1 [1] ['{script}', 'a', 'b'] ['a', 'b'] a=1&b=2", "1 256 / one", "",
+                        "False False False ☺", ""]
+    assert texts[1] == [f"2 [1, 2] ['{script}'] [] a=1&b=2", f"None 0 {folder.path} two", "",
+                        "False False False ☺", ""]
+    assert texts[2] == [f"3 [1, 2, 3] ['{script}', 'c'] ['c'] q", "None 0 / ",
+                        "False False False ☺", ""]
+    assert [answer.stderr for answer in answers] == [b"error 1\n", b"error 2\n", b"error 3\n"]
+    assert all(answer.stays and answer.done == 0 for answer in answers)
+
+
+@pytest.mark.parametrize("end", [
+    "sys.exit(3)", "sys.exit('message')", "sys.exit()", "sys.exit(256 + 7)", "1 / 0", "f()",
+    "sys.excepthook = lambda *a: print('hook', a[0])\n1 / 0",
+    "sys.excepthook = lambda *a: sys.exit(9)\n1 / 0",
+    "sys.excepthook = lambda *a: f()\n1 / 0", "import os; os.write(1, b'raw')",
+    "try:\n  1 / 0\nexcept Exception as e:\n  raise ValueError('x') from e"])
+def test_an_end_is_the_request_s_and_not_the_process_s(folder, end):
+    script = folder.script("x.py", f"import sys\ndef f():\n    raise ValueError('x')\n"
+                           f"print('begin')\n{end}\n")
+    plain = run_plainly([PYTHON, script])
+    for answer in asks_again(script, ([], {}), ([], {})):
+        assert answer.stays and answer.seen() == plain.seen()
+
+
+def test_exit_handlers_run_at_the_end_of_a_process_that_is_used_again(folder):
+    script = folder.script("x.py", f"""
+import atexit
+def at_exit():
+    with open("{folder.path}/ends", "a") as file: file.write("end")
+if "done" not in globals():
+    done = atexit.register(at_exit)
+""")
+    asks_again(script, ([], {}), ([], {}))
+    assert (folder.path / "ends").read_text() == "end"
+
+
+def test_a_child_of_a_script_used_again_ends_by_itself(folder):
+    script = folder.script("x.py", "import os, sys\nprint('start', flush=True)\nif os.fork() == 0:\n"
+                           "    print('child'); sys.exit(9)\nprint(os.wait()[1] >> 8)\n")
+    assert [answer.text for answer in asks_again(script, ([], {}), ([], {}))] == [
+        "start\nchild\n9\n"] * 2
+
+
+def test_a_script_used_again_reports_a_module_once(folder):
+    script = folder.script("x.py", "import json")
+    first, second = asks_again(script, ([], {}), ([], {}))
+    assert "json" in first.loaded() and second.loaded() == []

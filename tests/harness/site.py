@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -15,6 +16,16 @@ from harness.webserver import Apache, Lighttpd, Nginx
 
 EXAMPLES = BUILD / "examples" / "cgi-bin"
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def with_verify(defaults):
+    """In tests every rewind is checked, unless the test says otherwise; a difference that was found
+    fails it (Bridge.check_log)."""
+    if re.search(r"\bverify\b", defaults):
+        return defaults
+    if re.search(r"^rewind = \{", defaults, re.MULTILINE):
+        return re.sub(r"^rewind = \{", "rewind = { verify = 1,", defaults, flags=re.MULTILINE)
+    return "rewind = { verify = 1 }\n" + defaults
 
 
 class Site:
@@ -86,7 +97,8 @@ class Site:
         text += f'control = "{self.folder}/{name.partition(".")[0]}.control"\n'
         if "socket_mode" not in own:
             text += 'socket_mode = "0666"\n'
-        text += own + "\n[defaults]\n" + textwrap.dedent(defaults) + "\n" + textwrap.dedent(programs)
+        text += own + "\n[defaults]\n" + with_verify(textwrap.dedent(defaults)) + "\n"
+        text += textwrap.dedent(programs)
         path = self.folder / name
         fresh = path.with_suffix(".fresh")
         fresh.write_text(text)

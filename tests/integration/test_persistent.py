@@ -1,5 +1,5 @@
-"""Persistent mode with reset = "fork": how warm each kind of program gets, and that every request
-still meets a process that has seen nothing."""
+"""Persistent mode, with each reset that puts everything back: how warm each kind of program gets, and
+that every request still meets a process that has seen nothing."""
 
 import os
 import shutil
@@ -18,9 +18,9 @@ HELLO_C = r"""
     """
 
 
-@pytest.fixture
-def bridge(site):
-    return site.start_bridge('mode = "persistent"')
+@pytest.fixture(params=["fork", "rewind"])
+def bridge(site, request):
+    return site.start_bridge(f'mode = "persistent"\nreset = "{request.param}"')
 
 
 def warm(bridge, script):
@@ -219,7 +219,8 @@ class TestGenerations:
         site.cgi_bin.mkdir()
         programs.hello(site, text="back")
         assert bridge.request(script).body == b"back\n"
-        assert not set(bridge.program(script)["worker_pids"]) & set(old["worker_pids"])
+        wait_until(lambda: not set(bridge.program(script)["worker_pids"]) & set(old["worker_pids"]),
+                   "the old workers are gone")
 
     def test_a_program_that_lost_its_x_bit_is_refused(self, site, bridge):
         script = programs.hello(site)
@@ -229,8 +230,9 @@ class TestGenerations:
 
 
 class TestFreshness:
-    def test_every_request_meets_a_new_process(self, site, bridge):
+    def test_every_request_meets_a_new_process_if_workers_fork(self, site):
         script = programs.pid(site)
+        bridge = site.start_bridge('mode = "persistent"\nreset = "fork"')
         warm(bridge, script)
         pids = [bridge.request(script).body for _ in range(30)]
         assert len(set(pids)) == 30

@@ -37,6 +37,19 @@ TEST(MakePipe, gives_ends_that_no_program_inherits) {
   EXPECT_EQ(::fcntl(pipe.value().second.get(), F_GETFD), FD_CLOEXEC);
 }
 
+TEST(MakePipe, makes_only_the_end_asked_for_nonblocking) {
+  const auto flags = [](const UniqueFd& fd) { return ::fcntl(fd.get(), F_GETFL) & O_NONBLOCK; };
+  const auto neither = make_pipe().take();
+  EXPECT_EQ(flags(neither.first), 0);
+  EXPECT_EQ(flags(neither.second), 0);
+  const auto reading = make_pipe(NonblockingEnd::reading).take();
+  EXPECT_EQ(flags(reading.first), O_NONBLOCK);
+  EXPECT_EQ(flags(reading.second), 0);
+  const auto writing = make_pipe(NonblockingEnd::writing).take();
+  EXPECT_EQ(flags(writing.first), 0);
+  EXPECT_EQ(flags(writing.second), O_NONBLOCK);
+}
+
 TEST(SetNonblocking, makes_a_read_of_an_empty_pipe_return) {
   auto pipe = make_pipe();
   ASSERT_TRUE(pipe.ok());

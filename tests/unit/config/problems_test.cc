@@ -66,6 +66,15 @@ const std::vector<BadFile> kBadFiles = {
     {"bad_counts", kBridge + "connections_max = 0\nzygotes_max = 1.5\n",
      {"3:19: bridge.connections_max: 0 is not within 1 to 1000000",
       "4:15: bridge.zygotes_max: is a float, but a whole number is wanted"}},
+    {"bad_rewind", kBridge + "[defaults]\nreset = \"rewnid\"\n"
+     "rewind = { verify = -1, tracking = \"none\", max_retired = \"20%\" }\n"
+     "workers = { max_requests = 1.5 }\n",
+     {R"(4:9: defaults.reset: "rewnid" is none of "rewind", "fork", "none")",
+      "5:21: defaults.rewind.verify: -1 is not within 0 to 1000000000",
+      R"(5:36: defaults.rewind.tracking: "none" is none of "auto", "compare", "scan", )"
+      R"("soft-dirty")",
+      "5:58: defaults.rewind.max_retired: is a string, but a whole number is wanted",
+      "6:28: defaults.workers.max_requests: is a float, but a whole number is wanted"}},
     {"number_beyond_64_bits", kBridge + "connections_max = 99999999999999999999999\n",
      {"3:19: bridge.connections_max: 9223372036854775807 is not within 1 to 1000000"}},
     {"unknown_section", "[brigde]\n" + kBridge + "[[programs]]\n[x]\n",

@@ -35,17 +35,22 @@ TEST(Settings, keep_a_generation_when_only_policy_changes) {
   after.queue.max = 1;
   after.timeouts.request = std::chrono::seconds(1);
   after.limits.body = 1;
+  after.rewind.verify = 1;
+  after.rewind.max_retired = 100;
+  after.workers.max_requests = 0;
   after.name = "other";
   EXPECT_NE(before, after);
   EXPECT_TRUE(same_generation(before, after));
 }
 
-TEST(Settings, end_a_generation_when_env_preload_or_level_changes) {
-  ProgramSettings env, preload, level;
+TEST(Settings, end_a_generation_when_env_preload_level_or_reset_changes) {
+  ProgramSettings env, preload, level, reset, tracking;
   env.env["A"] = "1";
   preload.preload = {"json"};
   level.level = Level::linked;
-  for (const ProgramSettings& changed : {env, preload, level}) {
+  reset.reset = Reset::fork;
+  tracking.rewind.tracking = Tracking::compare;
+  for (const ProgramSettings& changed : {env, preload, level, reset, tracking}) {
     EXPECT_FALSE(same_generation(ProgramSettings(), changed));
   }
 }

@@ -33,9 +33,10 @@ prewarm = []
 
 [defaults]
 mode = "persistent"
-reset = "fork"
+reset = "rewind"
+rewind = { verify = 1000, tracking = "auto", max_retired = 20 }
 level = "compiled"
-workers = { min = 0, max = 8, spare = 2, idle_timeout = "1m" }
+workers = { min = 0, max = 8, spare = 2, idle_timeout = "1m", max_requests = 10000 }
 queue = { max = 256, timeout = "5s" }
 timeouts = { start = "10s", request = "30s", output = "0s", kill_grace = "3s" }
 limits = { body = 0 }

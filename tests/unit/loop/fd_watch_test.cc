@@ -132,5 +132,29 @@ TEST(Timer, may_be_destroyed_in_its_own_callback) {
   EXPECT_EQ(timer, nullptr);
 }
 
+// The number of a descriptor closed by its only holder may be another's at once: no event of the
+// old one reaches the new watch, and the new one's do.
+TEST_F(FdWatchTest, leaves_a_closed_descriptor_to_the_kernel) {
+  int old_calls = 0, new_calls = 0;
+  auto watch = std::make_unique<FdWatch>(loop_, reading_end(), [&](unsigned) { ++old_calls; });
+  watch->ask(kReadable);
+  write_byte();
+  watch->closing();
+  watch.reset();
+  const int number = reading_end();
+  pipe_.first.reset();
+  base::FdPair other = base::make_pipe().take();
+  ASSERT_EQ(other.first.get(), number);
+  FdWatch again(loop_, number, [&](unsigned) {
+    ++new_calls;
+    loop_.stop();
+  });
+  again.ask(kReadable);
+  ASSERT_EQ(::write(other.second.get(), "y", 1), 1);
+  loop_.run();
+  EXPECT_EQ(old_calls, 0);
+  EXPECT_EQ(new_calls, 1);
+}
+
 }  // namespace
 }  // namespace loop

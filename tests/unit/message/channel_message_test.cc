@@ -21,9 +21,13 @@ std::string packet(message_type type, const std::string& body) {
 }
 
 TEST(EncodeRequest, puts_cwd_argv_and_environment_behind_one_another) {
-  const std::vector<std::string> argv = {"perl", "x.pl", "word"};
-  const EncodedRequest encoded = encode_request(
-      7, {.cwd = "/srv", .argv = argv, .environment = "A=1\0B=2\0"s, .environment_count = 2});
+  const std::vector<std::string> argv = {"perl", "x.pl"};
+  const EncodedRequest encoded = encode_request(7, SayReady::no,
+                                                {.cwd = "/srv",
+                                                 .argv = argv,
+                                                 .query_words = {"word"},
+                                                 .environment = "A=1\0B=2\0"s,
+                                                 .environment_count = 2});
   EXPECT_TRUE(encoded.memfd_content.empty());
   message_request fields;
   ASSERT_GE(encoded.packet.size(), sizeof(message_header) + sizeof fields);
@@ -31,30 +35,55 @@ TEST(EncodeRequest, puts_cwd_argv_and_environment_behind_one_another) {
   EXPECT_EQ(fields.request_id, 7u);
   EXPECT_EQ(fields.argc, 3u);
   EXPECT_EQ(fields.envc, 2u);
-  EXPECT_EQ(fields.in_memfd, 0u);
+  EXPECT_EQ(fields.flags, 0u);
   const std::string strings = encoded.packet.substr(sizeof(message_header) + sizeof fields);
   EXPECT_EQ(strings, "/srv\0perl\0x.pl\0word\0A=1\0B=2\0"s);
   EXPECT_EQ(fields.strings_bytes, strings.size());
 }
 
+TEST(EncodeRequest, says_whether_the_worker_is_to_say_ready) {
+  const std::vector<std::string> none;
+  const EncodedRequest encoded = encode_request(
+      1, SayReady::yes,
+      {.cwd = "/", .argv = none, .query_words = none, .environment = {}, .environment_count = 0});
+  message_request fields;
+  std::memcpy(&fields, encoded.packet.data() + sizeof(message_header), sizeof fields);
+  EXPECT_EQ(fields.flags, REQUEST_SAY_READY);
+}
+
 TEST(EncodeRequest, sends_strings_too_long_for_a_packet_by_memfd) {
   const std::vector<std::string> argv = {"x"};
   const std::string environment = "A=" + std::string(MESSAGE_BYTES_MAX, 'a') + "\0"s;
-  const EncodedRequest encoded = encode_request(
-      1, {.cwd = "/", .argv = argv, .environment = environment, .environment_count = 1});
+  const EncodedRequest encoded = encode_request(1, SayReady::no,
+                                                {.cwd = "/",
+                                                 .argv = argv,
+                                                 .query_words = {},
+                                                 .environment = environment,
+                                                 .environment_count = 1});
   EXPECT_EQ(encoded.packet.size(), sizeof(message_header) + sizeof(message_request));
+  message_request fields;
+  std::memcpy(&fields, encoded.packet.data() + sizeof(message_header), sizeof fields);
+  EXPECT_EQ(fields.flags, REQUEST_IN_MEMFD);
   EXPECT_EQ(encoded.memfd_content, "/\0x\0"s + environment);
 }
 
+TEST(EncodeVerify, names_the_worker) {
+  const base::ByteString encoded = encode_verify(5, 42);
+  EXPECT_EQ(encoded, packet(MESSAGE_VERIFY, bytes_of(message_verify{5, 42, 0})));
+}
+
 TEST(Decode, reads_each_message_of_a_zygote_or_a_worker) {
-  const auto checkpoint = decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{3, 1})));
+  const auto checkpoint =
+      decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{3, 1, 2, 3}) + "why"));
   ASSERT_TRUE(checkpoint.ok());
   EXPECT_EQ(checkpoint.value().level, unsigned{LEVEL_COMPILED});
   EXPECT_EQ(checkpoint.value().threads, 1u);
+  EXPECT_EQ(checkpoint.value().reset, unsigned{RESET_REWIND});
+  EXPECT_EQ(checkpoint.value().text, "why");
   const auto ready = decode(packet(MESSAGE_READY, bytes_of(message_ready{42, 0})));
   ASSERT_TRUE(ready.ok());
   EXPECT_EQ(ready.value().pid, 42);
-  const auto done = decode(packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0})));
+  const auto done = decode(packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0, 0, 0, 0, 0, 0, 0})));
   ASSERT_TRUE(done.ok());
   EXPECT_EQ(done.value().id, 9u);
   EXPECT_EQ(done.value().exit_code, 3);
@@ -67,8 +96,40 @@ TEST(Decode, reads_each_message_of_a_zygote_or_a_worker) {
   EXPECT_EQ(failed.value().text, "EAGAIN");
 }
 
+TEST(Decode, reads_what_a_worker_says_of_its_reset) {
+  const auto stays = decode(
+      packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 1, 0, TRACKING_SCAN, 130, 35, 0, 0})));
+  ASSERT_TRUE(stays.ok());
+  EXPECT_TRUE(stays.value().stays);
+  EXPECT_EQ(stays.value().tracking, unsigned{TRACKING_SCAN});
+  EXPECT_EQ(stays.value().pages, 130u);
+  EXPECT_EQ(stays.value().microseconds, 35u);
+  const auto exits = decode(packet(
+      MESSAGE_DONE, bytes_of(message_done{9, 3, 0, RETIRED_THREADS, 0, 0, 0, 9, 0}) + "2 threads"));
+  ASSERT_TRUE(exits.ok());
+  EXPECT_FALSE(exits.value().stays);
+  EXPECT_EQ(exits.value().retirement, unsigned{RETIRED_THREADS});
+  EXPECT_EQ(exits.value().text, "2 threads");
+  const auto retired =
+      decode(packet(MESSAGE_RETIRED, bytes_of(message_retired{RETIRED_MAPPINGS, 3}) + "why"));
+  ASSERT_TRUE(retired.ok());
+  EXPECT_EQ(retired.value().retirement, unsigned{RETIRED_MAPPINGS});
+  EXPECT_EQ(retired.value().text, "why");
+}
+
+TEST(Decode, reads_what_a_zygote_found_of_a_worker) {
+  const auto verified =
+      decode(packet(MESSAGE_VERIFIED, bytes_of(message_verify{5, 42, 400}) + "page 3"));
+  ASSERT_TRUE(verified.ok());
+  EXPECT_EQ(verified.value().id, 5u);
+  EXPECT_EQ(verified.value().pid, 42);
+  EXPECT_EQ(verified.value().pages, 400u);
+  EXPECT_EQ(verified.value().text, "page 3");
+}
+
 TEST(Decode, keeps_of_an_exit_code_what_wait_would_keep) {
-  const auto done = decode(packet(MESSAGE_DONE, bytes_of(message_done{9, 256 + 3, 0})));
+  const auto done =
+      decode(packet(MESSAGE_DONE, bytes_of(message_done{9, 256 + 3, 0, 0, 0, 0, 0, 0, 0})));
   ASSERT_TRUE(done.ok());
   EXPECT_EQ(done.value().exit_code, 3);
 }
@@ -77,10 +138,12 @@ TEST(Decode, keeps_of_an_exit_code_what_wait_would_keep) {
 // each good packet cut at every byte, and lengthened by one.
 TEST(Decode, refuses_every_packet_that_is_cut_or_too_long) {
   const std::vector<std::string> good = {
-      packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{1, 1})),
+      packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{1, 1, 1, 0})),
       packet(MESSAGE_READY, bytes_of(message_ready{42, 0})),
-      packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0})),
+      packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0, 0, 0, 0, 0, 0, 0})),
       packet(MESSAGE_NOTE, bytes_of(message_note{NOTE_LOADED, 4}) + "json"),
+      packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0, RETIRED_CALL, 0, 0, 0, 4, 0}) + "call"),
+      packet(MESSAGE_RETIRED, bytes_of(message_retired{RETIRED_FAULT, 3}) + "why"),
   };
   for (const std::string& whole : good) {
     for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -92,15 +155,27 @@ TEST(Decode, refuses_every_packet_that_is_cut_or_too_long) {
   }
 }
 
+// The text of these two goes to the packet's end.
+TEST(Decode, refuses_answers_about_workers_that_are_cut) {
+  for (const auto& [type, size] : {std::pair{MESSAGE_FORK_FAILED, sizeof(message_fork)},
+                                   std::pair{MESSAGE_VERIFIED, sizeof(message_verify)}}) {
+    for (std::size_t bytes = 0; bytes < size; ++bytes) {
+      EXPECT_FALSE(decode(packet(type, std::string(bytes, '\1'))).ok());
+    }
+    EXPECT_TRUE(decode(packet(type, std::string(size, '\1'))).ok());
+  }
+}
+
 TEST(Decode, refuses_what_only_the_bridge_sends_and_what_nobody_sends) {
   EXPECT_FALSE(decode(packet(MESSAGE_FORK, bytes_of(message_fork{1}))).ok());
   EXPECT_FALSE(decode(packet(MESSAGE_REQUEST, bytes_of(message_request{}))).ok());
+  EXPECT_FALSE(decode(packet(MESSAGE_VERIFY, bytes_of(message_verify{1, 2, 0}))).ok());
   EXPECT_FALSE(decode(packet(static_cast<message_type>(99), "")).ok());
 }
 
 TEST(Decode, refuses_another_version_and_another_magic) {
   std::string other_version = packet(MESSAGE_READY, bytes_of(message_ready{42, 0}));
-  other_version[4] = 2;
+  other_version[4] = 1;
   EXPECT_FALSE(decode(other_version).ok());
   std::string other_magic = packet(MESSAGE_READY, bytes_of(message_ready{42, 0}));
   other_magic[0] = 'X';
@@ -110,8 +185,21 @@ TEST(Decode, refuses_another_version_and_another_magic) {
 TEST(Decode, refuses_values_that_no_worker_can_mean) {
   EXPECT_FALSE(decode(packet(MESSAGE_READY, bytes_of(message_ready{1, 0}))).ok());
   EXPECT_FALSE(decode(packet(MESSAGE_READY, bytes_of(message_ready{-1, 0}))).ok());
-  EXPECT_FALSE(decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{0, 1}))).ok());
-  EXPECT_FALSE(decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{4, 1}))).ok());
+  EXPECT_FALSE(decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{0, 1, 1, 0}))).ok());
+  EXPECT_FALSE(decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{4, 1, 1, 0}))).ok());
+  EXPECT_FALSE(decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{1, 1, 0, 0}))).ok());
+  EXPECT_FALSE(decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{1, 1, 4, 0}))).ok());
+  const message_done impossible[] = {
+      {9, 3, 2, 0, 0, 0, 0, 0, 0},                       // neither stays nor exits
+      {9, 3, 1, RETIRED_THREADS, 0, 0, 0, 0, 0},         // both
+      {9, 3, 0, RETIREMENTS, 0, 0, 0, 0, 0},             // for no known reason
+      {9, 3, 1, 0, TRACKING_SOFT_DIRTY + 1, 0, 0, 0, 0}  // by no known way
+  };
+  for (const message_done& done : impossible) {
+    EXPECT_FALSE(decode(packet(MESSAGE_DONE, bytes_of(done))).ok());
+  }
+  EXPECT_FALSE(decode(packet(MESSAGE_RETIRED, bytes_of(message_retired{RETIRED_NOT, 0}))).ok());
+  EXPECT_FALSE(decode(packet(MESSAGE_RETIRED, bytes_of(message_retired{RETIREMENTS, 0}))).ok());
 }
 
 }  // namespace

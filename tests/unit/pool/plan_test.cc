@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace pool {
 namespace {
 
@@ -52,6 +55,81 @@ TEST(Plan, retires_nothing_in_a_busy_time) {
   PoolView pool = quiet_pool();
   pool.idle = 8;
   EXPECT_EQ(plan(pool), (PoolPlan{}));
+}
+
+PoolView pool_of_returning() {
+  return {.max = 8, .spare = 2, .afterwards = Afterwards::returns};
+}
+
+TEST(PlanOfReturningWorkers, forks_the_spares_of_a_pool_that_has_just_become_warm) {
+  EXPECT_EQ(plan(pool_of_returning()).fork, 2u);
+}
+
+TEST(PlanOfReturningWorkers, needs_no_new_worker_for_each_request) {
+  PoolView pool = pool_of_returning();
+  pool.recent_peak = 1;
+  pool.idle = 2;
+  pool.busy = 1;
+  EXPECT_EQ(plan(pool), (PoolPlan{}));
+  pool.busy = 0;
+  pool.returning = 1;
+  EXPECT_EQ(plan(pool), (PoolPlan{}));
+}
+
+TEST(PlanOfReturningWorkers, grows_with_what_came_at_once_up_to_max_in_all) {
+  PoolView pool = pool_of_returning();
+  pool.recent_peak = 4;
+  pool.busy = 3;
+  EXPECT_EQ(plan(pool).fork, 3u);
+  pool.recent_peak = 8;
+  EXPECT_EQ(plan(pool).fork, 5u);
+  pool.busy = 8;
+  EXPECT_EQ(plan(pool), (PoolPlan{}));
+}
+
+TEST(PlanOfReturningWorkers, lets_a_rested_pool_shrink_to_min) {
+  PoolView pool = pool_of_returning();
+  pool.idle = 5;
+  pool.min = 1;
+  pool.rested = true;
+  EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 4}));
+}
+
+// Goal: a request never waits for nobody. Method: all small views with room and somebody waiting,
+// whose peak counts those that wait.
+TEST(PlanOfReturningWorkers, leaves_no_waiting_request_without_a_worker_on_its_way) {
+  for (unsigned max = 1; max <= 4; ++max)
+    for (unsigned busy = 0; busy < max; ++busy)
+      for (unsigned waiting = 1; waiting <= 4; ++waiting)
+        for (unsigned spare = 0; spare <= max; ++spare) {
+          PoolView pool{.busy = busy,
+                        .waiting = waiting,
+                        .recent_peak = std::min(busy + waiting, max),
+                        .max = max,
+                        .spare = spare,
+                        .afterwards = Afterwards::returns};
+          EXPECT_GE(plan(pool).fork, 1u) << busy << ' ' << waiting;
+        }
+}
+
+class ChooseTest : public testing::Test {
+ protected:
+  std::size_t chosen(const std::vector<int>& microseconds_ago, int reset_time) const {
+    return choose(
+        microseconds_ago.size(),
+        [&](std::size_t i) { return now_ - std::chrono::microseconds(microseconds_ago[i]); }, now_,
+        std::chrono::microseconds(reset_time));
+  }
+  base::TimePoint now_ = base::TimePoint() + std::chrono::hours(1);
+};
+
+TEST_F(ChooseTest, takes_the_one_that_was_idle_last_of_those_that_have_reset_themselves) {
+  EXPECT_EQ(chosen({900, 500, 200, 20}, 100), 2u);
+  EXPECT_EQ(chosen({900, 500, 200, 20}, 0), 3u);
+}
+
+TEST_F(ChooseTest, takes_the_one_that_began_its_reset_first_if_none_is_done) {
+  EXPECT_EQ(chosen({90, 50, 20}, 100), 0u);
 }
 
 // Goal: no view makes the plan leave its bounds. Method: all small views.

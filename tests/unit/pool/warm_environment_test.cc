@@ -7,6 +7,13 @@ namespace {
 
 using namespace std::string_literals;
 
+const std::string kProgram = "/srv/cgi-bin/guest book.pl";
+const std::string kAdapters = "/adapters";
+
+WarmStart start_at(config::Level level, config::Reset reset) {
+  return {.program = kProgram, .adapters = kAdapters, .level = level, .reset = reset};
+}
+
 TEST(ConstantVariables, takes_what_is_the_same_for_every_request_and_nothing_else) {
   const ConstantVariables constants = constant_variables(
       "QUERY_STRING=a=b\0DOCUMENT_ROOT=/srv\0HTTP_COOKIE=secret\0SERVER_NAME=x\0"s);
@@ -17,7 +24,8 @@ TEST(WarmEnvironment, lets_the_operators_env_win) {
   config::ProgramSettings settings;
   settings.env = {{"DOCUMENT_ROOT", "/mine"}, {"PATH", "/opt/bin"}};
   const WarmEnvironment environment =
-      warm_environment({{"DOCUMENT_ROOT", "/srv"}}, settings, config::Level::linked, "/adapters");
+      warm_environment({{"DOCUMENT_ROOT", "/srv"}}, settings,
+                       start_at(config::Level::linked, config::Reset::rewind));
   EXPECT_NE(environment.block.find("DOCUMENT_ROOT=/mine\0"s), std::string::npos);
   EXPECT_NE(environment.block.find("PATH=/opt/bin\0"s), std::string::npos);
   EXPECT_EQ(environment.block.find("/srv"), std::string::npos);
@@ -27,18 +35,31 @@ TEST(WarmEnvironment, keeps_a_library_that_the_operator_preloads) {
   config::ProgramSettings settings;
   settings.env = {{"LD_PRELOAD", "/lib/own.so"}};
   const WarmEnvironment environment =
-      warm_environment({}, settings, config::Level::compiled, "/adapters");
+      warm_environment({}, settings, start_at(config::Level::compiled, config::Reset::fork));
   EXPECT_NE(
       environment.block.find("LD_PRELOAD=/adapters/libcgibridge_checkpoint.so:/lib/own.so\0"s),
       std::string::npos);
-  EXPECT_NE(environment.block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=compiled\0"s),
-            std::string::npos);
+  EXPECT_NE(
+      environment.block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=compiled reset=fork tracking=auto "
+                             "name=guest book.pl\0"s),
+      std::string::npos);
 }
 
 TEST(WarmEnvironment, counts_its_variables) {
-  const WarmEnvironment environment =
-      warm_environment({}, config::ProgramSettings{}, config::Level::linked, "/adapters");
-  EXPECT_EQ(environment.count, 3u);  // PATH and the checkpoint's two
+  const WarmEnvironment environment = warm_environment(
+      {}, config::ProgramSettings{}, start_at(config::Level::linked, config::Reset::rewind));
+  EXPECT_EQ(environment.count, 4u);  // PATH and the checkpoint's three
+}
+
+TEST(WarmEnvironment, binds_early_unless_told_otherwise) {
+  WarmStart start = start_at(config::Level::linked, config::Reset::fork);
+  const auto binds_early = [&start] {
+    return warm_environment({}, config::ProgramSettings{}, start).block.find("LD_BIND_NOW=1\0"s) !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(binds_early());
+  start.binding = Binding::lazy;
+  EXPECT_FALSE(binds_early());
 }
 
 }  // namespace

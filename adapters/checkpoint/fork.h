@@ -1,0 +1,24 @@
+/* fork() in two halves, for a child that is the bridge's and not this process's. */
+#ifndef CGIBRIDGE_FORK_H
+#define CGIBRIDGE_FORK_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* clone_worker.c: fork() whose child is the bridge's. Returns 0 in the child, its pid in the
+ * parent, or -1 with errno; runs the fork handlers. */
+pid_t clone_worker(void);
+/* The same without the fork handlers; to be called with all signals blocked. */
+pid_t clone_bare(void);
+int *clone_tid_address(void); /* where libc keeps this thread's id, or NULL */
+void clone_robust_list(void **head, size_t *bytes);
+void clone_restore_robust_list(void *head, size_t bytes);
+
+/* fork_handlers.c: the program's pthread_atfork() handlers, in their order. */
+void fork_handlers_prepare(void);
+void fork_handlers_parent(void);
+void fork_handlers_child(void);
+/* Has libc's fork() call handler in the child, but not ours. */
+void fork_handlers_add_own(void (*handler)(void));
+
+#endif

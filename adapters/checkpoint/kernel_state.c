@@ -1,0 +1,368 @@
+/* What the kernel keeps of a process, apart from its memory: recorded when a worker begins, looked
+ * at and put back behind each request. What cannot be put back retires the worker.
+ *
+ * Everything here is asked of the kernel itself each time, but for what only rare calls can change
+ * and what costs too much to ask: those calls are noticed (rare_calls.c), and verify_worker()
+ * looks at all of it from outside. */
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include "engine.h"
+#include "raw_call.h"
+
+enum { kStatText = 1024 };
+static const uint64_t kLibcSignals = 3ull << 31; /* 32 and 33 */
+
+/* ---- /proc/self/stat ---- */
+
+static const char *next_word(const char *text) {
+  while (*text != ' ' && *text != '\0') ++text;
+  return *text == ' ' ? text + 1 : text;
+}
+
+static long to_number(const char *text) {
+  int negative = *text == '-';
+  long value = 0;
+  for (text += negative; *text >= '0' && *text <= '9'; ++text) value = value * 10 + (*text - '0');
+  return negative ? -value : value;
+}
+
+/* "pid (name) state ppid ...": words are counted as in proc(5), from 1. */
+static int words_read(int fd, struct process_words *words) {
+  char text[kStatText];
+  long got = raw_call(SYS_pread64, fd, text, sizeof text - 1, 0);
+  if (got <= 0) return -1;
+  text[got] = '\0';
+  const char *open = strchr(text, '('), *close = strrchr(text, ')');
+  if (open == NULL || close == NULL || close - open >= (long)sizeof words->name) return -1;
+  memset(words, 0, sizeof *words);
+  memcpy(words->name, open + 1, (size_t)(close - open - 1));
+  const char *at = close + 2;
+  for (int word = 3; word <= 41 && *at != '\0'; ++word, at = next_word(at)) {
+    long value = to_number(at);
+    switch (word) {
+      case 5:
+        words->process_group = value;
+        break;
+      case 6:
+        words->session_id = value;
+        break;
+      case 18:
+        words->priority = value;
+        break;
+      case 19:
+        words->nice = value;
+        break;
+      case 23:
+        words->address_space = (uint64_t)value;
+        break;
+      case 31:
+        words->pending = (uint64_t)value;
+        break;
+      case 33:
+        words->ignored = (uint64_t)value;
+        break;
+      case 34:
+        words->caught = (uint64_t)value;
+        break;
+      case 40:
+        words->real_time_priority = value;
+        break;
+      case 41:
+        words->policy = value;
+        return 0;
+      default:
+        break;
+    }
+  }
+  return -1;
+}
+
+/* ---- signals ---- */
+
+static long action_get(int signal, struct signal_action *action) {
+  return raw_call(SYS_rt_sigaction, signal, NULL, action, 8);
+}
+
+static void action_put_back(const struct engine *engine, int signal) {
+  raw_call(SYS_rt_sigaction, signal, &engine->kernel.actions[signal], NULL, 8);
+}
+
+static void signals_put_back(struct engine *engine, const struct process_words *now) {
+  const struct process_words *then = &engine->kernel.words;
+  /* libc takes the first two real-time signals when a thread is made. */
+  uint64_t differ = (now->ignored ^ then->ignored) | (now->caught ^ then->caught) | then->caught |
+                    engine->touched_signals | kLibcSignals;
+  for (int signal = 1; signal < kSignalsMax; ++signal) {
+    if ((differ >> (signal - 1) & 1) != 0) action_put_back(engine, signal);
+  }
+  uint64_t pending = 0;
+  raw_call(SYS_rt_sigpending, &pending, 8);
+  struct timespec at_once = {0, 0};
+  uint64_t all = ~0ull;
+  while (pending != 0 && raw_call(SYS_rt_sigtimedwait, &all, NULL, &at_once, 8) > 0) {
+  }
+  raw_call(SYS_sigaltstack, &engine->kernel.alternate_stack, NULL);
+}
+
+static void timers_put_back(void) {
+  struct itimerval none;
+  memset(&none, 0, sizeof none);
+  for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; ++timer) {
+    raw_call(SYS_setitimer, timer, &none, NULL);
+  }
+}
+
+/* ---- identity ---- */
+
+static void capabilities_get(uint32_t *sets) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  raw_call(SYS_capget, &header, sets);
+}
+
+static int identity_read(struct kernel_state *state) {
+  raw_call(SYS_getresuid, &state->uids[0], &state->uids[1], &state->uids[2]);
+  raw_call(SYS_getresgid, &state->gids[0], &state->gids[1], &state->gids[2]);
+  capabilities_get(state->capabilities);
+  state->group_count = (int)raw_call(SYS_getgroups, kGroupsMax, state->groups);
+  state->seccomp = raw_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+  state->no_new_privileges = raw_call(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+  return state->group_count < 0 ? -1 : 0;
+}
+
+static enum retirement identity_check(struct engine *engine) {
+  const struct kernel_state *then = &engine->kernel;
+  struct kernel_state now;
+  identity_read(&now);
+  const char *what = NULL;
+  if (memcmp(now.uids, then->uids, sizeof now.uids) != 0) what = "its user ids";
+  if (memcmp(now.gids, then->gids, sizeof now.gids) != 0) what = "its group ids";
+  if (memcmp(now.capabilities, then->capabilities, sizeof now.capabilities) != 0) {
+    what = "its capabilities";
+  }
+  if (now.group_count != then->group_count ||
+      memcmp(now.groups, then->groups, (size_t)now.group_count * sizeof(gid_t)) != 0) {
+    what = "its supplementary groups";
+  }
+  if (now.seccomp != then->seccomp) what = "its system call filter";
+  if (now.no_new_privileges != then->no_new_privileges) what = "no_new_privs";
+  if (what == NULL) return RETIRED_NOT;
+  strcpy(engine->reason, "the program changed ");
+  strcat(engine->reason, what);
+  return RETIRED_IDENTITY;
+}
+
+/* ---- what rare calls change ---- */
+
+static const int kAskedPrctls[] = {PR_GET_KEEPCAPS, PR_GET_TIMERSLACK, PR_GET_SECUREBITS};
+static const int kSetPrctls[] = {PR_SET_KEEPCAPS, PR_SET_TIMERSLACK, PR_SET_SECUREBITS};
+enum { kPrctls = sizeof kAskedPrctls / sizeof *kAskedPrctls };
+
+static void prctls_read(struct kernel_state *state) {
+  for (int i = 0; i < kPrctls; ++i) {
+    state->prctls[i] = raw_call(SYS_prctl, kAskedPrctls[i], 0, 0, 0, 0);
+  }
+  state->dumpable = raw_call(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static int prctls_put_back(const struct kernel_state *then) {
+  struct kernel_state now;
+  prctls_read(&now);
+  for (int i = 0; i < kPrctls; ++i) {
+    if (now.prctls[i] == then->prctls[i]) continue;
+    if (raw_call(SYS_prctl, kSetPrctls[i], then->prctls[i], 0, 0, 0) != 0) return -1;
+  }
+  if (now.dumpable != then->dumpable &&
+      raw_call(SYS_prctl, PR_SET_DUMPABLE, then->dumpable, 0, 0, 0) != 0) {
+    return -1;
+  }
+  raw_call(SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0);
+  return (int)raw_call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
+static int limits_put_back(const struct kernel_state *then) {
+  for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
+    struct rlimit now;
+    raw_call(SYS_prlimit64, 0, i, NULL, &now);
+    if (memcmp(&now, &then->limits[i], sizeof now) == 0) continue;
+    if (raw_call(SYS_prlimit64, 0, i, &then->limits[i], NULL) != 0) return -1;
+  }
+  return 0;
+}
+
+enum { kIoPriorityOfProcess = 1 };
+
+static void schedule_read(struct kernel_state *state) {
+  state->personality = raw_call(SYS_personality, 0xffffffff);
+  state->io_priority = raw_call(SYS_ioprio_get, kIoPriorityOfProcess, 0);
+  memset(state->affinity, 0, sizeof state->affinity);
+  raw_call(SYS_sched_getaffinity, 0, sizeof state->affinity, state->affinity);
+}
+
+static int schedule_put_back(const struct kernel_state *then) {
+  struct kernel_state now;
+  schedule_read(&now);
+  if (now.personality != then->personality && raw_call(SYS_personality, then->personality) < 0) {
+    return -1;
+  }
+  if (now.io_priority != then->io_priority &&
+      raw_call(SYS_ioprio_set, kIoPriorityOfProcess, 0, then->io_priority) != 0) {
+    return -1;
+  }
+  if (memcmp(now.affinity, then->affinity, sizeof now.affinity) != 0 &&
+      raw_call(SYS_sched_setaffinity, 0, sizeof then->affinity, then->affinity) != 0) {
+    return -1;
+  }
+  return 0;
+}
+
+static enum retirement rare_put_back(struct engine *engine) {
+  const char *what = NULL;
+  unsigned touched = engine->touched;
+  if ((touched & TOUCHED_PRCTL) && prctls_put_back(&engine->kernel) != 0) what = "an attribute";
+  if ((touched & TOUCHED_LIMITS) && limits_put_back(&engine->kernel) != 0) what = "a limit";
+  if ((touched & TOUCHED_SCHEDULE) && schedule_put_back(&engine->kernel) != 0) {
+    what = "its scheduling";
+  }
+  if (touched & TOUCHED_MEMORY_LOCKS) raw_call(SYS_munlockall);
+  if (what == NULL) return RETIRED_NOT;
+  strcpy(engine->reason, what);
+  strcat(engine->reason, " that the program changed cannot be put back");
+  return RETIRED_LIMITS;
+}
+
+/* ---- scheduling, group, name ---- */
+
+static enum retirement words_put_back(struct engine *engine, const struct process_words *now) {
+  const struct process_words *then = &engine->kernel.words;
+  if (now->session_id != then->session_id) {
+    strcpy(engine->reason, "the program made a session of its own");
+    return RETIRED_SESSION;
+  }
+  if (now->process_group != then->process_group &&
+      raw_call(SYS_setpgid, 0, then->process_group) != 0) {
+    strcpy(engine->reason, "the program left its process group, which cannot be joined again");
+    return RETIRED_SESSION;
+  }
+  if (now->policy != then->policy || now->real_time_priority != then->real_time_priority ||
+      (now->nice != then->nice && raw_call(SYS_setpriority, PRIO_PROCESS, 0, then->nice) != 0)) {
+    strcpy(engine->reason, "a priority that the program changed cannot be put back");
+    return RETIRED_LIMITS;
+  }
+  if (strcmp(now->name, then->name) != 0) {
+    raw_call(SYS_prctl, PR_SET_NAME, then->name, 0, 0, 0);
+  }
+  return RETIRED_NOT;
+}
+
+/* ---- descriptors ---- */
+
+/* A file that stood open at the checkpoint gets a description of its own again: another's position,
+ * flags and locks are gone with it. */
+static int file_put_back(const struct engine *engine, size_t index) {
+  const struct open_file *file = &state.files[index];
+  char path[40] = "/proc/self/fd/";
+  char digits[12];
+  int count = 0, pristine = engine->pristine_fds[index];
+  for (int rest = pristine; rest > 0 || count == 0; rest /= 10) {
+    digits[count++] = (char)('0' + rest % 10);
+  }
+  char *end = path + strlen(path);
+  while (count > 0) *end++ = digits[--count];
+  *end = '\0';
+  int flags = (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC;
+  long fd = raw_call(SYS_openat, AT_FDCWD, path, flags);
+  if (fd < 0) return -1;
+  if (file->offset > 0) raw_call(SYS_lseek, fd, file->offset, SEEK_SET);
+  if (fd == file->fd) {
+    return (int)raw_call(SYS_fcntl, fd, F_SETFD, file->close_on_exec ? FD_CLOEXEC : 0);
+  }
+  long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
+  raw_call(SYS_close, fd);
+  return result < 0 ? -1 : 0;
+}
+
+/* How many descriptors are open; 0 if the kernel does not tell (before Linux 6.2). */
+static long descriptors_open(const struct engine *engine) {
+  struct stat status;
+  return raw_call(SYS_fstat, engine->fds_fd, &status) == 0 ? (long)status.st_size : 0;
+}
+
+/* To close what is not open costs more than to ask whether anything is. */
+static void close_new(struct engine *engine) {
+  if (state.file_count == 0 && engine->open_at_rest != 0 &&
+      descriptors_open(engine) == engine->open_at_rest)
+    return;
+  raw_call(SYS_close_range, 0, engine->first_own_fd - 1, 0);
+  raw_call(SYS_close_range, engine->last_own_fd + 1, ~0u, 0);
+}
+
+static enum retirement descriptors_put_back(struct engine *engine) {
+  raw_call(SYS_close_range, 0, 2, 0); /* of the request; the next one's take their numbers */
+  if ((engine->left_out & PART_DESCRIPTORS) != 0) return RETIRED_NOT;
+  close_new(engine);
+  /* state is the program's memory, but what is asked of it here was fixed at the checkpoint. */
+  for (size_t i = 0; i < state.file_count; ++i) {
+    /* Descriptors 0 to 2 must not be taken by what is opened here. */
+    if (file_put_back(engine, i) == 0) continue;
+    strcpy(engine->reason, "a file that was open at the checkpoint cannot be opened again");
+    return RETIRED_DESCRIPTORS;
+  }
+  return RETIRED_NOT;
+}
+
+/* ---- all of it ---- */
+
+void descriptors_count(struct engine *engine) {
+  engine->open_at_rest = descriptors_open(engine);
+}
+
+int address_space_record(struct engine *engine) {
+  struct process_words words;
+  if (words_read(engine->stat_fd, &words) != 0) return -1;
+  engine->address_space = words.address_space;
+  return 0;
+}
+
+int kernel_state_record(struct engine *engine) {
+  struct kernel_state *kernel = &engine->kernel;
+  if (words_read(engine->stat_fd, &kernel->words) != 0) return -1;
+  kernel->umask = (mode_t)raw_call(SYS_umask, 0);
+  raw_call(SYS_umask, kernel->umask);
+  for (int signal = 1; signal < kSignalsMax; ++signal) action_get(signal, &kernel->actions[signal]);
+  raw_call(SYS_sigaltstack, NULL, &kernel->alternate_stack);
+  prctls_read(kernel);
+  schedule_read(kernel);
+  for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
+    raw_call(SYS_prlimit64, 0, i, NULL, &kernel->limits[i]);
+  }
+  return identity_read(kernel);
+}
+
+enum retirement kernel_state_put_back(struct engine *engine) {
+  unsigned left_out = engine->left_out;
+  struct process_words now;
+  enum retirement why = RETIRED_NOT;
+  if ((left_out & PART_TIMERS) == 0) timers_put_back();
+  why = descriptors_put_back(engine);
+  if (why != RETIRED_NOT) return why;
+  if (words_read(engine->stat_fd, &now) != 0) {
+    strcpy(engine->reason, "/proc/self/stat cannot be read any more");
+    return RETIRED_FAULT;
+  }
+  engine->address_space_now = now.address_space;
+  if ((left_out & PART_NAME) != 0) memcpy(now.name, engine->kernel.words.name, sizeof now.name);
+  if ((left_out & PART_LIMITS) != 0) now.nice = engine->kernel.words.nice;
+  why = words_put_back(engine, &now);
+  if (why != RETIRED_NOT) return why;
+  if ((left_out & PART_SIGNALS) == 0) signals_put_back(engine, &now);
+  if ((left_out & PART_UMASK) == 0) raw_call(SYS_umask, engine->kernel.umask);
+  if ((left_out & PART_LIMITS) == 0) why = rare_put_back(engine);
+  if (why != RETIRED_NOT) return why;
+  return identity_check(engine);
+}

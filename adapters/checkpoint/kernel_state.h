@@ -1,0 +1,58 @@
+/* What the kernel keeps of a process and a program can change. */
+#ifndef CGIBRIDGE_KERNEL_STATE_H
+#define CGIBRIDGE_KERNEL_STATE_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "message/wire.h"
+
+struct engine;
+
+enum { kSignalsMax = 65, kGroupsMax = 128 };
+
+/* What /proc/self/stat says that a program can change. */
+struct process_words {
+  char name[64];
+  long process_group, session_id, priority, nice;
+  uint64_t pending, ignored, caught; /* signals 1 to 31 */
+  long real_time_priority, policy;
+  uint64_t address_space; /* bytes mapped */
+};
+
+struct signal_action { /* as the kernel takes it */
+  void (*handler)(int);
+  unsigned long flags;
+#if defined(__x86_64__)
+  void (*restorer)(void);
+#endif
+  uint64_t mask;
+};
+
+struct kernel_state {
+  struct process_words words;
+  mode_t umask;
+  uint64_t signal_mask;
+  struct signal_action actions[kSignalsMax];
+  stack_t alternate_stack;
+  uid_t uids[3];
+  gid_t gids[3];
+  int group_count;
+  gid_t groups[kGroupsMax];
+  uint32_t capabilities[6];
+  long seccomp, no_new_privileges, dumpable, personality, io_priority;
+  long prctls[4];
+  struct rlimit limits[RLIM_NLIMITS];
+  unsigned long affinity[128 / sizeof(unsigned long)];
+};
+
+/* kernel_state.c */
+int kernel_state_record(struct engine *engine);
+void descriptors_count(struct engine *engine); /* that are open, at rest */
+enum retirement kernel_state_put_back(struct engine *engine);
+/* How much is mapped now, at rest: later to be compared with. */
+int address_space_record(struct engine *engine);
+
+#endif

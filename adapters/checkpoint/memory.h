@@ -1,0 +1,85 @@
+/* The program's memory: what the snapshot knows of it, and how it is put back. */
+#ifndef CGIBRIDGE_MEMORY_H
+#define CGIBRIDGE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "message/wire.h"
+
+struct engine;
+
+enum {
+  kPageSize = 4096,
+  kMappingsMax = 16384,
+  kRegionsMax = 1000,
+  kScanMax = 2048,
+  kEntriesMax = 512
+};
+enum { kZeroSlot = UINT32_MAX };
+
+/* A line of /proc/self/maps; neighbours that differ in nothing are one. */
+struct mapping {
+  uintptr_t start, end;
+  uint64_t offset, inode;
+  uint32_t device;
+  uint8_t prot, is_shared;
+  enum { MAPPING_PLAIN, MAPPING_HEAP, MAPPING_STACK, MAPPING_KERNEL } kind;
+};
+
+/* A private writable mapping, as part of the snapshot. */
+struct region {
+  uintptr_t start, end;
+  uint32_t first_page;
+  int is_anonymous;
+  unsigned part; /* enum reset_part, or 0: always put back */
+};
+
+struct page_run { /* struct page_region of linux/fs.h, which Debian 12's headers lack */
+  uint64_t start, end, categories;
+};
+
+/* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. */
+long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list);
+/* Puts every mapping back where it stood, and unmaps what is new. changed is set to 1 if one of the
+ * snapshot's was changed: its pages have to be compared, and tracked anew. */
+enum retirement mappings_put_back(struct engine *engine, int *changed);
+/* Only unmaps what is new, without reading the list (Linux 6.11). 0 with how many bytes; or -1. */
+int mappings_drop_new(struct engine *engine, uint64_t *bytes);
+
+/* pages.c: a page's content at the checkpoint is NULL for zeros. */
+#define kPagePresent (1ull << 63)
+#define kPageSwapped (1ull << 62)
+#define kPageSoftDirty (1ull << 55)
+int page_is_zero(const char *page);
+const char *page_saved(const struct engine *engine, uint32_t page);
+int page_is_changed(const char *now, const char *then);
+void page_put_back(const struct engine *engine, char *now, const char *then);
+/* Fills engine->entries for at most kEntriesMax pages from address on. 0 or -1. */
+int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count);
+/* Compares every page with the snapshot; returns how many it put back. */
+long pages_compare(struct engine *engine);
+
+/* tracking.c: how changed pages are found. One way is in use; another that the kernel offers is
+ * tried now and then, and stays if it is cheaper for this worker. */
+void tracking_begin(struct engine *engine, enum page_tracking wanted);
+/* Puts back the pages that are called changed; returns how many, or -1, with only some of them put
+ * back, if the mappings are not the snapshot's. */
+long tracking_put_back(struct engine *engine);
+/* Compares all pages; the tracking begins anew, since mappings may have been replaced. */
+long tracking_put_back_all(struct engine *engine);
+/* After a rewind that took so long. */
+void tracking_learn(struct engine *engine, uint32_t nanoseconds);
+
+/* tracking_scan.c, tracking_soft_dirty.c: begin returns 0, or -1 if the kernel does not offer it;
+ * put_back as tracking_put_back(). */
+int scan_begin(struct engine *engine);
+int scan_begin_anew(struct engine *engine);
+void scan_end(struct engine *engine);
+long scan_put_back(struct engine *engine);
+int soft_dirty_begin(struct engine *engine);
+int soft_dirty_begin_anew(struct engine *engine);
+void soft_dirty_end(struct engine *engine);
+long soft_dirty_put_back(struct engine *engine);
+
+#endif

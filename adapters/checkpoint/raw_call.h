@@ -1,0 +1,56 @@
+/* System calls without libc: no errno, so no thread-local memory is touched while the program's
+ * memory is being put back. Each returns what the kernel does: a result, or -errno. */
+#ifndef CGIBRIDGE_RAW_CALL_H
+#define CGIBRIDGE_RAW_CALL_H
+
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+
+static inline long raw_call6(long number, long a, long b, long c, long d, long e, long f) {
+  long result;
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+#elif defined(__aarch64__)
+
+static inline long raw_call6(long number, long a, long b, long c, long d, long e, long f) {
+  register long x8 __asm__("x8") = number;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc 0"
+                   : "+r"(x0)
+                   : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                   : "memory");
+  return x0;
+}
+
+#else
+#error "the system call instruction is not known for this machine"
+#endif
+
+#define RAW_PICK(_1, _2, _3, _4, _5, _6, _7, name, ...) name
+#define RAW1(n) raw_call6(n, 0, 0, 0, 0, 0, 0)
+#define RAW2(n, a) raw_call6(n, (long)(a), 0, 0, 0, 0, 0)
+#define RAW3(n, a, b) raw_call6(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define RAW4(n, a, b, c) raw_call6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define RAW5(n, a, b, c, d) raw_call6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define RAW6(n, a, b, c, d, e) \
+  raw_call6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+#define RAW7(n, a, b, c, d, e, f) \
+  raw_call6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+/* raw_call(SYS_x, up to six arguments): pointers and integers alike. */
+#define raw_call(...) RAW_PICK(__VA_ARGS__, RAW7, RAW6, RAW5, RAW4, RAW3, RAW2, RAW1, )(__VA_ARGS__)
+
+#endif

@@ -1,0 +1,56 @@
+// How many workers could not stay for another request, and why: by reason, and lately.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "worker/worker.h"
+
+namespace pool {
+
+// Beside enum retirement and worker::kRetiredLeft: it had served workers.max_requests. Says nothing
+// against the program.
+constexpr std::uint32_t kRetiredMaxRequests = worker::kRetiredLeft + 1;
+constexpr std::size_t kRetirementKinds = kRetiredMaxRequests + 1;
+
+// The word for a reason in the log and in `status`.
+std::string_view retirement_name(std::uint32_t retirement);
+
+class Retirements {
+ public:
+  // So many requests are looked back on.
+  static constexpr std::size_t kWindow = 50;
+
+  // A request's worker stays.
+  void count_stay();
+  // It does not. Whether this is the first for that reason since start_anew().
+  bool count(std::uint32_t retirement, const std::string& why);
+
+  // Whether more than per_cent of the last requests left a worker that cannot stay; false as long
+  // as there were fewer than kWindow.
+  bool more_than(unsigned per_cent) const;
+  // "30 of the last 50 requests ...: mostly threads (2 threads)".
+  std::string describe() const;
+
+  // A new generation: what was lately says nothing of it. The counts go on.
+  void start_anew();
+
+  std::uint64_t counted(std::uint32_t retirement) const { return counts_[retirement]; }
+
+ private:
+  enum class Outcome { stayed, retired };
+  void remember(Outcome outcome);
+
+  std::array<std::uint64_t, kRetirementKinds> counts_{};
+  std::array<std::uint64_t, kRetirementKinds> of_generation_{};
+  std::array<std::string, kRetirementKinds> last_why_;
+  std::bitset<kWindow> window_;
+  std::size_t next_ = 0;
+  std::size_t seen_ = 0;
+  unsigned retired_in_window_ = 0;
+};
+
+}  // namespace pool

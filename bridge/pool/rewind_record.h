@@ -1,0 +1,51 @@
+// What the rewinds of a program's workers cost, and whether they were right.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace pool {
+
+// The values of a sorted range below which half and 99 of 100 lie.
+struct Percentiles {
+  std::uint32_t p50 = 0;
+  std::uint32_t p99 = 0;
+};
+
+// Keeps the figures of the last kKept rewinds.
+class RewindRecord {
+ public:
+  static constexpr std::size_t kKept = 1024;
+
+  // tracking: enum page_tracking.
+  void add(std::uint32_t tracking, std::uint32_t pages, std::uint32_t microseconds);
+  void count_verified() { verified_ += 1; }
+  void count_difference() { differences_ += 1; }
+
+  std::uint64_t rewinds() const { return rewinds_; }
+  std::uint64_t verified() const { return verified_; }        // compared, whatever came of it
+  std::uint64_t differences() const { return differences_; }  // of them, not equal
+  std::uint32_t tracking() const { return tracking_; }        // of the last one; 0: there was none
+  Percentiles pages() const;
+  Percentiles microseconds() const;
+
+  // How long a rewind takes lately, with room for one that takes a little longer.
+  std::chrono::microseconds usual_time() const;
+
+ private:
+  struct Figures {
+    std::uint32_t pages;
+    std::uint32_t microseconds;
+  };
+  Percentiles percentiles(std::uint32_t Figures::*figure) const;
+
+  std::uint64_t rewinds_ = 0;
+  std::uint64_t verified_ = 0;
+  std::uint64_t differences_ = 0;
+  std::uint32_t tracking_ = 0;
+  std::uint32_t smooth_sixteenths_ = 0;  // of a microsecond: a moving mean, in 16 steps
+  std::vector<Figures> kept_;            // a ring once it is full
+};
+
+}  // namespace pool

@@ -1,0 +1,366 @@
+#include "pool/workers.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "worker/launch.h"
+
+namespace pool {
+namespace {
+
+using worker::WorkerState;
+
+// After a fork failed, requests run classic for this long before the zygote is asked again.
+constexpr std::chrono::milliseconds kForkPause{500};
+// A fork or a reset that is not over after so long will not be, and no request waits longer for it.
+constexpr std::chrono::milliseconds kPatience{1000};
+// The same for a comparison, which reads all memory of a worker, and for a fork behind one.
+constexpr std::chrono::milliseconds kCheckPatience{10000};
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_returning(WorkerState state) {
+  return state == WorkerState::resetting || state == WorkerState::checking;
+}
+
+}  // namespace
+
+Workers::Workers(const Surroundings& surroundings, const std::string& program,
+                 const config::ProgramSettings& settings, Events events)
+    : surroundings_(surroundings),
+      program_(program),
+      label_("program=" + program),
+      folder_(folder_of(program)),
+      settings_(settings),
+      events_(std::move(events)) {}
+
+Workers::~Workers() {
+  for (auto& [id, place] : places_) place.worker->forget_request();
+}
+
+// ---- which serve ----
+
+void Workers::serve(Generation* generation) {
+  generation_ = generation;
+  retire_idle(idle_.size());
+  for (const auto& [id, place] : places_) {
+    if (is_returning(place.worker->state())) place.worker->retire();
+  }
+  retirements_.start_anew();
+}
+
+// A zygote that ended by itself has left workers behind: each serves out what it has.
+bool Workers::serves(const Place& place) const {
+  return generation_ != nullptr && generation_->zygote() == place.zygote &&
+         generation_->warmth() == Warmth::warm;
+}
+
+bool Workers::is_of_serving_generation(const Place& place) const {
+  return generation_ != nullptr && generation_->plan().number == place.zygote.generation;
+}
+
+worker::Worker& Workers::add(const ZygoteId& zygote, config::Reset reset) {
+  const std::uint64_t id = next_worker_id_++;
+  Place& place = places_[id];
+  worker::WorkerOwner& owner = *this;
+  place.worker = std::make_unique<worker::Worker>(surroundings_.loop, surroundings_.reaper, id,
+                                                  label_, settings_.timeouts.kill_grace, owner);
+  place.zygote = zygote;
+  place.reset = reset;
+  return *place.worker;
+}
+
+void Workers::fork_one() {
+  auto channel = worker::make_channel();
+  if (!channel) {
+    pause_forks();
+    spdlog::warn("program={} cannot fork a worker: {}; classic for now", program_,
+                 channel.error().message);
+    return;
+  }
+  worker::Worker& worker = add(generation_->zygote(), generation_->reset());
+  worker.await_fork(std::move(channel.value().first));
+  // A zygote that does not take it is dying; the worker's channel breaks, and it is lost.
+  (void)generation_->fork_worker(worker.id(), std::move(channel.value().second));
+}
+
+void Workers::pause_forks() {
+  no_fork_before_ = base::Clock::now() + kForkPause;
+}
+
+void Workers::on_ready(worker::Worker& worker) {
+  events_.on_change();
+  const Place& place = places_.at(worker.id());
+  if (!is_of_serving_generation(place)) return worker.retire();
+  generation_->count_ready_worker();
+  idle_.push_back(&worker);
+}
+
+// ---- a request ----
+
+bool Workers::has_idle() const {
+  return std::any_of(idle_.begin(), idle_.end(),
+                     [](const auto* worker) { return worker->state() == WorkerState::idle; });
+}
+
+worker::Worker& Workers::take_idle() {
+  std::erase_if(idle_, [](const auto* worker) { return worker->state() != WorkerState::idle; });
+  const std::size_t chosen = choose(
+      idle_.size(), [this](std::size_t i) { return idle_[i]->idle_since(); }, base::Clock::now(),
+      rewinds_.usual_time());
+  worker::Worker& worker = *idle_[chosen];
+  idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(chosen));
+  return worker;
+}
+
+bool Workers::give(Run& run, std::span<const int> fds) {
+  while (has_idle()) {
+    if (assign(run, fds, take_idle())) return true;
+  }
+  return false;
+}
+
+bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker) {
+  const std::uint64_t id = worker.id();
+  Place& place = places_.at(id);
+  const std::uint64_t request_id = next_request_id_++;
+  const message::SayReady say_ready = whether_to_check(place);
+  const message::EncodedRequest request =
+      message::encode_request(request_id, say_ready,
+                              {.cwd = folder_,
+                               .argv = generation_->plan().executable.argv,
+                               .query_words = run.job_.query_words,
+                               .environment = run.job_.environment,
+                               .environment_count = run.job_.environment_count});
+  const auto assigned = worker.assign(request_id, say_ready, request, fds,
+                                      [this, id](const auto& ending) { on_ended(id, ending); });
+  if (!assigned) {
+    spdlog::warn("program={} worker={}: {}; another takes the request", program_, id,
+                 assigned.error().message);
+    return false;
+  }
+  place.run = &run;
+  run.worker_ = &worker;
+  return true;
+}
+
+message::SayReady Workers::whether_to_check(const Place& place) {
+  if (place.reset != config::Reset::rewind || !serves(place)) return message::SayReady::no;
+  const unsigned every = settings_.rewind.verify;
+  if (every == 0 || ++assigned_rewinds_ % every != 0) return message::SayReady::no;
+  return message::SayReady::yes;
+}
+
+base::Status Workers::launch(Run& run, std::span<const int> fds) {
+  std::vector<std::string> argv{program_};
+  argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
+  const auto pid = worker::launch({.file = program_,
+                                   .argv = argv,
+                                   .environment = run.job_.environment,
+                                   .environment_count = run.job_.environment_count,
+                                   .cwd = folder_,
+                                   .stdin_fd = fds[0],
+                                   .stdout_fd = fds[1],
+                                   .stderr_fd = fds[2]});
+  if (!pid) return pid.error();
+  worker::Worker& worker = add({}, config::Reset::fork);
+  const std::uint64_t id = worker.id();
+  worker.adopt(pid.value(), [this, id](const auto& ending) { on_ended(id, ending); });
+  places_.at(id).run = &run;
+  run.worker_ = &worker;
+  return base::Done{};
+}
+
+void Workers::abandon(Run& run) {
+  Place& place = places_.at(run.worker_->id());
+  place.run = nullptr;
+  place.worker->forget_request();
+  place.worker->terminate();
+}
+
+void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
+  events_.on_change();
+  Run* run = std::exchange(places_.at(worker_id).run, nullptr);
+  if (run != nullptr) events_.on_ended(*run, ending);
+}
+
+void Workers::on_unbegun(worker::Worker& worker) {
+  events_.on_change();
+  Run* run = std::exchange(places_.at(worker.id()).run, nullptr);
+  if (run != nullptr) events_.on_unbegun(*run);
+}
+
+// ---- behind a request ----
+
+void Workers::on_done(worker::Worker& worker, const message::Received& done) {
+  events_.on_change();
+  Place& place = places_.at(worker.id());
+  if (done.tracking != TRACKING_AUTO) {
+    rewinds_.add(done.tracking, done.pages, done.microseconds);
+  }
+  if (worker.terminating()) return;
+  if (place.reset == config::Reset::fork) return done.stays ? worker.retire() : void();
+  if (!done.stays) {
+    const bool no_reason = done.retirement == RETIRED_NOT;
+    return count_retired(worker, place, no_reason ? worker::kRetiredLeft : done.retirement,
+                         done.text);
+  }
+  if (is_of_serving_generation(place)) retirements_.count_stay();
+  place.since = worker.idle_since();
+  if (worker.state() == WorkerState::idle) settle(worker, place);
+}
+
+// It takes another request, if it should.
+void Workers::settle(worker::Worker& worker, const Place& place) {
+  if (!serves(place)) return worker.retire();
+  const unsigned most = settings_.workers.max_requests;
+  if (most > 0 && worker.served() >= most) {
+    count_retired(worker, place, kRetiredMaxRequests,
+                  fmt::format("{} requests (workers.max_requests)", most));
+    return worker.retire();
+  }
+  idle_.push_back(&worker);
+}
+
+void Workers::on_reset_over(worker::Worker& worker) {
+  Place& place = places_.at(worker.id());
+  place.since = base::Clock::now();
+  if (serves(place) && generation_->verify_worker(worker.id(), worker.pid())) return;
+  events_.on_change();
+  worker.retire();
+}
+
+void Workers::verified(std::uint64_t worker_id, const std::string& difference) {
+  const auto found = places_.find(worker_id);
+  if (found == places_.end()) return;
+  Place& place = found->second;
+  worker::Worker& worker = *place.worker;
+  if (worker.state() != WorkerState::checking || !serves(place)) return;
+  events_.on_change();
+  rewinds_.count_verified();
+  if (difference.empty()) {
+    worker.pass_check();
+    return settle(worker, place);
+  }
+  rewinds_.count_difference();
+  const std::string shown = base::printable(difference, 1000);
+  spdlog::warn(
+      "program={} gen={} worker={} pid={}: differs from its zygote after {} request(s): {}; "
+      "the worker is ended",
+      program_, place.zygote.generation, worker_id, worker.pid(), worker.served(), shown);
+  count_retired(worker, place, RETIRED_VERIFY, difference);
+  worker.terminate();
+}
+
+void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const std::string& why) {
+  events_.on_change();
+  count_retired(worker, places_.at(worker.id()), retirement, why);
+}
+
+void Workers::count_retired(const worker::Worker& worker, const Place& place,
+                            std::uint32_t retirement, const std::string& why) {
+  if (place.reset == config::Reset::fork || !is_of_serving_generation(place)) return;
+  const std::string shown = base::printable(why, 300);
+  if (!retirements_.count(retirement, shown)) return;
+  spdlog::info(
+      "program={} gen={} worker={} pid={} cannot stay for another request: {}{}; it is "
+      "replaced (later ones for this reason are only counted)",
+      program_, place.zygote.generation, worker.id(), worker.pid(), retirement_name(retirement),
+      shown.empty() ? "" : ": " + shown);
+}
+
+void Workers::on_note(worker::Worker&, const message::Received& note) {
+  events_.on_note(note);
+}
+
+void Workers::on_gone(worker::Worker& worker) {
+  std::erase(idle_, &worker);
+  const Place& place = places_.at(worker.id());
+  if (worker.pid() <= 0 && is_of_serving_generation(place)) generation_->count_lost_worker();
+  gone_.push_back(worker.id());
+  events_.on_change();
+}
+
+// ---- their number ----
+
+void Workers::retire_idle(std::size_t count) {
+  for (; count > 0 && !idle_.empty(); --count) {
+    worker::Worker* oldest = idle_.front();
+    idle_.erase(idle_.begin());
+    if (oldest->state() == WorkerState::idle) oldest->retire();
+  }
+}
+
+std::string Workers::end_overdue() {
+  const base::TimePoint now = base::Clock::now();
+  const bool checks = std::any_of(places_.begin(), places_.end(), [](const auto& entry) {
+    return entry.second.worker->state() == WorkerState::checking;
+  });
+  const auto zygote_patience = checks ? kCheckPatience : kPatience;
+  for (const auto& [id, place] : places_) {
+    const WorkerState state = place.worker->state();
+    const auto age = now - place.since;
+    if (state == WorkerState::resetting && age > kPatience) place.worker->terminate();
+    if (age < zygote_patience || !serves(place)) continue;
+    if (state != WorkerState::starting && state != WorkerState::checking) continue;
+    return fmt::format("no worker was {} within {} ms",
+                       state == WorkerState::starting ? "forked" : "compared with it",
+                       zygote_patience.count());
+  }
+  return {};
+}
+
+void Workers::sweep() {
+  for (const std::uint64_t id : gone_) places_.erase(id);
+  gone_.clear();
+  // Their zygote, which should have looked at them, is gone.
+  for (const auto& [id, place] : places_) {
+    if (place.worker->state() == WorkerState::checking && !serves(place)) place.worker->retire();
+  }
+}
+
+bool Workers::worth_waiting() const {
+  const base::TimePoint now = base::Clock::now();
+  bool late = false;
+  for (const auto& [id, place] : places_) {
+    const WorkerState state = place.worker->state();
+    if (!is_returning(state) && state != WorkerState::starting) continue;
+    if (now - place.since < kPatience) return true;
+    late = true;
+  }
+  return !late && may_fork();
+}
+
+void Workers::count(PoolView& view) const {
+  const bool warm = generation_ != nullptr && generation_->warmth() == Warmth::warm;
+  if (warm && generation_->reset() != config::Reset::fork) {
+    view.afterwards = Afterwards::returns;
+  }
+  for (const auto& [id, place] : places_) {
+    const WorkerState state = place.worker->state();
+    if (state == WorkerState::idle) ++view.idle;
+    if (state == WorkerState::starting && is_of_serving_generation(place)) ++view.starting;
+    if (state == WorkerState::busy && !place.worker->terminating()) ++view.busy;
+    if (is_returning(state)) ++view.returning;
+  }
+}
+
+std::vector<pid_t> Workers::pids() const {
+  std::vector<pid_t> pids;
+  for (const auto& [id, place] : places_) {
+    if (place.worker->pid() > 0) pids.push_back(place.worker->pid());
+  }
+  return pids;
+}
+
+void Workers::check_invariants() const {
+  for (const worker::Worker* worker : idle_) {
+    BRIDGE_ASSERT(worker->state() == WorkerState::idle || worker->state() == WorkerState::ending);
+  }
+}
+
+}  // namespace pool

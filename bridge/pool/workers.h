@@ -1,0 +1,124 @@
+// The workers of one program: forked, given requests, checked, replaced.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "pool/generation.h"
+#include "pool/plan.h"
+#include "pool/retirements.h"
+#include "pool/rewind_record.h"
+#include "pool/run.h"
+#include "worker/worker.h"
+
+namespace pool {
+
+// Owned by its pool, whose settings it reads. Knows which zygote each worker is a copy of: a worker
+// of another than the serving one finishes its request and takes no more.
+class Workers : private worker::WorkerOwner {
+ public:
+  // All run on the loop.
+  struct Events {
+    std::function<void()> on_change;  // something that a pump should look at
+    std::function<void(Run&, const worker::Ending&)> on_ended;
+    // run's worker ended without having begun it: it waits again.
+    std::function<void(Run&)> on_unbegun;
+    std::function<void(const message::Received&)> on_note;
+  };
+
+  // The references outlive it.
+  Workers(const Surroundings& surroundings, const std::string& program,
+          const config::ProgramSettings& settings, Events events);
+  ~Workers() override;
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  // Whose workers serve from here on (nullptr: nobody's). The idle ones of others are let go.
+  void serve(Generation* generation);
+
+  // Asks the serving generation for one more.
+  void fork_one();
+  // After a fork failed, none is asked for during a moment.
+  void pause_forks();
+  bool may_fork() const { return base::Clock::now() >= no_fork_before_; }
+
+  bool has_idle() const;
+  // Gives the request to an idle worker, with its descriptors; false if none took it.
+  bool give(Run& run, std::span<const int> fds);
+  // Launches the program itself for the request.
+  base::Status launch(Run& run, std::span<const int> fds);
+  // run is over for its client: its program is ended.
+  void abandon(Run& run);
+
+  void retire_idle(std::size_t count);
+  // What the serving generation's zygote found of a worker.
+  void verified(std::uint64_t worker_id, const std::string& difference);
+  // Ends a worker that takes too long over its reset. Not empty: why the zygote, which takes too
+  // long over a fork or a comparison, has to be replaced.
+  std::string end_overdue();
+  // Forgets those that are gone, and lets those go that nobody can check. At the end of a turn.
+  void sweep();
+
+  bool empty() const { return places_.empty(); }
+  // Whether a worker is about to be idle, or may be forked, so that a request should not run
+  // classic.
+  bool worth_waiting() const;
+  // Fills the counts of workers, and what becomes of them.
+  void count(PoolView& view) const;
+  std::vector<pid_t> pids() const;
+  const Retirements& retirements() const { return retirements_; }
+  const RewindRecord& rewinds() const { return rewinds_; }
+  void check_invariants() const;
+
+ private:
+  struct Place {
+    std::unique_ptr<worker::Worker> worker;
+    ZygoteId zygote;  // all zero: launched by the bridge
+    config::Reset reset = config::Reset::fork;
+    Run* run = nullptr;
+    base::TimePoint since = base::Clock::now();  // of its fork, or of what it does behind a request
+  };
+
+  // worker::WorkerOwner
+  void on_ready(worker::Worker& worker) override;
+  void on_done(worker::Worker& worker, const message::Received& done) override;
+  void on_reset_over(worker::Worker& worker) override;
+  void on_retired(worker::Worker& worker, std::uint32_t retirement,
+                  const std::string& why) override;
+  void on_unbegun(worker::Worker& worker) override;
+  void on_gone(worker::Worker& worker) override;
+  void on_note(worker::Worker& worker, const message::Received& note) override;
+
+  worker::Worker& add(const ZygoteId& zygote, config::Reset reset);
+  worker::Worker& take_idle();
+  bool assign(Run& run, std::span<const int> fds, worker::Worker& worker);
+  message::SayReady whether_to_check(const Place& place);
+  void on_ended(std::uint64_t worker_id, const worker::Ending& ending);
+  void settle(worker::Worker& worker, const Place& place);
+  void count_retired(const worker::Worker& worker, const Place& place, std::uint32_t retirement,
+                     const std::string& why);
+  bool serves(const Place& place) const;
+  bool is_of_serving_generation(const Place& place) const;
+
+  const Surroundings& surroundings_;
+  const std::string& program_;
+  const std::string label_;
+  const std::string folder_;  // the program's, where it runs
+  const config::ProgramSettings& settings_;
+  Events events_;
+  Generation* generation_ = nullptr;
+  std::uint64_t next_worker_id_ = 1;
+  std::uint64_t next_request_id_ = 1;
+  std::unordered_map<std::uint64_t, Place> places_;
+  std::vector<worker::Worker*> idle_;  // the longest idle first; some may be ending by now
+  std::vector<std::uint64_t> gone_;
+  base::TimePoint no_fork_before_{};
+  std::uint64_t assigned_rewinds_ = 0;
+  Retirements retirements_;
+  RewindRecord rewinds_;
+};
+
+}  // namespace pool

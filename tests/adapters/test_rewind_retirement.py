@@ -1,0 +1,315 @@
+"""reset=rewind: what retires a worker, with its reason, and what does not; whatever a request did, the
+next one is that of a new process."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from driver import RETIREMENTS, Warm, Zygote, library, run_plainly
+
+INCLUDES = r"""
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static void *waits(void *p) { pause(); return 0; }
+static void *ends(void *p) { return 0; }
+static void handler(int n) {}
+static int child_waits(void *p) { for (int i = 0; i < 3; ++i) close(i); sleep(2); return 0; }
+static pid_t sleeper(void) { /* does not hold the streams, and ends by itself */
+  pid_t pid = fork();
+  if (pid == 0) { for (int i = 0; i < 3; ++i) close(i); sleep(3); _exit(0); }
+  return pid;
+}
+static void allow_all(void) {
+  struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  struct sock_fprog program = {1, &all};
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+static void drop_capabilities(void) {
+  struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[2] = {{0}};
+  syscall(SYS_capset, &head, none);
+}
+static void undo(void) {
+  int id = semget(IPC_PRIVATE, 1, 0600);
+  struct sembuf up = {0, 1, SEM_UNDO};
+  semop(id, &up, 1); semctl(id, 0, IPC_RMID);
+}
+static void limit(int which, int soft_only) {
+  struct rlimit now; getrlimit(which, &now);
+  now.rlim_cur = 77; if (!soft_only) now.rlim_max = 77;
+  setrlimit(which, &now);
+}
+static void scheduler(int policy) { struct sched_param p = {0}; sched_setscheduler(0, policy, &p); }
+static void one_processor(void) {
+  cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one); sched_setaffinity(0, sizeof one, &one);
+}
+static void timer_of(int clock) {
+  timer_t t; struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+  struct itimerspec in = {{0}, {1000, 0}};
+  timer_create(clock, &e, &t); timer_settime(t, 0, &in, 0);
+}
+/* What a program may see of its process, in words. SigQ counts other processes' signals, too. */
+static const char *const words[] = {"SigP", "SigB", "SigI", "SigC", "Shd", "Cap", "Uid", "Gid", "Groups",
+    "Threads", "Umask", "NoNew", "Seccomp", "VmLck", "Cpus_allowed_list", "Name", "Max", "ID:"};
+static void look(const char *path) {
+  char text[8192] = ""; int fd = open(path, O_RDONLY);
+  read(fd, text, sizeof text - 1); close(fd);
+  for (char *line = strtok(text, "\n"); line; line = strtok(0, "\n"))
+    for (int i = 0; i < sizeof words / sizeof *words; ++i)
+      if (strncmp(line, words[i], strlen(words[i])) == 0) puts(line);
+}
+static void look_around(void) {
+  char text[4096];
+  printf("leader %d session %d nice %d scheduler %d umask %o personality %lx\n", getpgrp() == getpid(),
+         getsid(0) == getpid(), getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), umask(022),
+         syscall(SYS_personality, 0xffffffff));
+  printf("ioprio %ld root %s cwd %s\n",
+         syscall(SYS_ioprio_get, 1, 0), access("/etc", F_OK) ? "another" : "/", getcwd(text, sizeof text));
+  for (int i = 3; i < 64; ++i) if (fcntl(i, F_GETFD) >= 0) printf("descriptor %d\n", i);
+  struct itimerval t; for (int i = 0; i < 3; ++i) { getitimer(i, &t); printf("timer %ld\n",
+      t.it_value.tv_sec); }
+  printf("child %d\n", waitpid(-1, 0, WNOHANG) >= 0);
+  stack_t stack; sigaltstack(0, &stack); printf("alternate stack %d\n", stack.ss_flags);
+  for (int i = 1; i < 65; ++i) {
+    struct sigaction a; if (sigaction(i, 0, &a) == 0 && a.sa_handler) printf("signal %d\n", i); }
+  look("/proc/self/status"); look("/proc/self/limits"); look("/proc/self/timers");
+  fflush(stdout);
+}
+"""
+
+# name: (what the request does, the reasons that are right; None: the worker stays)
+RULES = {
+    "a thread": ("pthread_t t; pthread_create(&t, 0, waits, 0);", {"threads"}),
+    "a detached thread": ("pthread_t t; pthread_create(&t, 0, waits, 0); pthread_detach(t);", {"threads"}),
+    "a thread that ended, not joined": ("pthread_t t; pthread_create(&t, 0, ends, 0); usleep(20000);",
+                                        {None, "threads"}),
+    "a child that runs": ("sleeper();", {"children"}),
+    "a child that ended": ("if (fork() == 0) _exit(0); usleep(20000);", {None, "children"}),
+    "a child that shares its memory": (
+        "char *s = malloc(65536); clone(child_waits, s + 65536, CLONE_VM, 0);", {"threads", "children"}),
+    "a process group joined": ("setpgid(0, getpgid(getppid()));", {None, "session"}),
+    "a new process group's member": ("pid_t p = sleeper(); setpgid(p, p); setpgid(0, p);", {"session",
+                                                                                            "children"}),
+    "a session": ("setpgid(0, getpgid(getppid())); if (setsid() < 0) abort();", {"session"}),
+    "another user": ("setuid(65534);", {"identity"}),
+    "another effective user": ("seteuid(65534);", {None, "identity"}),
+    "another group": ("setgid(65534);", {"identity", None}),
+    "other groups": ("gid_t g = 65534; setgroups(1, &g);", {"identity", None}),
+    "capabilities dropped": ("drop_capabilities();", {"identity"}),
+    "a capability dropped for ever": ("prctl(PR_CAPBSET_DROP, CAP_SYS_MODULE);", {"identity", "call"}),
+    "secure bits": ("prctl(PR_SET_SECUREBITS, 1);", {"identity", None}),
+    "a root of its own": ('if (chroot("/usr")) abort();', {"identity"}),
+    "a namespace": ("if (unshare(CLONE_NEWUTS)) abort();", {"identity"}),
+    "a mount namespace": ("if (unshare(CLONE_NEWNS)) abort();", {"identity"}),
+    "a pid namespace for children": ("if (unshare(CLONE_NEWPID)) abort();", {"identity"}),
+    "files no more shared": ("unshare(CLONE_FILES | CLONE_FS | CLONE_SYSVSEM);", {None, "identity", "call"}),
+    "seccomp": ("prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); allow_all();", {"identity"}),
+    "no new privileges": ("prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);", {"identity"}),
+    "a soft limit": ("limit(RLIMIT_NOFILE, 1);", {None}),
+    "a hard limit": ("limit(RLIMIT_NOFILE, 0);", {None, "limits"}),
+    "a limit of memory": ("struct rlimit l = {1 << 30, 1 << 30}; setrlimit(RLIMIT_AS, &l);", {None,
+                                                                                              "limits"}),
+    "a limit of files": ("limit(RLIMIT_FSIZE, 0);", {None, "limits"}),
+    "nice": ("setpriority(PRIO_PROCESS, 0, 5);", {None, "limits"}),
+    "a schedule": ("scheduler(SCHED_BATCH);", {None, "limits"}),
+    "a schedule for idle times": ("scheduler(SCHED_IDLE);", {None, "limits"}),
+    "one processor": ("one_processor();", {None, "limits"}),
+    "a priority of input and output": ("syscall(SYS_ioprio_set, 1, 0, (2 << 13) | 7);", {None, "limits"}),
+    "a personality": ("syscall(SYS_personality, 0x0040000);", {None, "limits", "call", "identity"}),
+    "not dumpable": ("prctl(PR_SET_DUMPABLE, 0);", {None, "identity", "fault"}),
+    "a reaper of orphans": ("prctl(PR_SET_CHILD_SUBREAPER, 1);", {None, "children", "call"}),
+    "an undo of semaphores": ("undo();", {"call"}),
+    "locked memory": ("mlock(malloc(8192), 8192);", {None, "mappings", "limits", "call"}),
+    "all memory locked": ("mlockall(MCL_CURRENT | MCL_FUTURE);", {None, "mappings", "limits", "call"}),
+    "a timer": ("timer_of(CLOCK_REALTIME);", {None, "call"}),
+    "many timers": ("for (int i = 0; i < 50; ++i) timer_of(CLOCK_MONOTONIC);", {None, "call"}),
+    "an alarm": ("alarm(1000);", {None}),
+    "interval timers": ("struct itimerval t = {{9, 0}, {9, 0}}; for (int i = 0; i < 3; ++i) setitimer(i, "
+                        "&t, 0);", {None}),
+    "signal handlers": ("for (int i = 1; i < 65; ++i) signal(i, handler);", {None}),
+    "signals ignored": ("for (int i = 1; i < 65; ++i) signal(i, SIG_IGN);", {None}),
+    "signals pending": ("sigset_t s; sigfillset(&s); sigprocmask(SIG_BLOCK, &s, 0); for (int i = 1; i < "
+                        "65; ++i) "
+                        "if (i != SIGKILL && i != SIGSTOP && i != 32 && i != 33) { raise(i); "
+                        "kill(getpid(), i); }", {None}),
+    "an alternate stack": ("stack_t s = {.ss_sp = malloc(65536), .ss_size = 65536}; sigaltstack(&s, 0);",
+                           {None}),
+    "descriptors": ('for (int i = 0; i < 30; ++i) { open("/etc/passwd", 0); eventfd(0, 0); epoll_create1(0); '
+                    "socket(AF_UNIX, SOCK_STREAM, 0); }", {None}),
+    "descriptors that tell of events": ("timerfd_create(0, 0); inotify_add_watch(inotify_init(), \"/\", "
+                                        "IN_CREATE);"
+                                        "memfd_create(\"x\", 0);", {None}),
+    "a descriptor with a high number": ("dup2(1, 900);", {None}),
+    "descriptors passed to itself": ("int s[2]; socketpair(AF_UNIX, SOCK_STREAM, 0, s); write(s[0], \"x\", "
+                                     "1);", {None}),
+    "a lock": ('flock(open("/etc/passwd", 0), LOCK_SH);', {None}),
+    "shared memory": ("int id = shmget(IPC_PRIVATE, 8192, 0600); char *p = shmat(id, 0, 0); "
+                      "shmctl(id, IPC_RMID, 0); p[0] = 1;", {None, "mappings"}),
+    "a shared mapping": ("char *p = mmap(0, 8192, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0); p[0] = 1;",
+                         {None, "mappings"}),
+    "another directory and umask": ('chdir("/"); umask(0777);', {None}),
+    "another name": ('prctl(PR_SET_NAME, "left");', {None}),
+    "a slack of timers": ("prctl(PR_SET_TIMERSLACK, 99999);", {None, "limits"}),
+    "death with its parent": ("prctl(PR_SET_PDEATHSIG, SIGTERM);", {None}),
+    "its channel closed": ("for (int i = 3; i < 4096; ++i) close(i);", {None, "descriptors"}),
+    "every descriptor closed": ("fflush(stdout); syscall(SYS_close_range, 0, ~0u, 0);", {None,
+                                                                                         "descriptors"}),
+}
+# The worker cannot say so.
+SILENT = {"its channel closed", "every descriptor closed"}
+
+
+def compile_act(folder, act, constructor=""):
+    return [folder.compile("act.c", INCLUDES + constructor + """
+int main(int argc, char **argv) { look_around(); %s; puts("done"); return 3; }""" % act, "-pthread",
+                           "-D_GNU_SOURCE")]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_what_a_request_may_leave(folder, name):
+    act, right = RULES[name]
+    if os.getuid() != 0 and right == {"identity"}:
+        pytest.skip("needs root")
+    argv = compile_act(folder, act)
+    plain = run_plainly(argv)
+    with Warm(argv) as warm:
+        first = warm.ask()
+        # The leader of its own group, which a program started by hand is not.
+        wanted = first.seen()
+        assert (first.code, first.stderr) == (plain.code, plain.stderr)
+        if not (name in SILENT and first.done is None):
+            assert first.retirement in right, (first.retirement, first.reason)
+            assert first.stays == (first.retirement is None)
+            assert first.stays or first.reason
+        for _ in range(4):
+            assert warm.ask().seen() == wanted
+
+
+def test_the_first_look_is_that_of_a_plain_process(folder):
+    argv = compile_act(folder, "")
+    process = subprocess.run(argv, capture_output=True, cwd="/", process_group=0, timeout=20) \
+        if "process_group" in subprocess.Popen.__init__.__code__.co_varnames else None
+    if process is None:
+        pytest.skip("this Python cannot start a process in a group of its own")
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert warm.ask().text.replace("session 1", "session 0") == process.stdout.decode()
+
+
+@pytest.fixture
+def readable_folder():
+    """A folder that any user may enter, with the library in it."""
+    with tempfile.TemporaryDirectory() as path:
+        os.chmod(path, 0o755)
+        shutil.copy(library(), path)
+        yield pathlib.Path(path)
+
+
+OF_AN_ORDINARY_USER = {
+    "a hard limit": ("limit(RLIMIT_NOFILE, 0);", {"limits"}),
+    "a soft limit": ("limit(RLIMIT_CORE, 1);", {None}),
+    "nice": ("setpriority(PRIO_PROCESS, 0, 5);", {"limits"}),
+    "a schedule for idle times": ("scheduler(SCHED_IDLE);", {None, "limits"}),
+    "an alarm and a umask": ("alarm(1000); umask(0);", {None}),
+    "a handler": ("signal(SIGUSR1, handler);", {None}),
+    "a thread": ("pthread_t t; pthread_create(&t, 0, waits, 0);", {"threads"}),
+    "no new privileges": ("prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);", {"identity"}),
+    "a namespace": ("if (unshare(CLONE_NEWUSER)) puts(strerror(errno));", {None, "identity"}),
+}
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", OF_AN_ORDINARY_USER)
+def test_what_an_ordinary_user_s_request_may_leave(folder, readable_folder, name):
+    """He cannot take back all that root can."""
+    act, right = OF_AN_ORDINARY_USER[name]
+    argv = [shutil.copy(compile_act(folder, act)[0], readable_folder)]
+    with Warm(argv, preload=str(readable_folder / os.path.basename(library())), user=65534,
+              group=65534, extra_groups=[]) as warm:
+        assert warm.stands and warm.reset == "rewind", (warm.weaker, warm.log())
+        first = warm.ask()
+        assert first.retirement in right, (first.retirement, first.reason)
+        for _ in range(3):
+            assert warm.ask().text == first.text
+
+
+def test_a_child_left_behind_lives_on(folder):
+    argv = compile_act(folder, 'printf("%d\\n", sleeper())')
+    with Warm(argv) as warm:
+        answer = warm.ask()
+        pid = int(answer.text.split()[-2])
+        assert answer.retirement == "children"
+        os.kill(pid, 0)
+        deadline = time.monotonic() + 2
+        while open(f"/proc/{pid}/stat").read().split()[3] == str(warm.current.pid):
+            assert time.monotonic() < deadline, "it still has its parent"
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_every_retirement_has_a_word():
+    assert len(RETIREMENTS) == 11 and len(set(RETIREMENTS)) == 11
+
+
+def test_a_worker_that_is_killed_at_rest_leaves_its_next_request_unread(folder):
+    argv = compile_act(folder, "")
+    with Zygote(argv, reset="rewind") as zygote:
+        worker = zygote.worker()
+        assert worker.request(argv, say_ready=True).stays
+        os.kill(worker.pid, signal.SIGKILL)
+        time.sleep(0.05)
+        assert worker.request(argv).unread
+
+
+def test_without_the_reset_the_library_is_as_in_fork(folder):
+    argv = compile_act(folder, "alarm(1000)")
+    with Zygote(argv, reset="fork") as zygote:
+        answer = zygote.worker().request(argv)
+        assert (zygote.reset, answer.stays, answer.retirement, answer.done) == ("fork", False, None, 3)
+
+
+def test_a_program_that_cannot_be_rewound_says_why_at_its_checkpoint(folder):
+    """A thread at the checkpoint: nothing can be forked, and nothing rewound."""
+    program = folder.compile("early.cc", """
+#include <pthread.h>
+#include <unistd.h>
+static pthread_t one;
+static void *work(void *) { pause(); return nullptr; }
+static int started = pthread_create(&one, nullptr, work, nullptr);
+int main() {}
+""", "-pthread")
+    with Zygote([program], reset="rewind") as zygote:
+        assert zygote.threads == 2
+    assert os.path.exists(library())

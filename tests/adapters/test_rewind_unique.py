@@ -1,0 +1,184 @@
+"""reset=rewind and what must never come twice: a snapshot freezes random generators too, so each
+request's are drawn anew. What CGI programs draw alike in each process stays alike."""
+
+import subprocess
+
+import pytest
+
+from driver import Warm, Zygote, adapters_dir
+
+PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
+TOKENS, REQUESTS = 10_000, 200
+EACH = TOKENS // REQUESTS
+
+# Each prints EACH lines for a generator, "name token".
+PYTHON_TEXT = f"""
+import email.generator, email.utils, io, os, random, secrets, ssl, tempfile, uuid
+own = random.Random()
+for _ in range({EACH}):
+    print("random", random.random())
+    print("getrandbits", random.getrandbits(64))
+    print("Random", own.getrandbits(64))
+    print("SystemRandom", random.SystemRandom().random())
+    print("urandom", os.urandom(8).hex())
+    print("getrandom", os.getrandom(8).hex())
+    print("secrets", secrets.token_urlsafe(12))
+    print("uuid1", uuid.uuid1())
+    print("uuid4", uuid.uuid4())
+    print("ssl", ssl.RAND_bytes(8).hex())
+    print("tempfile", next(tempfile._get_candidate_names()))
+    print("boundary", email.generator._make_boundary())
+    print("msgid", email.utils.make_msgid(domain="x"))
+"""
+PRELOAD = "email.generator,email.utils,io,os,random,secrets,ssl,tempfile,uuid"
+
+# Generators that stood at the checkpoint, made by modules that are loaded there.
+PERL_TEXT = """
+use File::Temp (); use CGI (); use Digest::SHA (); use POSIX ();
+for (1 .. %d) {
+  print "rand ", rand, "\\n"; print "int ", int(rand(1 << 53)), "\\n";
+  print "temp ", join('', map { ('a' .. 'z')[rand 26] } 1 .. 12), "\\n";
+  print "mktemp ", File::Temp::mktemp('XXXXXXXXXXXX'), "\\n";
+  print "shuffled ", join('', sort { rand() <=> 0.5 } 'a' .. 'p'), rand, "\\n";
+}
+""" % EACH
+PERL_EARLY = "BEGIN { our @early = map rand, 1 .. 5; }\n" + PERL_TEXT
+
+BASH_TEXT = """
+for ((n = 0; n < %d; ++n)); do
+  echo "SRANDOM $SRANDOM$SRANDOM"
+  read -r uuid </proc/sys/kernel/random/uuid; echo "uuid $uuid"
+done
+echo "mktemp $(mktemp -u XXXXXXXXXXXXXXXX)"
+""" % EACH
+
+C_TEXT = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+int main() {
+  for (int i = 0; i < %d; ++i) {
+    uint64_t n; getrandom(&n, 8, 0); printf("getrandom %%lx\n", n);
+    getentropy(&n, 8); printf("getentropy %%lx\n", n);
+#if __GLIBC_PREREQ(2, 36)
+    arc4random_buf(&n, 8); printf("arc4random %%lx\n", n);
+#endif
+    char name[] = "/tmp/XXXXXX"; mktemp(name);
+  }
+  return 0;
+}""" % EACH
+
+CC_TEXT = r"""
+#include <cstdint>
+#include <iostream>
+#include <random>
+int main() {
+  std::random_device device;
+  std::mt19937_64 engine{(uint64_t(device()) << 32) | device()};
+  for (int i = 0; i < %d; ++i) {
+    std::cout << "device " << ((uint64_t(device()) << 32) | device()) << "\n";
+    std::cout << "seeded " << engine() << "\n";
+  }
+}""" % EACH
+
+
+def draws_no_token_twice(warm, requests=REQUESTS):
+    seen = {}
+    for _ in range(requests):
+        answer = warm.ask()
+        assert answer.code == 0, answer.stderr
+        for line in answer.text.splitlines():
+            generator, token = line.split(" ", 1)
+            seen.setdefault(generator, []).append(token)
+    for generator, tokens in seen.items():
+        assert len(set(tokens)) == len(tokens), f"{generator}: {len(tokens) - len(set(tokens))} repeats"
+        assert len(tokens) >= TOKENS or generator == "mktemp"
+    assert warm.workers == 1, warm.retired
+    return seen
+
+
+def test_python_s_tokens(folder):
+    script = folder.script("x.py", PYTHON_TEXT)
+    for preload in (PRELOAD, ""):
+        with Warm([PYTHON, f"{adapters_dir()}/python/start.py", f"--preload={preload}", script],
+                  level="compiled", verify=False) as warm:
+            seen = draws_no_token_twice(warm)
+            assert len(seen) == 13
+
+
+@pytest.mark.parametrize("text", [PERL_TEXT, PERL_EARLY], ids=["fresh", "drawn from while compiling"])
+def test_perl_s_tokens(folder, text):
+    script = folder.script("x.pl", text)
+    with Warm([PERL, f"-I{adapters_dir()}/perl", "-MCGIBridge", script], level="compiled",
+              verify=False) as warm:
+        assert len(draws_no_token_twice(warm)) == 5
+
+
+def test_bash_s_tokens(folder, needs):
+    needs("bash")
+    with Warm(["/bin/bash", folder.script("x.sh", BASH_TEXT)], verify=False) as warm:
+        draws_no_token_twice(warm)
+
+
+def test_bash_s_small_random_numbers_differ_from_request_to_request(folder):
+    """They are seeded by the clock and the process id; in one process, by the clock."""
+    script = folder.script("x.sh", "echo $RANDOM $RANDOM $RANDOM $RANDOM")
+    with Warm(["/bin/bash", script], verify=False) as warm:
+        drawn = [warm.ask().text for _ in range(REQUESTS)]
+    assert len(set(drawn)) > 0.95 * REQUESTS
+
+
+@pytest.mark.parametrize("name", ["x.c", "x.cc"])
+def test_c_and_cplusplus_tokens(folder, name):
+    program = folder.compile(name, C_TEXT if name == "x.c" else CC_TEXT)
+    with Warm([program], verify=False) as warm:
+        draws_no_token_twice(warm)
+
+
+def test_openssl_s_tokens(needs):
+    needs("openssl")
+    with Warm(["openssl", "rand", "-hex", "16"], verify=False) as warm:
+        drawn = [warm.ask().text for _ in range(REQUESTS)]
+        assert len(set(drawn)) == REQUESTS and warm.workers == 1, warm.retired
+
+
+def test_openssl_s_tokens_when_it_was_used_before_the_checkpoint(folder):
+    """Its generators stand seeded in the snapshot."""
+    text = r"""
+#include <stdio.h>
+int RAND_bytes(unsigned char *to, int n);
+int RAND_priv_bytes(unsigned char *to, int n);
+__attribute__((constructor)) static void early(void) { unsigned char b[8]; RAND_bytes(b, 8);
+    RAND_priv_bytes(b, 8); }
+int main() {
+  unsigned long a, b; RAND_bytes((void *)&a, 8); RAND_priv_bytes((void *)&b, 8);
+  printf("public %lx\nprivate %lx\n", a, b); return 0;
+}"""
+    try:
+        program = folder.compile("early.c", text, "-l:libcrypto.so.3")
+    except subprocess.CalledProcessError:
+        pytest.skip("no libcrypto.so.3 to link with")
+    for reset in ("rewind", "fork"):
+        with Warm([program], verify=False, reset=reset) as warm:
+            lines = [line for _ in range(REQUESTS) for line in warm.ask().text.splitlines()]
+        assert len(set(lines)) == 2 * REQUESTS, reset
+
+
+def test_rand_is_that_of_each_new_process(folder):
+    program = folder.compile("x.c", '#include <stdio.h>\n#include <stdlib.h>\n'
+                             'int main() { int first = rand(); printf("%d %ld\\n", first, random()); '
+                             'return 0; }')
+    with Warm([program]) as warm:
+        assert {warm.ask().text for _ in range(20)} == {"1804289383 846930886\n"}
+
+
+def test_side_by_side_workers_draw_different_tokens(folder):
+    script = folder.script("x.py", PYTHON_TEXT)
+    argv = [PYTHON, f"{adapters_dir()}/python/start.py", f"--preload={PRELOAD}", script]
+    with Zygote(argv, level="compiled", reset="rewind") as zygote:
+        workers = [zygote.worker() for _ in range(4)]
+        lines = [line for _ in range(5) for worker in workers
+                 for line in worker.request(argv, say_ready=True).text.splitlines()]
+    assert len(set(lines)) == len(lines) == 20 * 13 * EACH

@@ -1,0 +1,9 @@
+-- What wrk found, as one line of JSON.
+function done(summary, latency, requests)
+  local errors = summary.errors
+  io.write(string.format(
+    '{"requests": %d, "microseconds": %d, "p50_ms": %.3f, "p95_ms": %.3f, "p99_ms": %.3f, ' ..
+    '"wrong": %d}\n', summary.requests, summary.duration, latency:percentile(50) / 1000,
+    latency:percentile(95) / 1000, latency:percentile(99) / 1000,
+    errors.connect + errors.read + errors.write + errors.timeout + errors.status))
+end

@@ -1,0 +1,119 @@
+"""Everything that answers in a comparison: bridges, fcgiwrap, responders, nginx and Apache."""
+
+import socket
+import subprocess
+
+from harness.bridge import BUILD, environment
+from harness.site import EXAMPLES
+
+# The label, and the responder that a rewrite by hand would give, where examples/ has one.
+PROGRAMS = {
+    "hello.cgi": ("C", "hello.fcgi"),
+    "hello-rust.cgi": ("Rust", None),
+    "hello.sh": ("bash", None),
+    "hello.pl": ("Perl", "hello.pl"),
+    "hello-cgi.pl": ("Perl, CGI.pm and DBI", "hello-cgi.pl"),
+    "hello.py": ("Python", "hello.py"),
+    "hello-modules.py": ("Python, modules", None),
+}
+# One bridge each: its settings.
+BRIDGES = {
+    "classic": 'mode = "classic"',
+    "fork": 'mode = "persistent"\nreset = "fork"',
+    "rewind": 'mode = "persistent"\nreset = "rewind"\nrewind = { verify = 1000 }',
+}
+SIDES = ["fcgiwrap", "mod_cgid", *BRIDGES, "by-hand"]
+
+
+def missing(program):
+    """Why a program cannot be measured here, or None."""
+    return None if (EXAMPLES / program).exists() else "not built (no rustc when it was configured?)"
+
+
+class Stage:
+    """Started once; url(side, program) is where a side answers. connections: how many requests at
+    once each side can answer."""
+
+    def __init__(self, site, programs, sides, keep_alive, connections):
+        self.site, self.wanted, self.connections = site, sides, connections
+        self.sockets = []
+        for name in programs:
+            site.example(name)
+        self.bridges = {side: self.start_bridge(side) for side in BRIDGES if side in sides}
+        addresses = {side: f"unix:{bridge.address}" for side, bridge in self.bridges.items()}
+        if "fcgiwrap" in sides:
+            addresses["fcgiwrap"] = self.listen("fcgiwrap", 1, "/usr/sbin/fcgiwrap",
+                                                ["-c", str(connections)])
+        locations = [self.location(f"/{side}/", side, keep_alive) for side in addresses]
+        for name in programs:
+            responder = BUILD / "examples" / "responders" / (PROGRAMS[name][1] or "none")
+            if "by-hand" in sides and responder.exists():
+                addresses[f"by-hand-{name}"] = self.listen(responder.name, connections, responder, [])
+                locations.append(self.location(f"/by-hand/{name}", f"by-hand-{name}", keep_alive))
+        self.has_responder = {name for name in programs if f"by-hand-{name}" in addresses}
+        self.nginx = site.start_nginx(
+            next(iter(self.bridges.values()), None), locations="\n".join(locations),
+            upstreams={name: (address, keep_alive) for name, address in addresses.items()})
+        self.apache = self.start_apache() if "mod_cgid" in sides else None
+
+    def start_bridge(self, side):
+        workers = f"workers = {{ max = {self.connections}, spare = {self.connections} }}"
+        return self.site.start_bridge(
+            f"{BRIDGES[side]}\n{workers}", name=f"{side}.toml",
+            listen=[f"unix:{self.site.folder}/{side}.sock"], bridge='log_level = "warn"\n')
+
+    def start_apache(self):
+        return self.site.start_apache(None, modules=["cgid"], extra=f"""
+            ScriptSock cgid.sock
+            ScriptAlias "/mod_cgid/" "{self.site.cgi_bin}/"
+            <Directory "{self.site.cgi_bin}">
+              Require all granted
+            </Directory>
+            KeepAlive On
+            MaxKeepAliveRequests 0
+            """)
+
+    def listen(self, name, count, command, more):
+        """count processes that accept from one socket on their descriptor 0."""
+        path = str(self.site.folder / f"{name}.responder")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen(512)
+        self.sockets.append((listener, path))
+        for _ in range(count):
+            self.site.start(command, *more, stdin=listener, env=environment(),
+                            stderr=subprocess.DEVNULL)
+        return f"unix:{path}"
+
+    def location(self, prefix, upstream, keep_alive):
+        return f"""
+location {prefix} {{
+  include /etc/nginx/fastcgi_params;
+  rewrite ^{prefix}(.*)$ /cgi-bin/$1 break;
+  fastcgi_param SCRIPT_FILENAME {self.site.folder}$uri;
+  {"fastcgi_keep_conn on;" if keep_alive else ""}
+  fastcgi_pass {upstream};
+}}"""
+
+    def server(self, side):
+        return self.apache if side == "mod_cgid" else self.nginx
+
+    def url(self, side, program):
+        return self.server(side).url(f"/{side}/{program}")
+
+    def sides(self, program):
+        return [side for side in SIDES if side in self.wanted
+                and (side != "by-hand" or program in self.has_responder)]
+
+    def answer(self, side, program):
+        """The body of one answer, which must be a good one."""
+        answer = self.server(side).send_request(f"/{side}/{program}")
+        if answer.status != 200:
+            raise SystemExit(f"{side} answers {program} with {answer.status}: {answer.text[:200]}")
+        return answer.body
+
+    def close(self):
+        for listener, _ in self.sockets:
+            listener.close()
+        self.site.close(check=False)
+        self.site.remove()

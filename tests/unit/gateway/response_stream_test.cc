@@ -1,0 +1,149 @@
+#include "gateway/response_stream.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+
+#include "fastcgi/record_reader.h"
+#include "loop/timer.h"
+
+namespace gateway {
+namespace {
+
+using namespace std::string_literals;
+
+class ResponseStreamTest : public testing::Test {
+ protected:
+  ResponseStreamTest() : program_out_(connect_pipes()) {}
+
+  // What the program prints.
+  void print(const std::string& text) { write_all(program_out_, text); }
+  void complain(const std::string& text) { write_all(program_err_, text); }
+
+  // The records so far as "out:...|err:...|", and nothing is left.
+  std::string taken() {
+    std::string text;
+    fastcgi::RecordReader reader;
+    reader.feed(out_.bytes());
+    fastcgi::Fragment fragment;
+    while (reader.next(fragment) == fastcgi::Step::fragment) {
+      text += fragment.header.type == fastcgi::RecordType::std_out ? "out:" : "err:";
+      text += std::string(fragment.content) + "|";
+    }
+    out_.consume(out_.size());
+    return text;
+  }
+
+  void run_for(base::Duration time) {
+    loop::Timer end(loop_, [this] { loop_.stop(); });
+    end.start(time);
+    loop_.run();
+  }
+
+  // Runs until so many bytes of records are there, however busy the machine is.
+  void run_until(std::size_t bytes) {
+    for (int i = 0; i < 5000 && out_.size() < bytes; ++i) run_for(base::Duration(1));
+  }
+
+  loop::Loop loop_;
+  base::OutBuffer out_;
+  bool room_ = true;
+  int begun_ = 0, complete_ = 0;
+  std::string bad_head_;
+  ResponseStream stream_{loop_,
+                         1,
+                         BodyWanted::yes,
+                         HoldBack::no,
+                         base::kKiB,
+                         "test",
+                         {out_, [this] { return room_; }, [] {}, [this] { ++begun_; },
+                          [this](const std::string& reason) { bad_head_ = reason; },
+                          [this] { ++complete_; }, [](const cgi::ResponseHead&) {}}};
+  base::UniqueFd program_err_;
+  base::UniqueFd program_out_;
+
+ private:
+  base::UniqueFd connect_pipes() {
+    auto out = base::make_pipe(base::NonblockingEnd::reading).take();
+    auto err = base::make_pipe(base::NonblockingEnd::reading).take();
+    stream_.connect(std::move(out.first), std::move(err.first));
+    program_err_ = std::move(err.second);
+    return std::move(out.second);
+  }
+
+  static void write_all(const base::UniqueFd& fd, const std::string& text) {
+    ASSERT_EQ(::write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+};
+
+TEST_F(ResponseStreamTest, makes_one_record_of_an_answer_that_is_there_at_the_end) {
+  print("A: b\n\nbody");
+  stream_.program_ended();
+  EXPECT_EQ(taken(), "out:A: b\n\nbody|");
+  EXPECT_EQ(complete_, 1);
+  EXPECT_EQ(begun_, 1);
+}
+
+TEST_F(ResponseStreamTest, leaves_a_body_apart_from_a_head_that_was_changed) {
+  print("A: b\nno field\n\nbody");
+  stream_.program_ended();
+  EXPECT_EQ(taken(), "out:A: b\n\n|out:body|");
+}
+
+TEST_F(ResponseStreamTest, reads_both_pipes_to_their_ends) {
+  const std::string long_text(60000, 'x');
+  complain("oh");
+  print("A: b\n\n" + long_text);
+  stream_.program_ended();
+  EXPECT_EQ(taken(), "out:A: b\n\n" + long_text + "|err:oh|");
+  EXPECT_EQ(stream_.last_error_line(), "oh");
+}
+
+// With O_DIRECT a pipe keeps writes apart: a read that gives less than it could is not the last.
+TEST_F(ResponseStreamTest, reads_output_in_packets_to_its_end) {
+  ASSERT_EQ(::fcntl(program_out_.get(), F_SETFL, O_DIRECT), 0);
+  print("A: b\n\n");
+  print("one");
+  print("two");
+  stream_.program_ended();
+  EXPECT_EQ(taken(), "out:A: b\n\n|out:one|out:two|");
+}
+
+TEST_F(ResponseStreamTest, does_not_wait_for_others_that_hold_the_pipes) {
+  stream_.program_ended();
+  EXPECT_NE(bad_head_, "");
+  EXPECT_EQ(begun_, 0);
+  EXPECT_EQ(complete_, 0);
+}
+
+TEST_F(ResponseStreamTest, passes_output_on_while_the_program_runs) {
+  print("A: b\n\nfirst");
+  run_until(1);
+  EXPECT_EQ(taken(), "out:A: b\n\nfirst|");
+  complain("oh");
+  print("second");
+  run_until(2 * fastcgi::kHeaderSize + "ohsecond"s.size());
+  const std::string both = taken();
+  EXPECT_TRUE(both == "out:second|err:oh|" || both == "err:oh|out:second|") << both;
+  EXPECT_EQ(begun_, 1);
+  EXPECT_EQ(complete_, 0);
+}
+
+TEST_F(ResponseStreamTest, stops_at_a_full_connection_and_goes_on_later) {
+  room_ = false;
+  print("A: b\n\nbody");
+  run_for(ResponseStream::kUnseen + base::Duration(5));
+  stream_.program_ended();
+  EXPECT_EQ(taken(), "");
+  EXPECT_EQ(complete_, 0);
+  room_ = true;
+  stream_.resume();
+  EXPECT_EQ(taken(), "out:A: b\n\nbody|");
+  EXPECT_EQ(complete_, 1);
+}
+
+}  // namespace
+}  // namespace gateway

@@ -1,0 +1,126 @@
+#include "loop/timer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace loop {
+namespace {
+
+using base::Clock;
+using base::Duration;
+
+class TimerTest : public testing::Test {
+ protected:
+  std::unique_ptr<Timer> noting(int number) {
+    return std::make_unique<Timer>(loop_, [this, number] { due_.push_back(number); });
+  }
+
+  void run_for(Duration time) {
+    Timer end(loop_, [this] { loop_.stop(); });
+    end.start(time);
+    loop_.run();
+  }
+
+  Loop loop_;
+  std::vector<int> due_;
+};
+
+TEST_F(TimerTest, is_due_once_and_never_early) {
+  const auto start = Clock::now();
+  auto due_at = start;
+  Timer timer(loop_, [&] {
+    due_at = Clock::now();
+    due_.push_back(1);
+  });
+  timer.start(Duration(3));
+  run_for(Duration(12));
+  EXPECT_EQ(due_, std::vector<int>{1});
+  EXPECT_GE(due_at - start, Duration(3));
+}
+
+TEST_F(TimerTest, is_due_in_the_order_of_the_times) {
+  const auto third = noting(3), first = noting(1), second = noting(2);
+  third->start(Duration(3));
+  first->start(Duration(1));
+  second->start(Duration(2));
+  run_for(Duration(6));
+  EXPECT_EQ(due_, (std::vector<int>{1, 2, 3}));
+}
+
+TEST_F(TimerTest, counts_from_the_last_start) {
+  const auto moved_back = noting(2), other = noting(1);
+  moved_back->start(Duration(1));
+  other->start(Duration(3));
+  moved_back->start(Duration(5));
+  run_for(Duration(10));
+  EXPECT_EQ(due_, (std::vector<int>{1, 2}));
+}
+
+TEST_F(TimerTest, is_never_due_once_stopped_or_destroyed) {
+  const auto stopped = noting(1);
+  auto destroyed = noting(2);
+  stopped->start(Duration(1));
+  destroyed->start(Duration(1));
+  stopped->stop();
+  stopped->stop();
+  destroyed.reset();
+  run_for(Duration(4));
+  EXPECT_TRUE(due_.empty());
+}
+
+TEST_F(TimerTest, may_destroy_itself_and_another_that_is_due) {
+  auto other = noting(2);
+  std::unique_ptr<Timer> self;
+  self = std::make_unique<Timer>(loop_, [&] {
+    due_.push_back(1);
+    other.reset();
+    self.reset();
+  });
+  self->start(Duration(0));
+  other->start(Duration(0));
+  run_for(Duration(3));
+  EXPECT_EQ(due_, std::vector<int>{1});
+}
+
+TEST_F(TimerTest, that_starts_itself_again_at_once_lets_others_have_their_turn) {
+  int turns = 0;
+  Timer again(loop_, [&] {
+    ++turns;
+    again.start(Duration(0));
+  });
+  again.start(Duration(0));
+  run_for(Duration(3));
+  EXPECT_GT(turns, 1);
+}
+
+// The heap's places, with starts, stops and moves at random: what is left is due in order.
+TEST_F(TimerTest, keeps_the_order_whatever_was_stopped_and_moved) {
+  std::mt19937 random(7);
+  std::vector<std::unique_ptr<Timer>> timers;
+  std::vector<int> delays(200, -1);
+  for (int i = 0; i < 200; ++i) {
+    timers.push_back(std::make_unique<Timer>(
+        loop_, [this, &delays, i] { due_.push_back(delays[static_cast<std::size_t>(i)]); }));
+  }
+  for (int step = 0; step < 2000; ++step) {
+    const std::size_t which = random() % timers.size();
+    const bool stops = random() % 3 == 0;
+    delays[which] = stops ? -1 : static_cast<int>(10 * (1 + random() % 5));
+    if (stops) {
+      timers[which]->stop();
+    } else {
+      timers[which]->start(Duration(delays[which]));
+    }
+  }
+  run_for(Duration(80));
+  const auto running = std::count_if(delays.begin(), delays.end(), [](int d) { return d > 0; });
+  EXPECT_EQ(due_.size(), static_cast<std::size_t>(running));
+  EXPECT_TRUE(std::is_sorted(due_.begin(), due_.end()));
+}
+
+}  // namespace
+}  // namespace loop
