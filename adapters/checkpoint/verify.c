@@ -16,7 +16,16 @@
 
 enum { kChunkPages = 64, kDifferencesMax = 8, kTextMax = 32 * 1024, kOwnFdsLeast = 200 };
 
+/* Mapped for one look: memory that stood at the checkpoint would be looked at in each reset. */
+struct scratch {
+  struct mapping mappings[kMappingsMax];
+  char maps_text[16 * 1024];
+  char page[kPageSize];
+  char ours[kTextMax], theirs[kTextMax];
+};
+
 struct findings {
+  struct scratch *scratch;
   pid_t pid;
   uint32_t pages;
   int count;
@@ -78,7 +87,7 @@ static void compare_page(struct findings *findings, const struct engine *engine,
 /* Of anonymous memory only what is there is read: a look would make the rest. */
 static void compare_region(struct findings *findings, const struct engine *engine,
                            const struct region *region, int pagemap) {
-  static char buffer[kChunkPages * kPageSize];
+  char *buffer = findings->scratch->page;
   uint32_t pages = (uint32_t)((region->end - region->start) / kPageSize);
   for (uint32_t first = 0; first < pages; first += kChunkPages) {
     uint32_t count = pages - first < kChunkPages ? pages - first : kChunkPages;
@@ -117,7 +126,7 @@ static int is_constant(const struct engine *engine, const struct mapping *mappin
 /* Code and constants: only pages that became the worker's own can differ from the zygote's. */
 static void compare_constants(struct findings *findings, const struct engine *engine,
                               const struct mapping *mapping, int pagemap) {
-  static char buffer[kPageSize];
+  char *buffer = findings->scratch->page;
   const uint64_t kFilePage = 1ull << 61, kPresent = 1ull << 63;
   for (uintptr_t at = mapping->start; at < mapping->end; at += kPageSize) {
     uint64_t entry = 0;
@@ -148,10 +157,11 @@ static void compare_memory(struct findings *findings, const struct engine *engin
 }
 
 static void compare_mappings(struct findings *findings, const struct engine *engine) {
-  static struct mapping theirs[kMappingsMax];
-  static char text[16 * 1024];
+  struct mapping *theirs = findings->scratch->mappings;
   int fd = open_of(findings->pid, "maps");
-  long count = fd < 0 ? -1 : maps_read(fd, text, sizeof text, theirs);
+  long count = fd < 0 ? -1
+                      : maps_read(fd, findings->scratch->maps_text,
+                                  sizeof findings->scratch->maps_text, theirs);
   if (fd >= 0) close(fd);
   if (count < 0) return find(findings, "its mappings cannot be read");
   for (size_t i = 0; i < engine->mapping_count || i < (size_t)count; ++i) {
@@ -219,7 +229,7 @@ static int is_watched_line(const char *line) {
 }
 
 static void compare_lines(struct findings *findings, const char *name, int only_watched) {
-  static char ours[kTextMax], theirs[kTextMax];
+  char *ours = findings->scratch->ours, *theirs = findings->scratch->theirs;
   read_text(getpid(), name, ours);
   if (read_text(findings->pid, name, theirs) == 0 && ours[0] != '\0') {
     return find(findings, "its %s cannot be read", name);
@@ -283,7 +293,7 @@ static void compare_descriptors(struct findings *findings) {
 
 /* The first words of stat that a program can change: nice, policy, real-time priority. */
 static void compare_schedule(struct findings *findings) {
-  static char text[2][kTextMax];
+  char *text[2] = {findings->scratch->ours, findings->scratch->theirs};
   char words[2][3][24];
   for (int who = 0; who < 2; ++who) {
     read_text(who == 0 ? getpid() : findings->pid, "stat", text[who]);
@@ -321,10 +331,15 @@ static int may_read(const struct engine *engine, pid_t pid) {
 }
 
 void verify_worker(const struct message_verify *verify) {
-  static struct findings findings;
+  struct findings findings;
   memset(&findings, 0, sizeof findings);
+  findings.scratch = mmap(NULL, sizeof *findings.scratch, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   findings.pid = verify->pid;
-  if (state.engine != NULL && state.reset == RESET_REWIND && !may_read(state.engine, verify->pid)) {
+  if (findings.scratch == MAP_FAILED) {
+    find(&findings, "no memory to compare with");
+  } else if (state.engine != NULL && state.reset == RESET_REWIND &&
+             !may_read(state.engine, verify->pid)) {
     /* pages 0: nothing was compared */
   } else if (state.engine != NULL && state.reset == RESET_REWIND) {
     compare_mappings(&findings, state.engine);
@@ -341,6 +356,7 @@ void verify_worker(const struct message_verify *verify) {
   } else {
     find(&findings, "this zygote's workers do not rewind");
   }
+  if (findings.scratch != MAP_FAILED) munmap(findings.scratch, sizeof *findings.scratch);
   struct message_verify body = *verify;
   body.pages = findings.pages;
   channel_send(MESSAGE_VERIFIED, &body, sizeof body, findings.text, findings.length,

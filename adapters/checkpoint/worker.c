@@ -14,13 +14,12 @@
 enum { kBadRequest = 70, kNoDirectory = 72 };
 
 /* The request's packet stays here while the program runs: its strings are the program's argv and
- * environment. */
+ * environment. Mapped in a worker only, so that a snapshot does not hold it. */
 enum { kPointersInPlace = 512 };
-static char *pointers[kPointersInPlace];
-static struct {
-  struct message_request head;
-  char text[MESSAGE_BYTES_MAX];
-} packet;
+static struct mailbox {
+  struct packet packet;
+  char *pointers[kPointersInPlace];
+} * mailbox;
 
 static char *map_text(int memfd, size_t bytes) {
   struct stat status;
@@ -51,19 +50,20 @@ void worker_enter_directory(void) {
 static int wait_for_request(void) {
   int fds[MESSAGE_FDS_MAX], fd_count = 0;
   uint16_t type = 0;
-  ssize_t bytes = channel_receive(&type, &packet, sizeof packet, fds, &fd_count);
+  struct packet *packet = &mailbox->packet;
+  ssize_t bytes = channel_receive(&type, packet, sizeof *packet, fds, &fd_count);
   if (bytes < 0) return -1;
-  if (type != MESSAGE_REQUEST || bytes < (ssize_t)sizeof packet.head) _exit(kBadRequest);
-  int with_memfd = (packet.head.flags & REQUEST_IN_MEMFD) != 0;
+  if (type != MESSAGE_REQUEST || bytes < (ssize_t)sizeof packet->head) _exit(kBadRequest);
+  int with_memfd = (packet->head.flags & REQUEST_IN_MEMFD) != 0;
   if (fd_count != MESSAGE_REQUEST_FDS + with_memfd) _exit(kBadRequest);
-  char *text = packet.text;
+  char *text = packet->text;
   if (with_memfd) {
-    text = map_text(fds[MESSAGE_REQUEST_FDS], packet.head.strings_bytes);
-  } else if ((size_t)bytes - sizeof packet.head != packet.head.strings_bytes) {
+    text = map_text(fds[MESSAGE_REQUEST_FDS], packet->head.strings_bytes);
+  } else if ((size_t)bytes - sizeof packet->head != packet->head.strings_bytes) {
     text = NULL;
   }
   if (text == NULL ||
-      request_parse(&state.request, &packet.head, text, pointers, kPointersInPlace) != 0)
+      request_parse(&state.request, &packet->head, text, mailbox->pointers, kPointersInPlace) != 0)
     _exit(kBadRequest);
   become_fresh(fds);
   state.argv_offset = state.env_offset = 0;
@@ -77,6 +77,8 @@ void worker_begin(int channel, uint64_t worker_id) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != state.bridge_pid) _exit(0); /* the bridge went before the signal was asked for */
   setpgid(0, 0);
+  mailbox = mmap(NULL, sizeof *mailbox, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mailbox == MAP_FAILED) _exit(kBadRequest);
   close(state.channel);
   int high = descriptor_move_high(channel);
   if (high < 0 || descriptors_make_private() != 0) _exit(kBadRequest);

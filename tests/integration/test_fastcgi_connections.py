@@ -123,6 +123,22 @@ def test_an_abort_ends_the_request_and_keeps_the_connection(site, bridge):
         assert peer.request(hello_of(site), id=4).body == b"hello\n"
 
 
+def test_an_abort_is_noticed_while_output_streams(site, bridge):
+    """On a connection whose only request came with it, as web servers without keep-alive make them."""
+    stream = site.python("stream", """
+        import time
+        print("Content-Type: text/plain\\n", flush=True)
+        while True:
+            print("more", flush=True)
+            time.sleep(0.0005)
+        """)
+    with bridge.connect() as peer:
+        peer.send(fastcgi.whole_request(stream))
+        peer.wait_for_output(b"more")
+        peer.abort()
+        assert peer.response().protocol_status == fastcgi.REQUEST_COMPLETE
+
+
 def test_an_abort_before_the_params_end_is_answered(site, bridge):
     with bridge.connect() as peer:
         peer.begin(4)

@@ -135,6 +135,52 @@ def test_the_first_output_arrives_before_the_body_ends(site, bridge):
         assert peer.response().body == b"first last"
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("mode", ["classic", "persistent"])
+def test_output_is_passed_on_while_its_program_runs(site, mode, stream):
+    go_on = site.folder / "go-on"
+    script = site.python("slow", f"""
+        import os, sys, time
+        sys.stdout.write("Content-Type: text/plain\\n\\n")
+        sys.stdout.flush()
+        print("first", file=sys.{stream}, flush=True)
+        while not os.path.exists("{go_on}"):
+            time.sleep(0.01)
+        print("last", file=sys.{stream})
+        """)
+    bridge = site.start_bridge(f'mode = "{mode}"')
+    if mode == "persistent":
+        go_on.write_text("")
+        bridge.request(script)
+        bridge.wait_warm(script)
+        go_on.unlink()
+    wanted = fastcgi.STDOUT if stream == "stdout" else fastcgi.STDERR
+    seen = b""
+    with bridge.connect() as peer:
+        peer.send(fastcgi.whole_request(script))
+        while not seen.endswith(b"last\n"):
+            record = peer.next_record()
+            assert record.type != fastcgi.END_REQUEST
+            seen += record.content if record.type == wanted else b""
+            if seen.endswith(b"first\n"):
+                go_on.write_text("")
+
+
+def test_much_output_of_a_program_that_is_gone_is_all_read(site, bridge):
+    """Both pipes full at the end, and a reader that is slower than they are."""
+    full = site.python("full", """
+        import fcntl, os
+        for fd in (1, 2):
+            fcntl.fcntl(fd, 1031, 1 << 20)  # F_SETPIPE_SZ
+        os.write(1, b"Content-Type: text/plain\\n\\n" + b"o" * 1000000)
+        os.write(2, b"e" * 1000000)
+        """)
+    for _ in range(3):
+        response = bridge.request(full)
+        assert response.body == b"o" * 1000000
+        assert response.stderr == b"e" * 1000000
+
+
 def test_a_program_that_reads_none_of_its_body_is_answered(site, bridge):
     hello = programs.hello(site)
     with bridge.connect() as peer:

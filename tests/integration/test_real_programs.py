@@ -1,5 +1,7 @@
 """Programs that nobody here wrote, from Debian's packages, unmodified, through nginx: the same bytes
-from classic, from persistent, and from running the program by hand with the same environment."""
+from classic, from persistent with each reset, and from running the program by hand with the same
+environment. Every rewind is compared with its zygote, and no worker is replaced without a reason that
+is the program's own."""
 
 import os
 import pathlib
@@ -13,7 +15,19 @@ import pytest
 from harness.bridge import environment
 from harness.processes import wait_until
 
-TIMES = 20
+WAYS = ["classic", "fork", "rewind"]
+ROOTS = ["/usr/lib/cgi-bin", "/usr/share/gitweb", "/usr/lib/cgit", "/usr/lib/git-core"]
+
+
+@pytest.fixture(params=[20, pytest.param(200, marks=pytest.mark.slow)])
+def times(request):
+    """How often each target is asked for each way."""
+    return request.param
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    return request.param
 
 # What differs from second to second, in any mode. Only these spots are masked.
 DATES = re.compile(
@@ -98,33 +112,56 @@ def content_fields(fields):
             if name in ("content-type", "content-disposition", "etag", "location", "pragma")}
 
 
-def compare(site, program, targets, prepare=None, settings=""):
-    """Each target TIMES times classic and TIMES times persistent; all equal, and as by hand."""
+def start(site, program, way, settings=""):
+    """A bridge that answers this way, and nginx before it; both are ready."""
+    reset = "fork" if way == "classic" else way
     bridge = site.start_bridge(
-        'mode = "classic"\n' + settings,
-        roots=["/usr/lib/cgi-bin", "/usr/share/gitweb", "/usr/lib/cgit", "/usr/lib/git-core"])
+        f'mode = "{"classic" if way == "classic" else "persistent"}"\nreset = "{reset}"\n{settings}',
+        roots=ROOTS, name=f"{way}.toml", listen=[f"unix:{site.folder}/{way}.sock"])
     nginx = site.start_nginx(bridge, keep_alive=True, locations=program.location())
+    return bridge, nginx
 
-    def ask(target):
-        answer = nginx.send_request(target, headers={"Host": "localhost"})
-        return answer.status, DATES.sub(b"", answer.body), content_fields(answer.headers)
 
+def warm(bridge, program, way, nginx, target):
+    if way == "classic":
+        return
+    nginx.send_request(target)
+    assert bridge.wait_warm(program.path)["arm"] == f"persistent/{way}"
+
+
+def check_workers(bridge, program, way, retired=()):
+    """The program was answered this way to the end. retired: why each of its requests costs a
+    worker, if it does."""
+    entry = bridge.program(program.path)
+    print(way, {key: entry.get(key) for key in ("rewind", "retired", "reset_reason")})
+    if way == "classic":
+        return
+    assert set(entry["retired"]) == (set(retired) if way == "rewind" else set())
+    assert entry["rewind"]["differences"] == 0
+    if retired and way == "rewind":
+        # It is spared the attempts in the end.
+        assert entry["arm"] == "persistent/fork" and retired[0] in entry["reset_reason"]
+        return
+    assert entry["arm"] == f"persistent/{way}", entry["reset_reason"]
+    assert way == "fork" or entry["rewind"]["verified"] > 0
+
+
+def compare(site, program, targets, times, settings="", retired=()):
+    """Each target so many times each way; all equal, and as by hand."""
     wanted = {target: split(program.by_hand(target)) for target in targets}
     fields = {}
-    for mode in ("classic", "persistent"):
-        bridge.command("mode", os.path.realpath(program.path), mode)
-        if mode == "persistent":
-            ask(targets[0])
-            warm = bridge.wait_warm(program.path)
-            assert warm["arm"].startswith("persistent")
+    for way in WAYS:
+        bridge, nginx = start(site, program, way, settings)
+        warm(bridge, program, way, nginx, targets[0])
         for target in targets:
-            for n in range(TIMES):
-                status, body, head = ask(target)
-                assert (status, body) == wanted[target], f"{mode}, request {n} of {target}"
-                assert head == fields.setdefault(target, head), f"{mode}, request {n} of {target}"
-    entry = bridge.program(program.path)
-    assert entry["requests"] >= 2 * TIMES * len(targets)
-    return bridge, nginx
+            for n in range(times):
+                answer = nginx.send_request(target, headers={"Host": "localhost"})
+                got = answer.status, DATES.sub(b"", answer.body)
+                assert got == wanted[target], f"{way}, request {n} of {target}"
+                head = content_fields(answer.headers)
+                assert head == fields.setdefault(target, head), f"{way}, request {n} of {target}"
+        assert bridge.program(program.path)["requests"] >= times * len(targets)
+        check_workers(bridge, program, way, retired)
 
 
 GIT = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "A",
@@ -156,7 +193,7 @@ def repositories(site):
     return folder
 
 
-def test_gitweb(site, repositories):
+def test_gitweb(site, repositories, times):
     config = site.folder / "gitweb.conf"
     config.write_text(f'$projectroot = "{repositories}";\n$site_name = "demo";\n'
                       "$feature{'timed'}{'default'} = [0];\n1;\n")
@@ -164,20 +201,20 @@ def test_gitweb(site, repositories):
     compare(site, program, [
         "/gitweb", "/gitweb?p=demo.git;a=summary", "/gitweb?p=demo.git;a=commitdiff;h=HEAD",
         "/gitweb?p=demo.git;a=tree", "/gitweb?p=demo.git;a=blob_plain;f=file.txt;hb=HEAD",
-        "/gitweb?p=no.git;a=summary"], settings="workers = { max = 4 }")
+        "/gitweb?p=no.git;a=summary"], times, settings="workers = { max = 4 }")
 
 
-def test_cgit(site, repositories):
+def test_cgit(site, repositories, times):
     config = site.folder / "cgitrc"
     footer = site.folder / "footer"
     footer.write_text("no date here\n")
     config.write_text(f"cache-size=0\nfooter={footer}\nscan-path={repositories}\n")
     program = Program("cgit", "/usr/lib/cgit/cgit.cgi", CGIT_CONFIG=config)
     compare(site, program, ["/cgit", "/cgit/demo/", "/cgit/demo/commit/", "/cgit/demo/tree/file.txt",
-                            "/cgit/demo/plain/file.txt", "/cgit/none/"])
+                            "/cgit/demo/plain/file.txt", "/cgit/none/"], times)
 
 
-def test_awstats(site):
+def test_awstats(site, times):
     # No two pages and no two hosts with as many hits: awstats leaves ties to perl's random hashes.
     pages = [page for page in range(9) for _ in range(30 + 6 * page)]
     hosts = [host for host in range(7) for _ in range(40 + 9 * host)]
@@ -197,15 +234,16 @@ def test_awstats(site):
                    check=True, capture_output=True, env=environment(AWSTATS_ENABLE_CONFIG_DIR="1"))
     where = f"configdir={data}&config=demo&month=03&year=2024"
     compare(site, program, [f"/awstats?{where}", f"/awstats?{where}&output=urldetail",
-                            f"/awstats?{where}&output=lasthosts", "/awstats?config=none"])
+                            f"/awstats?{where}&output=lasthosts", "/awstats?config=none"], times)
 
 
-def test_man2html(site):
-    """It shows what lies in the system's own folders of pages; git's come with git."""
+def test_man2html(site, times):
+    """It shows what lies in the system's own folders of pages; git's come with git. It is a program
+    that ends by exec of another program."""
     program = Program("man2html", "/usr/lib/cgi-bin/man/man2html")
     compare(site, program, ["/man2html?/usr/share/man/man1/git-clone.1.gz", "/man2html?1+git-clone",
                             "/man2html/usr/share/man/man1/git-push.1.gz", "/man2html?1+no-such-page",
-                            "/man2html"])
+                            "/man2html"], times, retired=["left"])
 
 
 @pytest.fixture
@@ -214,50 +252,52 @@ def backend(repositories):
                    GIT_HTTP_EXPORT_ALL="1", REMOTE_USER="tester", HOME=str(repositories))
 
 
-def test_git_http_backend_tells_its_references(site, backend):
+def test_git_http_backend_tells_its_references(site, backend, times):
     compare(site, backend, ["/git/demo.git/info/refs?service=git-upload-pack",
                             "/git/demo.git/info/refs?service=git-receive-pack",
                             "/git/demo.git/HEAD", "/git/demo.git/objects/info/packs",
-                            "/git/none.git/HEAD"])
+                            "/git/none.git/HEAD"], times)
 
 
-def test_git_clone_and_push(site, repositories, backend, mode):
-    bridge = site.start_bridge(f'mode = "{mode}"', roots=["/usr/lib/git-core"])
-    nginx = site.start_nginx(bridge, keep_alive=True, locations=backend.location())
-    url = nginx.url("/git/demo.git")
-    if mode == "persistent":
-        nginx.send_request("/git/demo.git/HEAD")
-        bridge.wait_warm(backend.path)
-    for n in range(TIMES):
+def test_git_clone_and_push(site, repositories, backend, way, times):
+    bridge, nginx = start(site, backend, way)
+    warm(bridge, backend, way, nginx, "/git/demo.git/HEAD")
+    bare = repositories / "demo.git"
+    for n in range(times):
         clone = site.folder / f"clone-{n}"
-        git("clone", "-q", url, clone, cwd=site.folder)
+        git("clone", "-q", "--depth=1", nginx.url("/git/demo.git"), clone, cwd=site.folder)
         # Large enough to be sent in chunks, which nginx and then the bridge give a length.
         (clone / "pushed.bin").write_bytes(os.urandom(300_000 if n % 5 else 3_000_000))
         git("add", ".", cwd=clone)
         git("commit", "-q", "-m", f"pushed {n}", cwd=clone)
         git("push", "-q", "origin", "main", cwd=clone)
-        assert git("rev-parse", "HEAD", cwd=clone) == git("rev-parse", "main",
-                                                          cwd=repositories / "demo.git")
-        git("fsck", "--strict", cwd=repositories / "demo.git")
+        assert git("rev-parse", "HEAD", cwd=clone) == git("rev-parse", "main", cwd=bare)
+        if n % 10 == 0:
+            git("fsck", "--strict", cwd=bare)
         shutil.rmtree(clone)
-    assert git("rev-list", "--count", "main", cwd=repositories / "demo.git") == str(3 + TIMES)
+    whole = site.folder / "whole"
+    git("clone", "-q", nginx.url("/git/demo.git"), whole, cwd=site.folder)
+    assert git("rev-list", "--count", "main", cwd=whole) == str(3 + times)
+    git("fsck", "--strict", cwd=whole)
     bridge.wait_idle()
+    check_workers(bridge, backend, way)
 
 
-def test_several_clones_at_once_are_all_whole(site, repositories, backend, mode):
-    bridge = site.start_bridge(f'mode = "{mode}"\nworkers = {{ max = 4 }}',
-                               roots=["/usr/lib/git-core"])
-    nginx = site.start_nginx(bridge, keep_alive=True, locations=backend.location())
+def test_several_clones_at_once_are_all_whole(site, repositories, backend, way):
+    bridge, nginx = start(site, backend, way, "workers = { max = 4 }")
     heads = []
 
     def clone(n):
         git("clone", "-q", nginx.url("/git/demo.git"), site.folder / f"c{n}", cwd=site.folder)
         heads.append(git("rev-parse", "HEAD", cwd=site.folder / f"c{n}"))
-    threads = [threading.Thread(target=clone, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(heads) == 8 and len(set(heads)) == 1
+    for _ in range(3):
+        threads = [threading.Thread(target=clone, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for n in range(8):
+            shutil.rmtree(site.folder / f"c{n}")
+    assert len(heads) == 24 and len(set(heads)) == 1
     wait_until(lambda: bridge.status()["bridge"]["requests_active"] == 0, "all is done")
     assert pathlib.Path(bridge.address).exists()

@@ -1,0 +1,127 @@
+"""The leak battery: one program a language that looks at many kinds of state and then changes one
+(battery/battery.h says how). Here: which kinds there are, and how the programs are run."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import driver
+
+SOURCES = pathlib.Path(__file__).parent / "battery"
+LANGUAGES = ["c", "bash", "perl", "python"]
+BODY = b"body line\nrest\n"
+PROGRAMS = {"c": "battery", "bash": "battery.bash", "perl": "battery.pl", "python": "battery.py"}
+
+# How a program says that it has a kind: its name, and what lets it leak.
+KINDS = {"c": r'^KIND\((\w+), "([^"]*)"\)', "bash": r"^kind (\w+) '([^']*)'",
+         "perl": r"^kind (\w+) => '([^']*)'", "python": r'^kind\("(\w+)", "([^"]*)"'}
+
+
+# All but the stack, without which main() cannot run again.
+MEMORY = "memory,libraries,heap,brk,mappings"
+
+
+def kinds(language):
+    """{name: what must be left out of the reset, or `none`, the reset that leaves it; empty if it
+    cannot outlive a request in any case, or retires the worker}"""
+    found = {}
+    paths = sorted(SOURCES.glob("*.c")) if language == "c" else [SOURCES / PROGRAMS[language]]
+    for path in paths:
+        found.update(re.findall(KINDS[language], path.read_text(), re.MULTILINE))
+    return {name: MEMORY if part == "memory" else part for name, part in found.items()}
+
+
+def install(folder):
+    """Puts the four programs into a folder, ready to be run."""
+    folder = pathlib.Path(folder)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", folder / "libinbattery.so",
+                    SOURCES / "library.c"], check=True)
+    # errno is looked at first.
+    sources = [SOURCES / f"{name}.c" for name in ("battery", "libc", "memory", "files", "signals", "process")]
+    subprocess.run(["cc", "-O1", "-w", "-o", folder / "battery", *sources, f"-L{folder}", "-linbattery",
+                    f"-Wl,-rpath,{folder}", "-ldl", "-lm", "-pthread"], check=True)
+    for name in list(PROGRAMS.values())[1:]:
+        shutil.copy2(SOURCES / name, folder / name)
+        (folder / name).chmod(0o755)
+
+
+def command(language, folder):
+    path = str(pathlib.Path(folder) / PROGRAMS[language])
+    interpreter = {"c": [], "bash": ["/bin/bash"], "perl": ["/usr/bin/perl"],
+                   "python": ["/usr/bin/python3"]}[language]
+    return [*interpreter, path]
+
+
+def environment(query):
+    return {**driver.REQUEST_ENV, "QUERY_STRING": query}
+
+
+def by_hand(language, folder, query=""):
+    """What the program says of a process in a group of its own, as CGI programs are started."""
+    done = subprocess.run(command(language, folder), env=environment(query), cwd=folder, input=BODY,
+                          capture_output=True, preexec_fn=os.setpgrp, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return done.stdout.decode()
+
+
+def sections(text):
+    """{kind: what was seen of it}"""
+    parts = re.split(r"(?m)^(\w+): ", text)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def differences(text, reference):
+    seen, wanted = sections(text), sections(reference)
+    return {name: (seen.get(name), wanted.get(name)) for name in {**wanted, **seen}
+            if seen.get(name) != wanted.get(name)}
+
+
+class Stand:
+    """One battery before its checkpoint, or behind it."""
+
+    def __init__(self, language, folder, **options):
+        self.folder = folder
+        argv, level = command(language, folder), "linked"
+        if language == "bash" and "without" in options:
+            # Else bash remembers that its script is at its end, and reads no other.
+            argv = [argv[0], "-c", f". {argv[1]}"]
+        elif language == "perl":
+            argv, level = [argv[0], f"-I{driver.adapters_dir()}/perl", "-MCGIBridge", argv[1]], "compiled"
+        elif language == "python":
+            imports = re.findall(r"^import ([\w.]+)", (SOURCES / PROGRAMS["python"]).read_text(), re.M)
+            argv = [argv[0], f"{driver.adapters_dir()}/python/start.py",
+                    "--preload=" + ",".join(imports), argv[1]]
+            level = "compiled"
+        self.zygote = driver.Warm(argv, level=level, cwd=str(folder), **options)
+        self.untouched = None  # what a worker's second request sees, if the first left nothing
+
+    def ask(self, query=""):
+        return self.zygote.ask(env=environment(query), cwd=str(self.folder), body=BODY)
+
+    def renew(self):
+        """The next request is another worker's first."""
+        if self.zygote.current is not None and self.zygote.current.status is None:
+            self.zygote.current.close()
+        self.zygote.current = None
+
+
+class Stands:
+    def __init__(self, folder):
+        self.folder, self.kept, self.references = folder, {}, {}
+
+    def get(self, language, **options):
+        key = language, *sorted(options.items())
+        if key not in self.kept:
+            self.kept[key] = Stand(language, self.folder, **options)
+        return self.kept[key]
+
+    def reference(self, language):
+        if language not in self.references:
+            self.references[language] = by_hand(language, self.folder)
+        return self.references[language]
+
+    def close(self):
+        for stand in self.kept.values():
+            stand.zygote.__exit__()

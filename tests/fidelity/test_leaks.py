@@ -1,0 +1,64 @@
+"""Each kind of state by itself: that its look sees it, that it leaks when the reset leaves it out, and
+that neither fork nor rewind leaks it."""
+
+import os
+
+import pytest
+
+import batteries
+
+ALL = [(language, name, leaks_under) for language in batteries.LANGUAGES
+       for name, leaks_under in batteries.kinds(language).items()]
+
+
+def test_there_are_many_kinds():
+    counts = {language: len(batteries.kinds(language)) for language in batteries.LANGUAGES}
+    assert min(counts.values()) >= 40, counts
+
+
+def sees(stands, language, name):
+    """Left and looked at in one process."""
+    stand = stands.get(language, reset="fork")
+    text = stand.ask("again=" + name).text
+    assert name in batteries.differences(text, stands.reference(language))
+
+
+def after(stand, query):
+    """What a worker's second request sees."""
+    stand.renew()
+    stand.ask(query)
+    workers = stand.zygote.workers
+    text = stand.ask().text
+    assert stand.zygote.workers == workers, "another worker answered"
+    stand.renew()
+    return text
+
+
+def leaks(stands, language, name, leaks_under):
+    """Against a worker whose first request left nothing, as the looks leave traces, too."""
+    options = ({"reset": "none"} if leaks_under == "none"
+               else {"reset": "rewind", "without": leaks_under, "verify": False})
+    stand = stands.get(language, **options)
+    if stand.untouched is None:
+        stand.untouched = after(stand, "")
+    assert name in batteries.differences(after(stand, name), stand.untouched)
+
+
+def is_clean(stands, language, name, reset):
+    stand = stands.get(language, reset=reset)
+    reference = stands.reference(language)
+    for query in (name, "", ""):
+        answer = stand.ask(query)
+        assert batteries.differences(answer.text, reference) == {}, f"{reset}, {query or 'behind it'}"
+        assert (answer.code, answer.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("language, name, leaks_under", ALL, ids=[f"{one}-{two}" for one, two, _ in ALL])
+def test_a_kind(stands, language, name, leaks_under):
+    if os.getuid() != 0 and name in ("user", "groups", "root_folder", "namespace"):
+        pytest.skip("needs root")
+    sees(stands, language, name)
+    if leaks_under:
+        leaks(stands, language, name, leaks_under)
+    is_clean(stands, language, name, "fork")
+    is_clean(stands, language, name, "rewind")

@@ -1,0 +1,92 @@
+"""1,000 requests of each battery through a running bridge, several at a time, each leaving a kind that
+chance chose: every answer is the one that classic gives, and every rewind is compared with its zygote.
+
+CGIBRIDGE_FIDELITY_REQUESTS says another number, CGIBRIDGE_FIDELITY_SEED another order.
+"""
+
+import os
+import random
+import threading
+import time
+
+import pytest
+
+import batteries
+
+REQUESTS = int(os.environ.get("CGIBRIDGE_FIDELITY_REQUESTS", 1000))
+CLIENTS = 4
+# Each worker that one of these kinds retires, and why.
+RETIREMENTS = {"threads", "children", "identity", "session", "limits", "call", "mappings"}
+
+
+@pytest.fixture
+def seed():
+    chosen = int(os.environ.get("CGIBRIDGE_FIDELITY_SEED", time.time_ns() % 1_000_000))
+    print(f"CGIBRIDGE_FIDELITY_SEED={chosen}")
+    return chosen
+
+
+class Client(threading.Thread):
+    """Asks one request after the other, and holds each answer against the reference."""
+
+    def __init__(self, bridge, script, queries, reference):
+        super().__init__()
+        self.bridge, self.script, self.queries, self.reference = bridge, script, queries, reference
+        self.problems, self.before = [], "none"
+
+    def run(self):
+        for query in self.queries:
+            try:
+                self.check(query)
+            except Exception as error:  # told by the test itself
+                self.problems.append((query, repr(error)))
+
+    def check(self, query):
+        answer = ask(self.bridge, self.script, query)
+        text = answer.stdout.decode(errors="replace")
+        if text != self.reference or answer.app_status != 0 or answer.stderr:
+            self.problems.append((query, batteries.differences(text, self.reference),
+                                  answer.app_status, answer.stderr[:300]))
+
+
+def ask(bridge, script, query):
+    return bridge.request(script, "POST", query, batteries.BODY)
+
+
+def reference_of(bridge, script):
+    """What classic answers, twice alike."""
+    bridge.command("mode", script, "classic")
+    first, second = [ask(bridge, script, "") for _ in range(2)]
+    assert first.stdout == second.stdout and (first.app_status, first.stderr) == (0, b"")
+    assert batteries.sections(first.stdout.decode())
+    bridge.command("mode", script, "persistent")
+    return first.stdout.decode(errors="replace")
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+@pytest.mark.parametrize("language", batteries.LANGUAGES)
+def test_a_thousand_requests_see_nothing_of_each_other(site, seed, language, reset):
+    batteries.install(site.cgi_bin)
+    script = site.cgi_bin / batteries.PROGRAMS[language]
+    bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"\n'
+                               f'rewind = {{ verify = 1, max_retired = 100 }}\n'
+                               f'workers = {{ max = {CLIENTS}, spare = 2 }}\n'
+                               'timeouts = { request = "60s" }\nqueue = { timeout = "30s" }')
+    reference = reference_of(bridge, script)
+    ask(bridge, script, "")
+    bridge.wait_warm(script)
+    chance, names = random.Random(seed), sorted(batteries.kinds(language))
+    queries = [chance.choice(names) for _ in range(REQUESTS)]
+    clients = [Client(bridge, script, queries[n::CLIENTS], reference) for n in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    problems = [problem for client in clients for problem in client.problems]
+    assert not problems, (f"seed {seed}", len(problems), problems[:5])
+    status = bridge.program(script)
+    assert status["arm"] == f"persistent/{reset}", status["reset_reason"]
+    if reset == "rewind":
+        assert status["rewind"]["rewinds"] >= REQUESTS * 0.6
+        assert status["rewind"]["verified"] > 0 and status["rewind"]["differences"] == 0
+        assert set(status["retired"]) <= RETIREMENTS, status["retired"]
