@@ -166,10 +166,6 @@ static int read_mappings(struct engine *engine, char *reason, size_t reason_byte
 
 /* ---- contents ---- */
 
-static int is_zero(const char *page) {
-  return page[0] == 0 && memcmp(page, page + 1, kPageSize - 1) == 0;
-}
-
 struct copy {
   int memfd, pagemap;
   uint32_t slots;
@@ -179,7 +175,7 @@ enum { kPagemapChunk = 512 };
 
 static int copy_page(struct engine *engine, struct copy *copy, const char *page, uint32_t number) {
   engine->page_slots[number] = kZeroSlot;
-  if (is_zero(page)) return 0;
+  if (page_is_zero(page)) return 0;
   if (copy->slots == kSavedPagesMax) {
     errno = ENOMEM;
     return -1;

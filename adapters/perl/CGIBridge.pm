@@ -17,7 +17,7 @@ package CGIBridge;
 # What runs for each request writes to memory that the workers share, or that is put back behind it;
 # so nothing is done there that the zygote can do once.
 
-our (%read, %changed, $cleared, $listed, $environment, %launched, $usual);
+our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders);
 
 sub ask { readlink "/.cgibridge/$_[0]" }
 
@@ -144,6 +144,18 @@ sub remember_environment {
 sub prepare {
     remember_environment();
     $usual = join '', map { "$_\0" } plain_command();
+    %known = map { ($_ => 1) } keys %INC;
+}
+
+# Modules of perl's own folders that the request loaded are loaded ahead by the next generation.
+sub note_loaded {
+    for my $file (grep { !$known{$_} } keys %INC) {
+        my $path = $INC{$file};
+        next unless $file =~ m{^\w+(?:/\w+)*\.pm$} && defined $path && !ref $path;
+        next unless grep { $path eq "$_/$file" } @usual_folders;
+        (my $name = substr $file, 0, -3) =~ s{/}{::}g;
+        ask("note/loaded/$name");
+    }
 }
 
 sub become_fresh {
@@ -167,7 +179,17 @@ my ($folder) = __FILE__ =~ m{^(.*)/};
 @INC = grep { ref || $_ ne $folder } @INC;
 delete $INC{'CGIBridge.pm'};
 
+@usual_folders = grep { !ref && m{^/} } @INC;
+
 INIT { checkpoint() }
+
+# The last END block, since it is the first that perl sees.
+END {
+    if (%known && keys %INC != keys %known) {
+        local ($!, $@, $_);
+        note_loaded();
+    }
+}
 
 watch_environment();
 

@@ -102,6 +102,7 @@ void Worker::terminate() {
 void Worker::kill_rest() {
   ::kill(-pid_, SIGKILL);
   const pid_t pid = pid_;
+  grace_over_ = true;
   if (dead_) {
     enter(WorkerState::gone);
     owner_.on_gone(*this);
@@ -229,8 +230,8 @@ void Worker::on_death(int wait_status) {
   // What it said last counts for more than how it died.
   if (channel_ != nullptr) channel_->drain();
   explain_death(wait_status);
-  // Otherwise kill_rest() ends its group, and then it is gone.
-  if (grace_timer_ == nullptr) enter(WorkerState::gone);
+  // Otherwise kill_rest() is still to end its group, and then it is gone.
+  if (grace_timer_ == nullptr || grace_over_) enter(WorkerState::gone);
   end_request({app_status_of(wait_status),
                WIFSIGNALED(wait_status) ? describe_end(wait_status) : std::string()});
   if (state_ == WorkerState::gone) owner_.on_gone(*this);

@@ -135,6 +135,7 @@ class Worker {
   std::unique_ptr<loop::Timer> grace_timer_;  // made only when it is needed
   bool explained_ = false;                    // why it ends is known, or asked for by us
   bool dead_ = false;                         // has died; perhaps held for its group's sake
+  bool grace_over_ = false;                   // its group was killed
 };
 
 }  // namespace worker

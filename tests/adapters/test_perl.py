@@ -178,6 +178,18 @@ def test_modules_loaded_while_compiling_are_named_with_their_files(folder):
         assert f"{folder.path}/lib/Mine.pm" in "\n".join(zygote.note(FILE)).split("\n")
 
 
+def test_modules_that_a_request_loads_are_reported_and_then_loaded_ahead(folder):
+    folder.script("Mine.pm", "package Mine; 1;")
+    script = folder.script("x.pl", "use lib '.'; require Mine; eval { require Text::Wrap } or die;\n"
+                                   "print exists $INC{'Text/Tabs.pm'} ? 'loaded' : 'not', \"\\n\"; exit 3;")
+    with perl_zygote(script, cwd=str(folder.path)) as zygote:
+        first = zygote.worker().request([script], cwd=str(folder.path))
+    assert {"Text::Wrap", "Text::Tabs"} <= set(first.loaded()) and "Mine" not in first.loaded()
+    with perl_zygote(script, *("-m" + name for name in first.loaded()), cwd=str(folder.path)) as zygote:
+        second = zygote.worker().request([script], cwd=str(folder.path))
+    assert second.loaded() == [] and (second.text, second.code) == (first.text, first.code) == ("loaded\n", 3)
+
+
 def test_cgi_pm_with_a_form(folder):
     if subprocess.run([PERL, "-MCGI", "-e1"], capture_output=True).returncode:
         pytest.skip("CGI.pm is not installed")
