@@ -35,6 +35,15 @@ def kib_of(pid, field):
         return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
 
 
+def descriptors_at_rest(pid):
+    """The least of a few looks: a command's own connection may still be closing."""
+    counts = []
+    for _ in range(10):
+        counts.append(len(processes.fds_of(pid)))
+        time.sleep(0.02)
+    return min(counts)
+
+
 class Soak:
     """One bridge with one worker for one program."""
 
@@ -89,8 +98,8 @@ class Soak:
         assert status["rewind"]["differences"] == 0 and status["retired"] == {}
         return {"bridge": kib_of(self.bridge.pid, "Rss"), "worker": kib_of(self.pid, "Rss"),
                 "worker pss": kib_of(self.pid, "Pss"),
-                "bridge descriptors": len(processes.fds_of(self.bridge.pid)),
-                "worker descriptors": len(processes.fds_of(self.pid)),
+                "bridge descriptors": descriptors_at_rest(self.bridge.pid),
+                "worker descriptors": descriptors_at_rest(self.pid),
                 "worker mappings": len(open(f"/proc/{self.pid}/maps").readlines())}
 
 

@@ -127,7 +127,9 @@ kind format_accumulator => 'none', sub { length $^A }, sub { formline('@<<<', 'l
 kind sort_variables => 'none', sub { defined $main::a ? 1 : 0 }, sub { $main::a = 1 };
 # Modules
 kind loaded_file => 'none', sub { $INC{'left.pm'} }, sub { $INC{'left.pm'} = 1 };
-kind loaded_module => 'none', sub { $INC{'Env.pm'} ? 1 : 0 }, sub { require Env };
+# Of perl's own folders a loaded module is loaded ahead for all; what it holds is the kinds' below.
+kind loaded_module => 'none', sub { $INC{'Left.pm'} ? 1 : 0 },
+  sub { open my $file, '<', \"package Left; 1"; unshift @INC, sub { $_[1] eq 'Left.pm' ? $file : () }; require Left; shift @INC };
 kind unloaded_module => 'none', sub { $INC{'Carp.pm'} ? 1 : 0 }, sub { delete $INC{'Carp.pm'} };
 kind search_path => 'none', sub { scalar grep { $_ eq '/left' } @INC }, sub { push @INC, '/left' };
 kind search_hook => 'none', sub { scalar grep { ref } @INC }, sub { push @INC, sub { } };
