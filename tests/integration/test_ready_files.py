@@ -122,5 +122,5 @@ def test_the_bench_measures_every_side(tmp_path):
         env=environment(CGIBRIDGE_BUILD=str(BINARY.parents[1])))
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "bench.json").read_text())
-    assert set(result["median"]["hello.cgi"]) == {"fcgiwrap", "mod_cgid", "classic", "persistent",
-                                                  "responder"}
+    assert set(result["median"]["hello.cgi"]) == {"fcgiwrap", "mod_cgid", "classic", "fork",
+                                                  "rewind", "by-hand"}
