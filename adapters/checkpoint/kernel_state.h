@@ -34,7 +34,6 @@ struct signal_action { /* as the kernel takes it */
 struct kernel_state {
   struct process_words words;
   mode_t umask;
-  uint64_t signal_mask;
   struct signal_action actions[kSignalsMax];
   stack_t alternate_stack;
   uid_t uids[3];

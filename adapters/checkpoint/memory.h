@@ -57,6 +57,10 @@ int page_is_changed(const char *now, const char *then);
 void page_put_back(const struct engine *engine, char *now, const char *then);
 /* Fills engine->entries for at most kEntriesMax pages from address on. 0 or -1. */
 int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count);
+/* Whether a page may have changed, by its entry in /proc/self/pagemap. */
+typedef int page_suspect(const struct region *region, uint64_t entry, const char *then);
+/* Puts back the suspects that did change (all that did, where no entry can be read); how many. */
+long pages_put_back(struct engine *engine, page_suspect *is_suspect);
 /* Compares every page with the snapshot; returns how many it put back. */
 long pages_compare(struct engine *engine);
 

@@ -42,11 +42,6 @@ void page_put_back(const struct engine *engine, char *now, const char *then) {
   if (holds_words) memcpy(words, kept, engine->volatile_bytes);
 }
 
-/* A page that was not there has to be asked for: a look at it would make it. */
-static int is_there(const struct engine *engine, uint32_t index, int is_known) {
-  return !is_known || (engine->entries[index] & (kPagePresent | kPageSwapped)) != 0;
-}
-
 int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count) {
   size_t bytes = count * sizeof *engine->entries;
   return raw_call(SYS_pread64, engine->pagemap_fd, engine->entries, bytes,
@@ -55,14 +50,14 @@ int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count)
              : -1;
 }
 
-static uint32_t compare_stretch(struct engine *engine, const struct region *region, uint32_t first,
-                                uint32_t count) {
+static uint32_t put_back_stretch(struct engine *engine, const struct region *region, uint32_t first,
+                                 uint32_t count, page_suspect *is_suspect) {
   uintptr_t address = region->start + (uintptr_t)first * kPageSize;
   uint32_t restored = 0;
   int is_known = pages_read_entries(engine, address, count) == 0;
   for (uint32_t i = 0; i < count; ++i, address += kPageSize) {
     const char *then = page_saved(engine, region->first_page + first + i);
-    if (then == NULL && !is_there(engine, i, is_known)) continue;
+    if (is_known && !is_suspect(region, engine->entries[i], then)) continue;
     if (!page_is_changed((const char *)address, then)) continue;
     page_put_back(engine, (char *)address, then);
     ++restored;
@@ -70,15 +65,25 @@ static uint32_t compare_stretch(struct engine *engine, const struct region *regi
   return restored;
 }
 
-long pages_compare(struct engine *engine) {
+long pages_put_back(struct engine *engine, page_suspect *is_suspect) {
   long restored = 0;
   for (size_t i = 0; i < engine->region_count; ++i) {
     const struct region *region = &engine->regions[i];
     uint32_t pages = (uint32_t)((region->end - region->start) / kPageSize);
     for (uint32_t first = 0; first < pages; first += kEntriesMax) {
       uint32_t count = pages - first < kEntriesMax ? pages - first : kEntriesMax;
-      restored += compare_stretch(engine, region, first, count);
+      restored += put_back_stretch(engine, region, first, count, is_suspect);
     }
   }
   return restored;
+}
+
+/* A page that was not there has to be asked for: a look at it would make it. */
+static int is_there_or_was(const struct region *region, uint64_t entry, const char *then) {
+  (void)region;
+  return then != NULL || (entry & (kPagePresent | kPageSwapped)) != 0;
+}
+
+long pages_compare(struct engine *engine) {
+  return pages_put_back(engine, is_there_or_was);
 }

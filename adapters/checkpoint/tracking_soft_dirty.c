@@ -36,35 +36,13 @@ void soft_dirty_end(struct engine *engine) {
   raw_call(SYS_dup3, engine->pagemap_fd, engine->tracking_fd, O_CLOEXEC);
 }
 
-static uint32_t put_back_stretch(struct engine *engine, const struct region *region, uint32_t first,
-                                 uint32_t count) {
-  uintptr_t address = region->start + (uintptr_t)first * kPageSize;
-  uint32_t restored = 0;
-  for (uint32_t i = 0; i < count; ++i, address += kPageSize) {
-    const char *then = page_saved(engine, region->first_page + first + i);
-    uint64_t entry = engine->entries[i];
-    int is_there = (entry & (kPagePresent | kPageSwapped)) != 0;
-    /* A page that is not there any more was dropped, whatever its bit says. */
-    int is_suspect =
-        is_there ? (entry & kPageSoftDirty) != 0 : then != NULL && region->is_anonymous;
-    if (!is_suspect || !page_is_changed((const char *)address, then)) continue;
-    page_put_back(engine, (char *)address, then);
-    ++restored;
-  }
-  return restored;
+/* A page that is not there any more was dropped, whatever its bit says. */
+static int is_dirty(const struct region *region, uint64_t entry, const char *then) {
+  int is_there = (entry & (kPagePresent | kPageSwapped)) != 0;
+  return is_there ? (entry & kPageSoftDirty) != 0 : then != NULL && region->is_anonymous;
 }
 
 long soft_dirty_put_back(struct engine *engine) {
-  long restored = 0;
-  for (size_t i = 0; i < engine->region_count; ++i) {
-    const struct region *region = &engine->regions[i];
-    uint32_t pages = (uint32_t)((region->end - region->start) / kPageSize);
-    for (uint32_t first = 0; first < pages; first += kEntriesMax) {
-      uint32_t count = pages - first < kEntriesMax ? pages - first : kEntriesMax;
-      uintptr_t address = region->start + (uintptr_t)first * kPageSize;
-      if (pages_read_entries(engine, address, count) != 0) return -1;
-      restored += put_back_stretch(engine, region, first, count);
-    }
-  }
+  long restored = pages_put_back(engine, is_dirty);
   return soft_dirty_begin_anew(engine) == 0 ? restored : -1;
 }
