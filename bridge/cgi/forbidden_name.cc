@@ -92,9 +92,10 @@ bool matches(const Forbidden& forbidden, std::string_view name) {
 std::optional<std::string_view> forbidden_name(std::string_view name) {
   if (name.starts_with("HTTP_")) return std::nullopt;  // most are, and none is in the table
   if (name.empty()) return std::nullopt;
-  for (const Forbidden& forbidden :
-       std::ranges::equal_range(kByFirstLetter, name.front(), {}, first_letter)) {
-    if (matches(forbidden, name)) return forbidden.reason;
+  const auto* forbidden = std::ranges::lower_bound(kByFirstLetter, name.front(), {}, first_letter);
+  for (; forbidden != kByFirstLetter.end() && first_letter(*forbidden) == name.front();
+       ++forbidden) {
+    if (matches(*forbidden, name)) return forbidden->reason;
   }
   return std::nullopt;
 }
