@@ -1,13 +1,14 @@
-"""A running bridge as seen from outside: its status, the CPU time and the memory of its processes."""
+"""A running bridge as seen from outside: what `cgibridge status` says, and how it gets into an arm."""
 import json
-import os
-import pathlib
 import subprocess
-import threading
+import time
 
 from . import Problem
 
-TICKS = os.sysconf("SC_CLK_TCK")
+SWITCH_TIMEOUT_S = 20
+GIVE_UP_S = 3         # for an arm of which the status says why it cannot be had
+STEADY_S = 0.7        # a warm program is ready when it has not changed for so long
+KNOWN_STEADY_S = 0.3  # the same in an arm that it was in before
 
 
 class Bridge:
@@ -44,79 +45,55 @@ class Bridge:
                 pids.update([program["zygote_pid"], *program["worker_pids"]])
         return pids
 
-
-def family(pid):
-    """pid and all its living descendants."""
-    children = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit() and (fields := stat_fields(entry.name)):
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found, left = [], [pid]
-    while left:
-        found.append(left.pop())
-        left += children.get(found[-1], [])
-    return found
-
-
-def stat_fields(pid):
-    """/proc/PID/stat from the state on, None if the process is gone; see proc(5)."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-
-
-def cpu_seconds(pid):
-    """CPU time of a process tree: of the living, and of all that they have reaped."""
-    ticks = 0
-    for member in family(pid):
-        if fields := stat_fields(member):
-            ticks += sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
-    return ticks / TICKS
+    def settle(self, path, arm, ask, steady_s=STEADY_S):
+        """Sends requests (with ask()) until the program is answered in that arm: in a warm one,
+        until it is as warm as it gets. Returns "", or why it does not become that."""
+        deadline = time.monotonic() + SWITCH_TIMEOUT_S
+        counter, before, steady_since = f"requests_{arm.mode}", None, time.monotonic()
+        while True:
+            known = self.program(path).get(counter, 0)
+            ask()
+            now = self.program(path)
+            answered_so = is_in(now, arm) and now[counter] > known
+            state = (now.get("generation"), now.get("zygote_pid"), answered_so)
+            if state != before:
+                before, steady_since = state, time.monotonic()
+            steady_for_s = time.monotonic() - steady_since
+            if answered_so and (arm.mode == "classic" or steady_for_s >= steady_s):
+                return ""
+            given_up = steady_for_s >= GIVE_UP_S and hopeless(now, arm)
+            if given_up or time.monotonic() > deadline:
+                return reason(now, arm)
+            time.sleep(0.1)
 
 
-def pss_bytes(pids):
-    """Proportional memory: a page that n processes share counts 1/n for each. None if not to be
-    known, as for processes of another user."""
-    total = None
-    for pid in pids:
-        try:
-            for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith("Pss:"):
-                    total = (total or 0) + int(line.split()[1]) * 1024
-        except OSError:
-            pass
-    return total
+def is_in(program, arm):
+    """Whether a program, as the status has it, is given that arm."""
+    return program.get("mode") == arm.mode and (
+        arm.reset is None or program.get("reset") == arm.reset)
 
 
-class MemoryWatch:
-    """Samples the memory of a process tree while it is entered; the median is its result."""
+def demoted(program, arm):
+    """The bridge knows of the wish and gives the program another reset."""
+    return program.get("mode") == arm.mode and arm.reset is not None \
+        and program.get("reset_asked") == arm.reset != program.get("reset")
 
-    def __init__(self, pid, left_out, interval_s=0.25):
-        self.pid, self.left_out, self.interval_s = pid, left_out, interval_s
-        self.samples, self.over = [], threading.Event()
-        self.thread = threading.Thread(target=self.watch)
 
-    def __enter__(self):
-        self.thread.start()
-        return self
+def cold(program, arm):
+    """The bridge says why there is nothing warm of it."""
+    return arm.mode == "persistent" and bool(program.get("level_reason")) \
+        and program.get("level") == "none" and program.get("zygote_pid", 0) <= 0
 
-    def __exit__(self, *_):
-        self.over.set()
-        self.thread.join()
-        if not self.samples:
-            self.sample()
 
-    def watch(self):
-        pause_s = self.interval_s / 5  # the first sample early: a round may be short
-        while not self.over.wait(pause_s):
-            self.sample()
-            pause_s = self.interval_s
+def hopeless(program, arm):
+    return not program or demoted(program, arm) or cold(program, arm)
 
-    def sample(self):
-        sample = pss_bytes(pid for pid in family(self.pid) if pid not in self.left_out)
-        if sample is not None:
-            self.samples.append(sample)
 
-    def median(self):
-        return sorted(self.samples)[len(self.samples) // 2] if self.samples else None
+def reason(program, arm):
+    if demoted(program, arm):
+        return program.get("reset_reason") or f"it is given {program.get('reset')} instead"
+    if cold(program, arm):
+        return program["level_reason"]
+    if not program:
+        return "the bridge knows nothing of it: do these requests reach this bridge?"
+    return "it did not get there in time; the bridge's log says why"

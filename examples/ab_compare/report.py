@@ -1,139 +1,250 @@
-"""What the comparison found: a table for the terminal, CSV and JSON files, and a picture."""
-import csv
+"""The report: one HTML file that asks nobody for anything, with the verdict, the charts, the tables
+and all rounds. Pure but for reading the style sheet beside it."""
+import html
 import json
 import pathlib
-import statistics
 
-MODES = ("classic", "persistent")
-COLUMNS = ("program", "mode", "requests/s", "spread", "p50", "p95", "p99", "CPU/req", "memory",
-           "speed-up", "spread", "bytes")
+from . import charts, table, verdict
+from .arms import ALL
 
-
-class Comparison:
-    """One program's rounds in both modes: `rounds[mode]` is a list of figures, one a round."""
-
-    def __init__(self, program):
-        self.program = program
-        self.rounds = {mode: [] for mode in MODES}
-        self.answers = ""   # compare_answers' words
-        self.became_persistent = True  # if not, both modes are classic, and no speed-up is shown
-        self.level = ""     # how deep the checkpoint was
-        self.remark = ""    # what the reader must know beside the figures
-
-    def figures(self, mode):
-        """The medians of a mode's rounds, and the least and most requests/s."""
-        rounds = self.rounds[mode]
-        result = {}
-        for name in rounds[0]:
-            values = [figures[name] for figures in rounds if figures[name] is not None]
-            result[name] = statistics.median(values) if values else None
-        speeds = [figures["requests_per_s"] for figures in rounds]
-        result["requests_per_s_min"], result["requests_per_s_max"] = min(speeds), max(speeds)
-        return result
-
-    def speed_up(self):
-        """Of the medians; then the least and most of rounds that followed each other."""
-        pairs = zip(self.rounds["classic"], self.rounds["persistent"])
-        ratios = [warm["requests_per_s"] / cold["requests_per_s"] for cold, warm in pairs]
-        classic, persistent = (self.figures(mode)["requests_per_s"] for mode in MODES)
-        return persistent / classic, min(ratios), max(ratios)
-
-    def as_json(self):
-        median, least, most = self.speed_up()
-        return {
-            "program": self.program,
-            "became_persistent": self.became_persistent,
-            "level": self.level,
-            "speed_up": {"median": median, "min": least, "max": most},
-            "answers": self.answers,
-            "remark": self.remark,
-            **{mode: {"median": self.figures(mode), "rounds": self.rounds[mode]} for mode in MODES},
-        }
+STYLE = pathlib.Path(__file__).with_name("report.css")
 
 
-def table(comparisons):
-    rows = [COLUMNS]
+def page(setup, machine, comparisons):
+    title = f"{verdict.listed([c.program for c in comparisons])}: the arms compared"
+    parts = [head(setup, machine, comparisons)]
+    if overview := speed_ups(comparisons):
+        parts.append(overview)
+    parts += [program(c, at, len(comparisons)) for at, c in enumerate(comparisons)]
+    parts += [how(setup, machine, comparisons), rounds(comparisons)]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{escape(title)}</title>
+<style>
+{STYLE.read_text(encoding="utf-8")}</style>
+</head>
+<body>
+<main>
+{"".join(parts)}
+</main>
+</body>
+</html>
+"""
+
+
+def escape(words):
+    return html.escape(str(words), quote=True)
+
+
+def head(setup, machine, comparisons):
+    facts = [machine["processor"], f"{machine['cores']} cores", f"Linux {machine['kernel']}",
+             f"{setup['rounds']} rounds in turn"]
+    sides = dict.fromkeys(s.name for c in comparisons for s in c.series.values())
+    what = comparisons[0].program if len(comparisons) == 1 else f"{len(comparisons)} CGI programs"
+    legend = "".join(f'<li><i class="swatch side-{escape(name)}"></i><b>{escape(name)}</b> '
+                     f"{escape(ALL[name].what)}</li>" for name in sides)
+    return f"""<header>
+<p class="over">ab-compare · {escape(machine["began"])}</p>
+<h1>{escape(what)}, answered in {count_word(len(sides))} ways</h1>
+<p class="verdict">{escape(verdict.findings(comparisons))}</p>
+{tiles(comparisons)}
+<p class="sure"><b>How sure?</b> {escape(verdict.doubts(comparisons))}</p>
+<ul class="legend">{legend}</ul>
+<p class="facts">{" · ".join(escape(fact) for fact in facts if fact)}</p>
+</header>
+"""
+
+
+def tiles(comparisons):
+    """The three or four figures that one would remember."""
+    best = [(c.ratio(c.best_arm), c) for c in comparisons if c.best_arm]
+    found = []
+    if best:
+        ratio, top = max(best, key=lambda pair: pair[0].median)
+        name = f" for {top.program}" if len(comparisons) > 1 else ""
+        found.append((f"{charts.short(ratio.median)} ×", f"the requests a second of {top.base.name}, "
+                      f"with {top.best_arm.name}{name}"))
+        found += latency_tile(top)
+        cpu, base_cpu = (s.figure("cpu_ms_per_request") for s in (top.best_arm, top.base))
+        if cpu and base_cpu and base_cpu.median:
+            found.append((f"{100 * cpu.median / base_cpu.median:.0f} %",
+                          f"of {top.base.name}'s CPU time a request{name}"))
+    compared = [c for c in comparisons if any(s.answers for s in c.series.values())]
+    same = [c for c in compared if {s.answers for s in c.series.values()} <= {"", "same"}]
+    if compared:
+        found.append((f"{len(same)} of {len(compared)}", "programs answer the same bytes on every side"))
+    if len(compared) == 1 and same:
+        found[-1] = ("0 bytes", "of difference in any answer that was compared")
+    return "" if not found else '<dl class="tiles">' + "".join(
+        f"<div><dt>{escape(words)}</dt><dd>{escape(figure)}</dd></div>" for figure, words in found) + "</dl>"
+
+
+def latency_tile(comparison):
+    for rate in comparison.rates[-1:]:
+        ours, theirs = (s.rate_percentile(rate, "p99") for s in (comparison.best_arm, comparison.base))
+        if ours and theirs:
+            yield (verdict.milliseconds(ours.median), f"for 99 of 100 answers at a steady {rate:,}/s, not "
+                   f"{verdict.milliseconds(theirs.median)}")
+
+
+def count_word(count):
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven")
+    return words[count] if count < len(words) else str(count)
+
+
+def speed_ups(comparisons):
+    """How many times the base, of every program; "" if there is nothing to compare."""
+    rows = []
     for comparison in comparisons:
-        for mode in MODES:
-            rows.append(table_row(comparison, mode))
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = []
-    for number, row in enumerate(rows):
-        cells = [cell.ljust(width) if column < 2 or column == len(row) - 1 else cell.rjust(width)
-                 for column, (cell, width) in enumerate(zip(row, widths))]
-        lines.append("  ".join(cells).rstrip())
-        if number % 2 == 0:
-            lines.append("-" * (sum(widths) + 2 * len(widths) - 2) if number == 0 else "")
-    remarks = [f"{c.program}: {c.remark}" for c in comparisons if c.remark]
-    legend = ("p50, p95, p99: milliseconds. CPU/req: of the bridge and all programs, milliseconds. "
-              "memory: of the same\nprocesses (PSS) under load, MiB. Medians of the rounds; spread: "
-              "least to most.")
-    return "\n".join([*lines[:-1], "", legend, *remarks])
+        sides = [(s.name, ratio) for s in comparison.measured if s is not comparison.base
+                 if (ratio := comparison.ratio(s))]
+        if sides:
+            rows.append((comparison.program, sides))
+    if not rows:
+        return ""
+    base = verdict.listed(sorted({c.base.name for c in comparisons if c.base}))
+    return f"""<section>
+<h2>Speed-up</h2>
+<p class="note">Requests a second, as so many times {escape(base)} (closed loop, logarithmic). A dot is
+the median, the bar behind it reaches from the least to the most of single rounds. The number is that of
+the bridge's fastest arm.</p>
+<div class="card wide">{charts.dots(rows, "Speed-up of every program on every side")}</div>
+</section>
+"""
 
 
-def table_row(comparison, mode):
-    figures = comparison.figures(mode)
-    median, least, most = comparison.speed_up()
-    warm = mode == "persistent"
-    ratio = warm and comparison.became_persistent
-    memory = figures["memory_bytes"]
-    return (
-        "" if warm else comparison.program,
-        mode,
-        f"{figures['requests_per_s']:,.0f}",
-        f"{figures['requests_per_s_min']:,.0f}-{figures['requests_per_s_max']:,.0f}",
-        *(f"{figures[f'p{p}_ms']:,.1f}" for p in (50, 95, 99)),
-        f"{figures['cpu_ms_per_request']:.2f}",
-        "?" if memory is None else f"{memory / 2**20:.1f}",
-        f"{median:.2f} x" if ratio else "",
-        f"{least:.2f}-{most:.2f}" if ratio else "",
-        comparison.answers if warm else "",
-    )
+def program(comparison, at, of_all):
+    # Few bars are low: then the latencies stand beside all three charts of bars.
+    few = len(comparison.measured) <= 4 and len(comparison.rates) == 1
+    cards = [
+        card("Throughput", "requests a second in the closed loop; whiskers: least to most",
+             bar_chart(comparison, "requests_per_s", verdict.number, "Requests a second")),
+        *(latency_card(comparison, rate, 400 if few else 200) for rate in comparison.rates),
+        card("CPU time", "of a request, in all processes of its side",
+             bar_chart(comparison, "cpu_ms_per_request", verdict.milliseconds, "CPU time of a request")),
+        card("Memory", "of all processes of its side under load, shared pages shared out (PSS)",
+             bar_chart(comparison, "memory_bytes", verdict.mib, "Memory under load")),
+    ]
+    missing = "".join(f"<li><b>{escape(s.name)}</b> was not measured: {escape(s.unavailable)}</li>"
+                      for s in comparison.series.values() if s.unavailable)
+    said = f'<p class="verdict">{escape(verdict.of(comparison))}</p>' \
+        f'<p class="sure"><b>How sure?</b> {escape(verdict.doubts([comparison]))}</p>' if of_all > 1 else ""
+    notes = [*(escape(r) for r in comparison.remarks),
+             *(f"<b>{escape(s.name)}</b>: {escape(r)}" for s in comparison.measured for r in s.remarks)]
+    noted = "".join(f"<li>{note}</li>" for note in notes)
+    return f"""<section id="program-{at}">
+<h2>{escape(comparison.program)}</h2>
+{badge(comparison)}
+{said}
+<div class="cards{" few" if few else ""}">{"".join(filter(None, cards))}</div>
+{f'<ul class="remarks">{missing}{noted}</ul>' if missing or noted else ""}
+{html_table(table.CLOSED[1:], [row[1:] for row in table.closed_rows(comparison) if row],
+            "Closed loop: the most that goes through")}
+{rate_table(comparison)}
+</section>
+"""
 
 
-def write_csv(path, comparisons):
-    """One line a round, for those who want to do their own statistics."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        names = list(comparisons[0].rounds["classic"][0])
-        writer.writerow(["program", "mode", "round", *names])
-        for comparison in comparisons:
-            for mode in MODES:
-                for number, figures in enumerate(comparison.rounds[mode], start=1):
-                    writer.writerow([comparison.program, mode, number,
-                                     *(figures[name] for name in names)])
+def badge(comparison):
+    answers = {s.answers for s in comparison.series.values() if s.answers}
+    if "DIFFERENT" in answers:
+        found = "; ".join(f"{s.name}: {s.difference}" for s in comparison.different)
+        return f'<p class="badge bad">✗ different bytes: {escape(found)}</p>'
+    if "varies by itself" in answers:
+        return '<p class="badge unsure">≈ its answers vary by themselves</p>'
+    return '<p class="badge good">✓ same bytes on every side</p>' if answers else ""
 
 
-def write_json(path, setup, comparisons):
-    document = {"setup": setup, "programs": [c.as_json() for c in comparisons]}
-    pathlib.Path(path).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+def card(title, note, chart):
+    if not chart:
+        return ""
+    return (f'<figure class="card"><figcaption><b>{escape(title)}</b> <span>{escape(note)}</span>'
+            f"</figcaption>{chart}</figure>")
 
 
-def write_picture(path, comparisons):
-    """False if matplotlib is not there."""
-    try:
-        import matplotlib
-    except ImportError:
-        return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+def bar_chart(comparison, name, form, label):
+    rows = [(s.name, spread) for s in comparison.measured if (spread := s.figure(name))]
+    return charts.bars(rows, f"{label} of {comparison.program}", form) if rows else ""
 
-    figure, axes = pyplot.subplots(figsize=(1.5 + 1.4 * len(comparisons), 4.5))
-    for shift, mode, colour in ((-0.2, "classic", "#9aa5b1"), (0.2, "persistent", "#2f6f9f")):
-        figures = [comparison.figures(mode) for comparison in comparisons]
-        medians = [f["requests_per_s"] for f in figures]
-        spread = [[f["requests_per_s"] - f["requests_per_s_min"] for f in figures],
-                  [f["requests_per_s_max"] - f["requests_per_s"] for f in figures]]
-        axes.bar([at + shift for at in range(len(comparisons))], medians, 0.4, yerr=spread,
-                 capsize=3, color=colour, label=mode)
-    for at, comparison in enumerate(comparisons):
-        top = comparison.figures("persistent")["requests_per_s_max"]
-        axes.annotate(f"{comparison.speed_up()[0]:.1f} x", (at + 0.2, top), ha="center",
-                      xytext=(0, 4), textcoords="offset points")
-    axes.set_xticks(range(len(comparisons)), [c.program for c in comparisons], rotation=20)
-    axes.set_ylabel("requests per second")
-    axes.set_title("The same program, classic and persistent")
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    return True
+
+def latency_card(comparison, rate, height):
+    series = [(s.name, s.latency(rate), False) for s in comparison.measured if rate in s.rates]
+    if not any(histogram.total for _, histogram, _ in series):
+        return ""
+    legend = "".join(f'<span><i class="swatch side-{escape(name)}"></i>{escape(name)}</span>'
+                     for name, _, _ in series)
+    chart = charts.curves(series, f"Latency of {comparison.program} at {rate} requests a second", height)
+    return (f'<figure class="card latency"><figcaption><b>Latency</b> <span>at a steady {rate:,} requests a '
+            f"second, from the intended start; logarithmic</span></figcaption>{chart}"
+            f'<p class="keys">{legend}</p></figure>')
+
+
+def rate_table(comparison):
+    if not comparison.rates:
+        return ""
+    rows = [row[1:] for row in table.rate_rows(comparison) if row]
+    return html_table(table.RATED[1:], rows, "Constant rate: how long an answer takes")
+
+
+def html_table(names, rows, caption):
+    head_cells = "".join(f"<th scope=col>{escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return (f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
+            f"<caption>{escape(caption)}</caption><thead><tr>{head_cells}</tr></thead>"
+            f"<tbody>{body}</tbody></table></div>")
+
+
+def how(setup, machine, comparisons):
+    asked = f"{setup['method']}{' with a body' if setup.get('body') else ''}"
+    lines = [
+        f"Closed loop: <code>ab</code>, {setup['concurrency']} requests at once, {escape(asked)}, at most "
+        f"{setup['requests']:,} requests or {setup['seconds']} s a round, without keep-alive.",
+        f"Rounds in turn over all sides, every second time backwards; {setup['rounds']} of each. A figure "
+        "is the median of its rounds.",
+        f"Bytes: {setup['fetches']} answers of each side against each other before anything was measured: "
+        "status, headers but Date, and body among the arms; status and body where another web server "
+        "answers.",
+        "CPU time and memory: the bridge and its processes, or those of the other side; the web server is "
+        "not in it, but for the memory of mod_cgid. What fcgiwrap and mod_cgid cost is not to be known, as "
+        "they ignore the end of their programs, and the kernel then forgets what those took.",
+        f"Before it began, the processors were {100 * machine['busy_before']:.0f} % busy with other things.",
+    ]
+    if any(c.rates for c in comparisons):
+        lines.insert(1, f"Constant rate: up to {setup['connections']} keep-alive connections, "
+                     f"{setup['rate_seconds']} s a round. Requests start by a timetable that no answer "
+                     "moves, and a latency counts from there, waiting in line included (corrected for "
+                     "coordinated omission). “uncorrected p99” counts from the sending, “client late” says "
+                     "how far the client missed its own timetable; “!”: by too much.")
+    return ("<section><h2>How it was measured</h2><ul class=\"how\">"
+            + "".join(f"<li>{line}</li>" for line in lines) + "</ul></section>\n")
+
+
+def rounds(comparisons):
+    """Every round, for those who do not trust medians."""
+    names = ("program", "side", "load", "round", "requests", "requests/s", "p50", "p99", "CPU/req", "failed")
+    rows = []
+    for comparison in comparisons:
+        for series in comparison.measured:
+            loads = [("closed loop", series.closed),
+                     *((f"{rate:,}/s", found) for rate, found in series.rates.items())]
+            rows += [[comparison.program, series.name, load, at, f"{r['requests']:,}",
+                      verdict.number(r["requests_per_s"]), milliseconds(r["p50_ms"]),
+                      milliseconds(r["p99_ms"]), milliseconds(r["cpu_ms_per_request"], 2), r["failed"]]
+                     for load, found in loads for at, r in enumerate(found, start=1)]
+    return (f"<section><details><summary>All {len(rows)} rounds</summary>"
+            + html_table(names, rows, "Every round by itself") + "</details></section>\n")
+
+
+def milliseconds(value, digits=1):
+    return "?" if value is None else f"{value:,.{digits}f}"
+
+
+def document(setup, machine, comparisons):
+    """The JSON file."""
+    return json.dumps({"verdict": verdict.paragraph(comparisons), "setup": setup, "machine": machine,
+                       "programs": [c.as_json() for c in comparisons]}) + "\n"

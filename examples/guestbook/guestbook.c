@@ -167,19 +167,20 @@ struct field {
 };
 
 // Fills the fields in from `body`, which it takes apart; the first of two equal names counts.
-static int read_form(char *body, struct field *fields, size_t count) {
-  for (char *pair = body; *pair;) {
-    size_t pair_bytes = strcspn(pair, "&;");
-    char *next = pair + pair_bytes + (pair[pair_bytes] != '\0');
-    pair[pair_bytes] = '\0';
-    char *equals = strchr(pair, '=');
-    size_t key_bytes = decode(pair, equals ? (size_t)(equals - pair) : pair_bytes);
+static int read_form(char *body, size_t bytes, struct field *fields, size_t count) {
+  char *end = body + bytes;
+  for (char *pair = body, *next; pair < end; pair = next) {
+    char *pair_end = pair;
+    while (pair_end < end && *pair_end != '&' && *pair_end != ';') pair_end++;
+    next = pair_end + 1;
+    char *equals = memchr(pair, '=', (size_t)(pair_end - pair));
+    char *value = equals ? equals + 1 : pair_end;
+    size_t key_bytes = decode(pair, (size_t)((equals ? equals : pair_end) - pair));
     for (struct field *f = fields; f < fields + count; f++)
       if (!f->value && key_bytes == strlen(f->name) && memcmp(pair, f->name, key_bytes) == 0) {
-        f->value = equals ? equals + 1 : pair + pair_bytes;
-        f->bytes = decode(f->value, strlen(f->value));
+        f->value = value;
+        f->bytes = decode(value, (size_t)(pair_end - value));
       }
-    pair = next;
   }
   for (struct field *f = fields; f < fields + count; f++)
     if (!f->value || f->bytes == 0 || f->bytes > f->bytes_max || !is_text(f->value, f->bytes))
@@ -197,8 +198,8 @@ static int add_entry(sqlite3 *db) {
       digits == 0 || digits > 9 || length[digits])
     return refuse("400 Bad Request", "");
   size_t bytes = strtoul(length, NULL, 10);
-  if (bytes > body_max || fread(body, 1, bytes, stdin) != bytes || memchr(body, 0, bytes) ||
-      !read_form(body, fields, 2))
+  if (bytes > body_max || fread(body, 1, bytes, stdin) != bytes ||
+      !read_form(body, bytes, fields, 2))
     return refuse("400 Bad Request", "");
 
   sqlite3_stmt *insert = NULL;

@@ -70,18 +70,27 @@ sub read_body {
     return $body;
 }
 
+# By hand, as CGI.pm takes %uXXXX for a character.
+sub decode { $_[0] =~ tr/+/ /r =~ s/%([0-9A-Fa-f]{2})/chr hex $1/egr }
+
+sub read_form {
+    my %values;
+    for (split /[&;]/, read_body()) {
+        my ($key, $value) = map { decode($_ // '') } (split(/=/, $_, 2))[0, 1];
+        $values{$key} //= $value;
+    }
+    return map { field($values{$_} // '', $bytes_max{$_}) } qw(name message);
+}
+
 sub field {
-    my ($form, $name) = @_;
-    my $value = $form->param($name) // '';
-    refuse('400 Bad Request')
-      if length $value > $bytes_max{$name} || $value !~ /\A$text_in_utf8\z/;
+    my ($value, $bytes_max) = @_;
+    refuse('400 Bad Request') if length $value > $bytes_max || $value !~ /\A$text_in_utf8\z/;
     return $value;
 }
 
 sub add_entry {
     my ($db) = @_;
-    my $form = CGI->new(read_body());
-    my @values = map { scalar field($form, $_) } qw(name message);
+    my @values = read_form();
     $db->do('INSERT INTO entries (name, message) VALUES (?, ?)', undef, @values);
     print $cgi->redirect(-uri => $ENV{SCRIPT_NAME} // '', -status => '303 See Other');
 }

@@ -1,3 +1,12 @@
+-- A form's bytes behind the URL are posted; without them it is a GET.
+function init(arguments)
+  if arguments[1] then
+    wrk.method = "POST"
+    wrk.body = arguments[1]
+    wrk.headers["Content-Type"] = "application/x-www-form-urlencoded"
+  end
+end
+
 -- What wrk found, as one line of JSON.
 function done(summary, latency, requests)
   local errors = summary.errors

@@ -6,6 +6,7 @@ import subprocess
 from harness.bridge import BUILD, environment
 from harness.site import EXAMPLES
 
+RESPONDERS = BUILD / "examples" / "responders"
 # The label, and the responder that a rewrite by hand would give, where examples/ has one.
 PROGRAMS = {
     "hello.cgi": ("C", "hello.fcgi"),
@@ -30,6 +31,14 @@ def missing(program):
     return None if (EXAMPLES / program).exists() else "not built (no rustc when it was configured?)"
 
 
+def nginx_variables(variables):
+    return " ".join(f'fastcgi_param {name} "{value}";' for name, value in variables.items())
+
+
+def apache_variables(variables):
+    return "\n".join(f'SetEnv {name} "{value}"' for name, value in variables.items())
+
+
 class Stage:
     """Started once; url(side, program) is where a side answers. connections: how many requests at
     once each side can answer."""
@@ -38,7 +47,7 @@ class Stage:
         self.site, self.wanted, self.connections = site, sides, connections
         self.sockets = []
         for name in programs:
-            site.example(name)
+            self.install(name)
         self.bridges = {side: self.start_bridge(side) for side in BRIDGES if side in sides}
         addresses = {side: f"unix:{bridge.address}" for side, bridge in self.bridges.items()}
         if "fcgiwrap" in sides:
@@ -46,7 +55,7 @@ class Stage:
                                                 ["-c", str(connections)])
         locations = [self.location(f"/{side}/", side, keep_alive) for side in addresses]
         for name in programs:
-            responder = BUILD / "examples" / "responders" / (PROGRAMS[name][1] or "none")
+            responder = RESPONDERS / (PROGRAMS.get(name, ("", None))[1] or "none")
             if "by-hand" in sides and responder.exists():
                 addresses[f"by-hand-{name}"] = self.listen(responder.name, connections, responder, [])
                 locations.append(self.location(f"/by-hand/{name}", f"by-hand-{name}", keep_alive))
@@ -56,6 +65,14 @@ class Stage:
             upstreams={name: (address, keep_alive) for name, address in addresses.items()})
         self.apache = self.start_apache() if "mod_cgid" in sides else None
 
+    def install(self, name):
+        """Puts a program into the cgi-bin that all sides share."""
+        self.site.example(name)
+
+    def variables(self, side):
+        """What this side gives its programs in the environment, besides the request."""
+        return {}
+
     def start_bridge(self, side):
         workers = f"workers = {{ max = {self.connections}, spare = {self.connections} }}"
         return self.site.start_bridge(
@@ -63,11 +80,13 @@ class Stage:
             listen=[f"unix:{self.site.folder}/{side}.sock"], bridge='log_level = "warn"\n')
 
     def start_apache(self):
-        return self.site.start_apache(None, modules=["cgid"], extra=f"""
+        return self.site.start_apache(None, modules=["cgid", "env"], extra=f"""
             ScriptSock cgid.sock
             ScriptAlias "/mod_cgid/" "{self.site.cgi_bin}/"
             <Directory "{self.site.cgi_bin}">
+              AllowOverride None
               Require all granted
+              {apache_variables(self.variables("mod_cgid"))}
             </Directory>
             KeepAlive On
             MaxKeepAliveRequests 0
@@ -91,6 +110,7 @@ location {prefix} {{
   include /etc/nginx/fastcgi_params;
   rewrite ^{prefix}(.*)$ /cgi-bin/$1 break;
   fastcgi_param SCRIPT_FILENAME {self.site.folder}$uri;
+  {nginx_variables(self.variables(upstream))}
   {"fastcgi_keep_conn on;" if keep_alive else ""}
   fastcgi_pass {upstream};
 }}"""

@@ -1,25 +1,85 @@
-"""The guestbooks of examples/: plain CGI programs, equally right under the bridge in both modes and
-under fcgiwrap."""
+"""The guestbooks of examples/, seven languages: each answers what its README promises, run by hand,
+under fcgiwrap and under every arm of the bridge, all behind nginx."""
 
-import re
-import shutil
+import dataclasses
 import subprocess
 import threading
 import urllib.parse
 
 import pytest
 
-from harness import processes
+from harness import guestbooks, processes
 from harness.bridge import environment
-from harness.site import EXAMPLES
+from harness.guestbooks import FORM, PROGRAMS, THREADED
 
-GUESTBOOKS = ["guestbook.cgi", "guestbook.pl", "guestbook.py", "guestbook.sh"]
-HELLOS = ["hello.cgi", "hello.sh", "hello.pl", "hello-cgi.pl", "hello.py", "hello-modules.py"]
-TIMES = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+ARMS = {
+    "classic": 'mode = "classic"',
+    "fork": 'mode = "persistent"\nreset = "fork"',
+    "rewind": 'mode = "persistent"\nreset = "rewind"',
+}
+AT_ONCE = 16
 
-ENTRIES = [("Ada", "Hello"), ("Bob <b>", "a & b < c > d \"quoted\" 'single'"),
-           ("Çelik", "ünïcödé ✓ 漢字"), ("x" * 100, "line one\r\nline two"),
-           ("O'Neil; DROP TABLE entries", "%s %d $HOME `id` \\n")]
+ENTRIES = [("Ada", "Hello"), ("Bob <b>", "a & b < c > d \"quoted\" 'single' &amp; &#39;"),
+           ("Çelik", "ünïcödé ✓ 漢字 \U0001f600 \ufeff"), ("x" * 100, "line one\r\nline two\n\ttab\n"),
+           ("O'Neil; DROP TABLE entries", "%s %d $HOME `id` \\n ${x} %41 + ?"), ("007", "y" * 2000)]
+
+# A form's bytes, and the entry that they are; None: refused.
+FORMS = [
+    (b"name=a&message=b", ("a", "b")),
+    (b"message=x;name=y", ("y", "x")),
+    (b"name=%C3%A9&message=%f0%9F%98%80+<&>\"'", ("é", "😀 <")),
+    (b"name=a&name=b&message=c", ("a", "c")),
+    (b"n%61me=k&mess%61ge=%6d", ("k", "m")),
+    (b"name=a=b&message==", ("a=b", "=")),
+    (b"name=%u00e9&message=%zz%4", ("%u00e9", "%zz%4")),
+    (b"name=a&message=%", ("a", "%")),
+    (b"name=%2B+%2b&message=%25%32%35", ("+ +", "%25")),
+    (b"&&;name=a;;=z&message=%09%0a%0dq", ("a", "\t\n\rq")),
+    (b"name=" + b"%41" * 100 + b"&message=m", ("A" * 100, "m")),
+    (b"x=\0&name=a&message=b", ("a", "b")),
+    (b"", None),
+    (b"name=x", None),
+    (b"name&message=x", None),
+    (b"name=&message=x", None),
+    (b"name=&name=x&message=x", None),
+    (b"name=a%00&message=x", None),
+    (b"name=a&message=b\0", None),
+    (b"name=%7f&message=b", None),
+    (b"name=a&message=%1b[0m", None),
+    (b"name=%ff&message=x", None),
+    (b"name=%c3&message=x", None),
+    (b"name=%ed%a0%80&message=b", None),
+    (b"name=%c0%af&message=b", None),
+    (b"name=" + b"a" * 101 + b"&message=m", None),
+    (b"name=x&message=" + b"y" * 2001, None),
+    (b"name=x&message=y&z=" + b"z" * 17_000, None),
+]
+
+
+@dataclasses.dataclass
+class Book:
+    """One language's guestbook, served by one side."""
+    nginx: object
+    bridge: object
+    script: object
+    database: object
+
+    def get(self):
+        return self.nginx.send_request(f"/cgi-bin/{self.script.name}")
+
+    def post(self, body, kind=FORM, method="POST"):
+        return self.nginx.send_request(f"/cgi-bin/{self.script.name}", method, body,
+                                       {"Content-Type": kind})
+
+    def sign(self, name, message):
+        return self.post(urllib.parse.urlencode({"name": name, "message": message}).encode())
+
+    def expect_page(self):
+        """It must be README's, for what is in the table now."""
+        answer = self.get()
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert answer.body == guestbooks.page_of(guestbooks.entries_of(self.database))
+        return answer.body.decode()
 
 
 class Fcgiwrap:
@@ -28,17 +88,29 @@ class Fcgiwrap:
     def __init__(self, site):
         self.address = str(site.folder / "fcgiwrap.sock")
         site.start("spawn-fcgi", "-n", "-s", self.address, "--", "/usr/sbin/fcgiwrap",
-                   env=environment(), stderr=subprocess.DEVNULL)
+                   "-c", str(AT_ONCE), env=environment(), stderr=subprocess.DEVNULL)
         processes.wait_until(lambda: processes.accepts(self.address), "fcgiwrap answers")
 
 
-def serve(site, side, name, database):
-    """(nginx, how to wait until it is as warm as it gets) for one side and one guestbook."""
-    shutil.copy2(EXAMPLES / name, site.cgi_bin / name)
-    if side == "fcgiwrap":
-        bridge = Fcgiwrap(site)
-    else:
-        bridge = site.start_bridge(f'mode = "{side}"')
+@pytest.fixture(params=PROGRAMS)
+def language(request):
+    if guestbooks.missing(request.param):
+        pytest.fail(guestbooks.missing(request.param))
+    return request.param
+
+
+@pytest.fixture(params=["fcgiwrap", *ARMS])
+def side(request):
+    return request.param
+
+
+@pytest.fixture
+def book(request, site, language, side):
+    """Served, and as warm as it gets. After a test that passed, the arm that was meant must have
+    answered."""
+    script, database = guestbooks.install(site, language), site.folder / "book.db"
+    bridge = Fcgiwrap(site) if side == "fcgiwrap" else site.start_bridge(
+        f"{ARMS[side]}\nworkers = {{ max = {AT_ONCE} }}")
     nginx = site.start_nginx(bridge, locations=f"""
         location /cgi-bin/ {{
           include /etc/nginx/fastcgi_params;
@@ -46,104 +118,169 @@ def serve(site, side, name, database):
           fastcgi_param GUESTBOOK_DB {database};
           fastcgi_pass bridge;
         }}""")
-    nginx.send_request(f"/cgi-bin/{name}")
-    if side == "persistent":
-        bridge.wait_warm(site.cgi_bin / name)
-    return nginx
-
-
-def sign(nginx, name, who, message):
-    body = urllib.parse.urlencode({"name": who, "message": message}).encode()
-    return nginx.send_request(f"/cgi-bin/{name}", "POST", body,
-                              {"Content-Type": "application/x-www-form-urlencoded"})
-
-
-@pytest.fixture(params=["classic", "persistent", "fcgiwrap"])
-def side(request):
-    return request.param
-
-
-def clean_up(site):
-    if (site.folder / "fcgiwrap.sock").exists():
+    made = Book(nginx, bridge, script, database)
+    assert made.get().status == 200
+    if side in ("fork", "rewind"):
+        bridge.wait_warm(script)
+    yield made
+    if side == "fcgiwrap":
         (site.folder / "fcgiwrap.sock").unlink()
+    elif getattr(request.node, "call_passed", False):
+        expect_arm(made, language, side)
 
 
-@pytest.mark.parametrize("name", GUESTBOOKS)
-def test_every_side_writes_the_same_pages(site, name, side):
-    nginx = serve(site, side, name, site.folder / "book.db")
-    pages = []
-    for who, message in ENTRIES:
-        answer = sign(nginx, name, who, message)
-        assert (answer.status, answer.body) == (303, answer.body)
-        assert answer.headers["location"].endswith(f"/cgi-bin/{name}")
-        page = nginx.send_request(f"/cgi-bin/{name}")
-        assert page.status == 200
-        pages.append(TIMES.sub(b"", page.body))
-    clean_up(site)
-    last = pages[-1].decode()
-    assert last.count("<li") == len(ENTRIES)
-    assert "<b>" not in last.partition("<ol")[2].replace("<b>Ada", "") or "Bob &lt;b&gt;" in last
-    assert "Bob &lt;b&gt;" in last and "漢字" in last and "DROP TABLE" in last
-    # The page is the same whoever ran the program: compared with a run by hand.
-    by_hand = subprocess.run([str(site.cgi_bin / name)], capture_output=True, env={
-        "PATH": "/usr/local/bin:/usr/bin:/bin", "GUESTBOOK_DB": str(site.folder / "book.db"),
-        "REQUEST_METHOD": "GET", "SCRIPT_NAME": f"/cgi-bin/{name}", "QUERY_STRING": "",
-        "GATEWAY_INTERFACE": "CGI/1.1", "SERVER_PROTOCOL": "HTTP/1.1"}, check=True).stdout
-    assert TIMES.sub(b"", re.split(rb"\r?\n\r?\n", by_hand, maxsplit=1)[1]) == pages[-1]
+def arm_of(entry):
+    """What really answered, by the bridge's own counts."""
+    if not entry["requests_persistent"]:
+        return "classic"
+    if entry["rewind"]["rewinds"]:
+        return "rewind"
+    if entry["reset"] == "fork":
+        return "fork"
+    # Asked to rewind, but each worker answered once and was replaced.
+    return "replaced" if entry["retired"].get("threads") or entry["retired"].get("left") else "none yet"
 
 
-@pytest.mark.parametrize("name", GUESTBOOKS)
-def test_what_is_wrong_is_refused_alike(site, name, side):
-    nginx = serve(site, side, name, site.folder / "book.db")
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
-    statuses = [
-        nginx.send_request(f"/cgi-bin/{name}", "POST", b"name=&message=x", form).status,
-        nginx.send_request(f"/cgi-bin/{name}", "POST", b"name=x", form).status,
-        nginx.send_request(f"/cgi-bin/{name}", "POST", b"name=x&message=" + b"y" * 50_000, form).status,
-        nginx.send_request(f"/cgi-bin/{name}", "PUT", b"x", form).status,
-    ]
-    clean_up(site)
-    assert all(400 <= status < 500 for status in statuses), statuses
+def expect_arm(book, language, side):
+    # A bridge gives such a program `fork` by itself, when it has seen enough.
+    wanted = ("replaced", "fork") if side == "rewind" and language in THREADED else (side,)
+
+    def reached():
+        if arm_of(book.bridge.program(book.script)) in wanted:
+            return True
+        # A few requests may each have met a fresh worker, of a generation that had just learned.
+        assert book.get().status == 200
+        return False
+    processes.wait_until(reached, f"{wanted} answered", 10)
+    entry = book.bridge.program(book.script)
+    print(f"{language}, asked for {side}: {arm_of(entry)} at level {entry['level']}, "
+          f"{entry['requests_persistent']} warm and {entry['requests_classic']} classic requests, "
+          f"{entry['rewind']['rewinds']} rewinds, retired: {entry['retired']}")
+    if side != "classic":
+        assert entry["level"] == ("compiled" if language in ("Perl", "Python") else "linked")
+    if wanted == ("rewind",):
+        assert not entry["retired"]
 
 
-@pytest.mark.parametrize("name", GUESTBOOKS)
-def test_writes_at_the_same_time_are_all_kept(site, name, mode):
-    nginx = serve(site, mode, name, site.folder / "book.db")
+def test_entries_are_kept_and_shown_as_they_are(book):
+    for n, (name, message) in enumerate(ENTRIES, 1):
+        answer = book.sign(name, message)
+        assert (answer.status, answer.body) == (303, b"")
+        target = urllib.parse.urlsplit(answer.headers["location"]).path
+        assert target == f"/cgi-bin/{book.script.name}"
+        page = book.expect_page()
+        assert page.count("<li") == n
+    rows = guestbooks.entries_of(book.database)
+    assert [(name, message) for _, name, _, message in reversed(rows)] == ENTRIES
+    assert "Bob &lt;b&gt;" in page and "&amp;amp; &amp;#39;" in page and "漢字" in page
+
+
+def test_what_is_wrong_is_refused_and_not_kept(book, side):
+    bodies = [b"name=&message=x", b"name=x", b"name=%ff&message=x"]
+    if side != "fcgiwrap":  # which answers 502 when a program does not read its whole body
+        bodies.append(b"name=x&message=" + b"y" * 50_000)
+    refused = [book.post(body) for body in bodies] + [book.post(b"name=a&message=b", "text/plain")]
+    assert {(answer.status, answer.body) for answer in refused} == {(400, b"400 Bad Request\n")}
+    other = book.post(b"name=a&message=b", method="PUT")
+    assert (other.status, other.body) == (405, b"405 Method Not Allowed\n")
+    assert other.headers["allow"] == "GET, HEAD, POST"
+    assert {answer.headers["content-type"] for answer in [*refused, other]} == \
+        {"text/plain; charset=utf-8"}
+    assert guestbooks.entries_of(book.database) == []
+    assert book.expect_page().count("<li") == 0
+
+
+def test_only_the_newest_hundred_are_listed(book):
+    guestbooks.add_entries(book.database, [(f"visitor {n}", f"entry {n}") for n in range(149)])
+    book.sign("the last", "one")
+    page = book.expect_page()
+    assert page.count("<li") == 100
+    assert page.index("the last") < page.index("visitor 148") < page.index("visitor 50")
+    assert "visitor 49<" not in page
+    # Not only the next one: the program sees the table anew each time.
+    book.sign("one more", "after it")
+    assert "visitor 50<" not in book.expect_page()
+
+
+def test_sixteen_writers_at_once_lose_nothing(book):
     answers = []
 
     def write(n):
-        for m in range(5):
-            answers.append(sign(nginx, name, f"writer {n}", f"entry {m}").status)
-    threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
+        for m in range(3):
+            answers.append(book.sign(f"writer {n}", f"entry {m}").status)
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(AT_ONCE)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [303] * 40
-    assert nginx.send_request(f"/cgi-bin/{name}").text.count("<li") == 40
+    assert answers == [303] * (3 * AT_ONCE)
+    rows = guestbooks.entries_of(book.database)
+    assert sorted((name, message) for _, name, _, message in rows) == \
+        sorted((f"writer {n}", f"entry {m}") for n in range(AT_ONCE) for m in range(3))
+    assert [row[0] for row in rows] == list(range(3 * AT_ONCE, 0, -1))
+    book.expect_page()
 
 
-@pytest.mark.parametrize("name", HELLOS)
-def test_hellos_answer_the_same_in_both_modes(site, name):
-    script = site.example(name)
-    bridge = site.start_bridge('mode = "classic"')
-    wanted = bridge.request(script)
-    assert wanted.status == 200 and b"ello" in wanted.body
-    bridge.command("mode", script, "persistent")
-    bridge.request(script)
-    bridge.wait_warm(script)
-    for _ in range(10):
-        got = bridge.request(script)
-        assert (got.head, got.body) == (wanted.head, wanted.body)
+def run(program, database, method="GET", body=b"", **variables):
+    """(headers, body) of a run by hand, without any server."""
+    done = subprocess.run([str(program)], input=body, capture_output=True, check=True, env={
+        "PATH": "/usr/local/bin:/usr/bin:/bin", "GUESTBOOK_DB": str(database),
+        "REQUEST_METHOD": method, "SCRIPT_NAME": "/book", "QUERY_STRING": "",
+        "GATEWAY_INTERFACE": "CGI/1.1", "SERVER_PROTOCOL": "HTTP/1.1",
+        "CONTENT_TYPE": FORM, "CONTENT_LENGTH": str(len(body)), **variables})
+    head, _, text = done.stdout.partition(b"\r\n\r\n")
+    lines = {line.lower() for line in head.decode().replace("; charset", ";charset").split("\r\n")}
+    # What every server takes for granted, and net/http/cgi says.
+    return lines - {"status: 200 ok"}, text
 
 
-def test_env_and_echo_do_as_they_say(site, mode):
-    env, echo = site.example("env.cgi"), site.example("echo.cgi")
-    bridge = site.start_bridge(f'mode = "{mode}"')
-    for script in (env, echo):
-        bridge.request(script)
-        if mode == "persistent":
-            bridge.wait_warm(script)
-    lines = bridge.request(env, query="a=b", HTTP_X="y").body.decode().splitlines()
-    assert "QUERY_STRING=a=b" in lines and "HTTP_X=y" in lines
-    assert bridge.request(echo, "POST", body=b"the body\0\xff").body == b"the body\0\xff"
+REFUSED = ({"status: 400 bad request", "content-type: text/plain;charset=utf-8"}, b"400 Bad Request\n")
+
+
+def test_every_language_reads_a_form_as_the_rules_say(site, language):
+    program, database = guestbooks.install(site, language), site.folder / "book.db"
+    kept = []
+    for body, entry in FORMS:
+        wanted = ({"status: 303 see other", "location: /book"}, b"") if entry else REFUSED
+        assert run(program, database, "POST", body) == wanted, body[:100]
+        kept += [entry] if entry else []
+    rows = guestbooks.entries_of(database)
+    assert [(name, message) for _, name, _, message in reversed(rows)] == kept
+
+
+def test_every_language_looks_at_length_and_type_alike(site, language):
+    program, database = guestbooks.install(site, language), site.folder / "book.db"
+    run(program, database)
+    body = b"name=a&message=b"
+    for length in ("", "abc", "-1", "+5", "16385", "1234567890", "0", "3", "40"):
+        assert run(program, database, "POST", body, CONTENT_LENGTH=length) == REFUSED, length
+    for kind in ("", "text/plain", FORM + "2", FORM.upper()):
+        assert run(program, database, "POST", body, CONTENT_TYPE=kind) == REFUSED, kind
+    assert guestbooks.entries_of(database) == []
+    for kind in (FORM + "; charset=utf-8", FORM + " "):
+        assert "status: 303 see other" in run(program, database, "POST", body, CONTENT_TYPE=kind)[0]
+    # What lies behind the length is another's.
+    run(program, database, "POST", body + b"&c", CONTENT_LENGTH="16")
+    assert [row[3] for row in guestbooks.entries_of(database)] == ["b"] * 3
+
+
+def test_every_language_answers_head_and_failure_alike(site, language):
+    program, database = guestbooks.install(site, language), site.folder / "book.db"
+    assert run(program, database, "HEAD") == ({"content-type: text/html;charset=utf-8"}, b"")
+    junk = site.folder / "junk.db"
+    junk.write_bytes(b"this is no database, however long one looks at it" * 100)
+    failed = ({"status: 500 internal server error", "content-type: text/plain;charset=utf-8"},
+              b"500 Internal Server Error\n")
+    for broken in (junk, site.folder / "no" / "folder" / "book.db"):
+        for method, body in (("GET", b""), ("POST", b"name=a&message=b")):
+            assert run(program, broken, method, body) == failed
+
+
+def test_all_languages_write_the_same_bytes_for_the_same_table(site):
+    database = site.folder / "book.db"
+    programs = [guestbooks.install(site, language) for language in PROGRAMS]
+    run(programs[0], database)
+    guestbooks.add_entries(database, ENTRIES * 20)
+    wanted = guestbooks.page_of(guestbooks.entries_of(database))
+    for program in programs:
+        assert run(program, database) == ({"content-type: text/html;charset=utf-8"}, wanted), program

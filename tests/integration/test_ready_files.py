@@ -89,30 +89,17 @@ def test_systemd_units_name_files_and_commands_that_exist():
     assert "ListenStream=/run/cgibridge/fastcgi.sock" in socket
 
 
-def test_ab_compare_flips_the_mode_and_compares_the_bytes(site):
-    names = ["hello.cgi", "hello.pl"]
-    for name in names:
-        site.example(name)
-    bridge = site.start_bridge(programs="".join(f"""
-        [[program]]
-        name = "{name}"
-        match = "{site.cgi_bin}/{name}"
-        mode = "classic"
-        """ for name in names))
-    nginx = site.start_nginx(bridge, keep_alive=True)
-    out = site.folder / "report"
-    done = subprocess.run(
-        [PROJECT / "examples" / "ab-compare", "--config", bridge.config, "--cgibridge", BINARY,
-         "--url", nginx.url("/cgi-bin/"), "--requests", "200", "--seconds", "1", "--rounds", "2",
-         "--concurrency", "4", "--out", out, *(site.cgi_bin / name for name in names)],
-        capture_output=True, text=True, timeout=200, env=environment())
+@pytest.mark.slow
+@pytest.mark.plain_build
+def test_the_demo_compares_and_leaves_a_report(site):
+    """It builds into the folder that the tests run on, which is built already."""
+    build = BINARY.parents[1]
+    done = subprocess.run([PROJECT / "examples" / "demo", "--once"], capture_output=True, text=True,
+                          timeout=900, env=environment(CGIBRIDGE_BUILD=str(build), TMPDIR=str(site.folder)))
     assert done.returncode == 0, done.stdout + done.stderr
-    for name in names:
-        assert name in done.stdout
-    assert json.loads((out / "report.json").read_text())
-    assert (out / "report.csv").read_text().count("\n") > 2
-    # The settings file is as it was.
-    assert 'mode = "classic"' in bridge.config.read_text()
+    report = build / "demo-report"
+    assert len(json.loads((report / "report.json").read_text())["programs"]) >= 5
+    assert "<svg" in (report / "report.html").read_text()
 
 
 def test_the_bench_measures_every_side(tmp_path):
