@@ -46,8 +46,9 @@ enum touched {
   TOUCHED_SCHEDULE = 1 << 1,
   TOUCHED_PRCTL = 1 << 2,
   TOUCHED_MEMORY_LOCKS = 1 << 3,
-  TOUCHED_PAGES = 1 << 4,   /* page contents dropped: every page is compared */
-  TOUCHED_MAPPINGS = 1 << 5 /* protections changed: every mapping is compared */
+  TOUCHED_PAGES = 1 << 4,    /* page contents dropped: every page is compared */
+  TOUCHED_MAPPINGS = 1 << 5, /* protections changed: every mapping is compared */
+  TOUCHED_THREADS = 1 << 6   /* a thread was started: libc gives pages of its own back unseen */
 };
 
 struct packet {
@@ -99,16 +100,19 @@ struct engine {
     uint32_t nanoseconds; /* of a rewind, lately; 0: not known */
   } ways[4];              /* by enum page_tracking */
   unsigned trial;         /* rewinds that are left of one; 0: none is under way */
+  uint32_t suspects;      /* pages that the last walk over all had to compare */
+  uint32_t faults;        /* soft-dirty: pages that the last request found protected, about */
+  int is_protected;       /* soft-dirty: no page was written since all were protected */
   uint8_t *page_heat;
   struct mapping now[kMappingsMax];
   struct page_run runs[kScanMax];
   uint64_t entries[kEntriesMax]; /* of /proc/self/pagemap */
   /* Of the request that runs, or is ending. */
   uint64_t request_id;
+  uint64_t cpu_at_start; /* of the request: usage_cpu() */
   unsigned touched;
   uint64_t touched_signals;
-  int exit_code;
-  int wants_ready;
+  int exit_code, wants_ready;
   char *big_text; /* the strings of a request that came by memfd */
   size_t big_text_bytes;
   /* Figures. */

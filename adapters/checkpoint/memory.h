@@ -59,7 +59,8 @@ void page_put_back(const struct engine *engine, char *now, const char *then);
 int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count);
 /* Whether a page may have changed, by its entry in /proc/self/pagemap. */
 typedef int page_suspect(const struct region *region, uint64_t entry, const char *then);
-/* Puts back the suspects that did change (all that did, where no entry can be read); how many. */
+/* Puts back the suspects that did change (all that did, where no entry can be read); how many.
+ * engine->suspects is how many there were. */
 long pages_put_back(struct engine *engine, page_suspect *is_suspect);
 /* Compares every page with the snapshot; returns how many it put back. */
 long pages_compare(struct engine *engine);
@@ -67,6 +68,10 @@ long pages_compare(struct engine *engine);
 /* tracking.c: how changed pages are found. One way is in use; another that the kernel offers is
  * tried now and then, and stays if it is cheaper for this worker. */
 void tracking_begin(struct engine *engine, enum page_tracking wanted);
+/* In the zygote: tells the bridge if a way that was asked for is none of this kernel's. */
+void tracking_warn(enum page_tracking wanted);
+/* Whether the request did what the way in use does not see: every page has to be compared. */
+int tracking_may_miss(const struct engine *engine);
 /* Puts back the pages that are called changed; returns how many, or -1, with only some of them put
  * back, if the mappings are not the snapshot's. */
 long tracking_put_back(struct engine *engine);
@@ -77,10 +82,12 @@ void tracking_learn(struct engine *engine, uint32_t nanoseconds);
 
 /* tracking_scan.c, tracking_soft_dirty.c: begin returns 0, or -1 if the kernel does not offer it;
  * put_back as tracking_put_back(). */
+int scan_is_offered(void);
 int scan_begin(struct engine *engine);
 int scan_begin_anew(struct engine *engine);
 void scan_end(struct engine *engine);
 long scan_put_back(struct engine *engine);
+int soft_dirty_is_offered(void);
 int soft_dirty_begin(struct engine *engine);
 int soft_dirty_begin_anew(struct engine *engine);
 void soft_dirty_end(struct engine *engine);

@@ -58,6 +58,7 @@ static uint32_t put_back_stretch(struct engine *engine, const struct region *reg
   for (uint32_t i = 0; i < count; ++i, address += kPageSize) {
     const char *then = page_saved(engine, region->first_page + first + i);
     if (is_known && !is_suspect(region, engine->entries[i], then)) continue;
+    ++engine->suspects;
     if (!page_is_changed((const char *)address, then)) continue;
     page_put_back(engine, (char *)address, then);
     ++restored;
@@ -67,6 +68,7 @@ static uint32_t put_back_stretch(struct engine *engine, const struct region *reg
 
 long pages_put_back(struct engine *engine, page_suspect *is_suspect) {
   long restored = 0;
+  engine->suspects = 0;
   for (size_t i = 0; i < engine->region_count; ++i) {
     const struct region *region = &engine->regions[i];
     uint32_t pages = (uint32_t)((region->end - region->start) / kPageSize);

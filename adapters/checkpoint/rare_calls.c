@@ -139,17 +139,25 @@ static int is_on_pages(int advice) {
          advice == MADV_COLD || advice == MADV_PAGEOUT || advice == MADV_NORMAL;
 }
 
-INTERPOSED int madvise(void *start, size_t bytes, int advice) {
+static void note_madvise(const void *start, size_t bytes, int advice) {
   touch(TOUCHED_PAGES);
   if (!is_on_pages(advice) && stood(start, bytes, 0)) doubt(RETIRED_MAPPINGS, "madvise");
+}
+
+INTERPOSED int madvise(void *start, size_t bytes, int advice) {
+  note_madvise(start, bytes, advice);
   return (int)back(raw_call(SYS_madvise, start, bytes, advice));
 }
 
-INTERPOSED int mprotect(void *start, size_t bytes, int prot) {
+static void note_mprotect(const void *start, size_t bytes, int prot) {
   touch(TOUCHED_MAPPINGS);
   if ((prot & PROT_WRITE) != 0 && stood(start, bytes, 1)) {
     doubt(RETIRED_MAPPINGS, "mprotect to write to constants");
   }
+}
+
+INTERPOSED int mprotect(void *start, size_t bytes, int prot) {
+  note_mprotect(start, bytes, prot);
   return (int)back(raw_call(SYS_mprotect, start, bytes, prot));
 }
 
@@ -158,6 +166,14 @@ INTERPOSED int malloc_trim(size_t pad) {
   touch(TOUCHED_PAGES);
   if (real == NULL) real = (int (*)(size_t))dlsym(RTLD_NEXT, "malloc_trim");
   return real != NULL ? real(pad) : 0;
+}
+
+INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                              void *(*run)(void *), void *argument) {
+  static __typeof__(&pthread_create) real;
+  touch(TOUCHED_THREADS);
+  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create");
+  return real(thread, attributes, run, argument);
 }
 
 INTERPOSED int mlock(const void *start, size_t bytes) {
@@ -206,10 +222,7 @@ INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
   static int (*real)(int, const struct sigaction *, struct sigaction *);
   if (action == NULL && old != NULL && is_known_action(number, old)) return 0;
   if (action != NULL) touch_signal(number);
-  if (real == NULL) {
-    real =
-        (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
-  }
+  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "sigaction");
   return real(number, action, old);
 }
 
@@ -307,7 +320,7 @@ INTERPOSED long ptrace(enum __ptrace_request request, ...) {
 
 /* ---- the same by number ---- */
 
-static void note_number(long number, long first, long second) {
+static void note_number(long number, long first, long second, long third) {
   switch (number) {
     case SYS_prlimit64:
     case SYS_setrlimit:
@@ -319,8 +332,12 @@ static void note_number(long number, long first, long second) {
     case SYS_prctl:
       return note_prctl(first, second);
     case SYS_madvise:
+      return note_madvise((void *)first, (size_t)second, (int)third);
     case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      return note_mprotect((void *)first, (size_t)second, (int)third);
     case SYS_process_vm_writev:
+      return touch(TOUCHED_PAGES);
     case SYS_mlock:
     case SYS_mlock2:
     case SYS_mlockall:
@@ -360,7 +377,7 @@ INTERPOSED long syscall(long number, ...) {
   long words[6];
   for (int i = 0; i < 6; ++i) words[i] = va_arg(list, long);
   va_end(list);
-  note_number(number, words[0], words[1]);
+  note_number(number, words[0], words[1], words[2]);
   return back(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));
 }
 

@@ -15,6 +15,7 @@
 
 #include "engine.h"
 #include "raw_call.h"
+#include "usage.h"
 
 enum {
   kBadRequest = 70,
@@ -75,6 +76,7 @@ static long say_done(struct engine *engine, enum retirement why) {
                               .microseconds = engine->last_microseconds};
   const char *text = why == RETIRED_NOT ? NULL : engine->reason;
   body.text_bytes = text == NULL ? 0 : (uint32_t)strlen(text);
+  usage_fill(&body, engine->cpu_at_start);
   return send_packet(engine, MESSAGE_DONE, &body, sizeof body, text, body.text_bytes);
 }
 
@@ -133,6 +135,7 @@ static _Noreturn void rest(void) {
   if (take_request(engine) != 0) leave(kBadRequest);
   engine->request_id = engine->packet.head.request_id;
   engine->wants_ready = (engine->packet.head.flags & REQUEST_SAY_READY) != 0;
+  engine->cpu_at_start = usage_cpu();
   context_resume(&engine->context);
 }
 
@@ -166,7 +169,7 @@ static int is_same_shape(struct engine *engine) {
 }
 
 static enum retirement memory_put_back(struct engine *engine) {
-  int every = (engine->touched & TOUCHED_PAGES) != 0;
+  int every = tracking_may_miss(engine);
   enum retirement why = RETIRED_NOT;
   if ((engine->left_out & PART_MAPPINGS) == 0 && !is_same_shape(engine)) {
     why = mappings_put_back(engine, &every);
@@ -370,6 +373,7 @@ static void become_child(void) {
 }
 
 int rewind_prepare(char *reason, size_t reason_bytes) {
+  tracking_warn(state.tracking);
   if (snapshot_prepare(reason, reason_bytes) != 0) return -1;
   struct engine *engine = state.engine;
   clone_robust_list(&engine->robust_list, &engine->robust_list_bytes);

@@ -1,9 +1,12 @@
 /* The choice between the ways to find changed pages. */
+#include <stdio.h>
+
+#include "channel.h"
 #include "engine.h"
 
 /* A trial of another way: so many rewinds, of which the last few are counted, once in so many. */
 enum { kTrialEvery = 512, kTrialRewinds = 8, kTrialCounted = 4, kFirstTrial = 32 };
-/* Soft-dirty pages cost a fault each in the request itself, which a rewind's time does not show. */
+/* Of a page that was protected, in the request itself, which a rewind's time does not show. */
 enum { kFaultNanoseconds = 700 };
 
 static int begin(struct engine *engine, enum page_tracking way) {
@@ -23,6 +26,28 @@ static void change(struct engine *engine, enum page_tracking way) {
   if (begin(engine, way) == 0) return;
   engine->ways[way].is_offered = 0;
   engine->tracking = TRACKING_COMPARE;
+}
+
+void tracking_warn(enum page_tracking wanted) {
+  const char *what = NULL;
+  if (wanted == TRACKING_SCAN && !scan_is_offered()) {
+    what = "scan (a userfaultfd that notes writes by itself, Linux 6.7)";
+  } else if (wanted == TRACKING_SOFT_DIRTY && !soft_dirty_is_offered()) {
+    what = "soft-dirty (CONFIG_MEM_SOFT_DIRTY)";
+  }
+  char text[kReasonMax];
+  if (what == NULL) return;
+  int length =
+      snprintf(text, sizeof text,
+               "this kernel does not offer rewind.tracking = %s: every page is compared", what);
+  channel_note(NOTE_WARNING, text, (size_t)length);
+}
+
+int tracking_may_miss(const struct engine *engine) {
+  unsigned unseen = TOUCHED_PAGES;
+  /* What is dropped, or mapped anew and joined to its neighbour, and then only read, has no bit. */
+  if (engine->tracking == TRACKING_SOFT_DIRTY) unseen |= TOUCHED_MAPPINGS | TOUCHED_THREADS;
+  return (engine->touched & unseen) != 0;
 }
 
 void tracking_begin(struct engine *engine, enum page_tracking wanted) {
@@ -78,7 +103,7 @@ void tracking_learn(struct engine *engine, uint32_t nanoseconds) {
   if (engine->wanted_tracking != TRACKING_AUTO) return;
   uint32_t *known = &engine->ways[engine->tracking].nanoseconds;
   if (engine->tracking == TRACKING_SOFT_DIRTY) {
-    nanoseconds += engine->last_pages * kFaultNanoseconds;
+    nanoseconds += engine->faults * kFaultNanoseconds;
   }
   int counts = engine->trial == 0 || engine->trial <= kTrialCounted;
   if (counts) *known = *known == 0 ? nanoseconds : *known - *known / 8 + nanoseconds / 8;

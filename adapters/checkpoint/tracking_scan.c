@@ -48,17 +48,29 @@ int scan_begin_anew(struct engine *engine) {
   return 0;
 }
 
-int scan_begin(struct engine *engine) {
+/* A descriptor that notes writes by itself, or -1: before Linux 6.7, or not allowed. */
+static long open_noting(void) {
+  struct uffdio_api api = {.api = UFFD_API, .features = FEATURE_WP_ASYNC | FEATURE_WP_UNPOPULATED};
   long fd = raw_call(SYS_userfaultfd, O_CLOEXEC | kUserModeOnly);
+  if (fd < 0) return -1;
+  if (raw_call(SYS_ioctl, fd, UFFDIO_API, &api) == 0) return fd;
+  raw_call(SYS_close, fd);
+  return -1;
+}
+
+int scan_is_offered(void) {
+  long fd = open_noting();
+  if (fd >= 0) raw_call(SYS_close, fd);
+  return fd >= 0;
+}
+
+int scan_begin(struct engine *engine) {
+  long fd = open_noting();
   if (fd < 0) return -1;
   long own = raw_call(SYS_dup3, fd, engine->tracking_fd, O_CLOEXEC);
   raw_call(SYS_close, fd);
   if (own < 0) return -1;
-  struct uffdio_api api = {.api = UFFD_API, .features = FEATURE_WP_ASYNC | FEATURE_WP_UNPOPULATED};
-  if (raw_call(SYS_ioctl, own, UFFDIO_API, &api) == 0 && scan_begin_anew(engine) == 0 &&
-      covers_all(engine)) {
-    return 0;
-  }
+  if (scan_begin_anew(engine) == 0 && covers_all(engine)) return 0;
   scan_end(engine);
   return -1;
 }

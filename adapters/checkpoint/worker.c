@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "usage.h"
 
 /* Exit codes of a worker that could not even start its request; the bridge logs them. */
 enum { kBadRequest = 70, kNoDirectory = 72 };
@@ -20,6 +21,8 @@ static struct mailbox {
   struct packet packet;
   char *pointers[kPointersInPlace];
 } * mailbox;
+
+static uint64_t cpu_at_start; /* of the request */
 
 static char *map_text(int memfd, size_t bytes) {
   struct stat status;
@@ -65,6 +68,7 @@ static int wait_for_request(void) {
   if (text == NULL ||
       request_parse(&state.request, &packet->head, text, mailbox->pointers, kPointersInPlace) != 0)
     _exit(kBadRequest);
+  cpu_at_start = usage_cpu();
   become_fresh(fds);
   state.argv_offset = state.env_offset = 0;
   return 0;
@@ -92,6 +96,7 @@ void worker_begin(int channel, uint64_t worker_id) {
 static void say_done(int exit_code, int stays) {
   struct message_done body = {
       .request_id = state.request.id, .exit_code = exit_code & 0xff, .stays = (uint32_t)stays};
+  usage_fill(&body, cpu_at_start);
   channel_send(MESSAGE_DONE, &body, sizeof body, NULL, 0, PATIENCE_SECOND);
 }
 

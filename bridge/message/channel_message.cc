@@ -70,6 +70,8 @@ base::Result<Received> decode_done(base::ByteView body) {
                   .tracking = fields.tracking,
                   .pages = fields.pages,
                   .microseconds = fields.microseconds,
+                  .cpu_microseconds = fields.cpu_microseconds,
+                  .peak_kib = fields.peak_kib,
                   .text = std::string(body)};
 }
 

@@ -39,19 +39,21 @@ base::ByteString encode_verify(std::uint64_t worker_id, std::int32_t pid);
 // What a zygote or a worker said. Only the members that belong to type are set.
 struct Received {
   message_type type;
-  std::uint64_t id = 0;            // DONE: the request; FORK_FAILED, VERIFIED: the worker
-  std::int32_t pid = 0;            // READY, VERIFIED
-  std::uint32_t level = 0;         // CHECKPOINT: enum checkpoint_level
-  std::uint32_t threads = 0;       // CHECKPOINT
-  std::uint32_t reset = 0;         // CHECKPOINT: enum checkpoint_reset
-  std::int32_t exit_code = 0;      // DONE
-  bool stays = false;              // DONE
-  std::uint32_t retirement = 0;    // DONE, RETIRED: enum retirement
-  std::uint32_t tracking = 0;      // DONE: enum page_tracking
-  std::uint32_t pages = 0;         // DONE: put back; VERIFIED: compared
-  std::uint32_t microseconds = 0;  // DONE
-  std::uint32_t note_kind = 0;     // NOTE: enum note_kind
-  std::string text{};              // all but READY
+  std::uint64_t id = 0;                // DONE: the request; FORK_FAILED, VERIFIED: the worker
+  std::int32_t pid = 0;                // READY, VERIFIED
+  std::uint32_t level = 0;             // CHECKPOINT: enum checkpoint_level
+  std::uint32_t threads = 0;           // CHECKPOINT
+  std::uint32_t reset = 0;             // CHECKPOINT: enum checkpoint_reset
+  std::int32_t exit_code = 0;          // DONE
+  bool stays = false;                  // DONE
+  std::uint32_t retirement = 0;        // DONE, RETIRED: enum retirement
+  std::uint32_t tracking = 0;          // DONE: enum page_tracking
+  std::uint32_t pages = 0;             // DONE: put back; VERIFIED: compared
+  std::uint32_t microseconds = 0;      // DONE
+  std::uint32_t cpu_microseconds = 0;  // DONE
+  std::uint32_t peak_kib = 0;          // DONE
+  std::uint32_t note_kind = 0;         // NOTE: enum note_kind
+  std::string text{};                  // all but READY
 };
 
 // Takes one packet apart. A worker has run a program: nothing it sends is trusted, and whatever

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MESSAGE_MAGIC 0x43474942u /* "CGIB" */
-#define MESSAGE_VERSION 2u
+#define MESSAGE_VERSION 3u
 
 /* The largest packet. A request whose strings do not fit travels in a memfd. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
@@ -129,12 +129,12 @@ struct message_done {
   int32_t exit_code;
   uint32_t stays;      /* 1: another request may follow */
   uint32_t retirement; /* enum retirement, if it exits */
-  /* The rewind before this request (not the one that is to come); tracking 0: there was none. */
-  uint32_t tracking; /* enum page_tracking */
-  uint32_t pages;    /* put back */
-  uint32_t microseconds;
+  /* The rewind before this request (not the one to come): enum page_tracking (0: there was none),
+   * pages put back, how long it took. */
+  uint32_t tracking, pages, microseconds;
   uint32_t text_bytes;
-  uint32_t reserved;
+  uint32_t cpu_microseconds;   /* of the program and the children that it waited for */
+  uint32_t peak_kib, reserved; /* resident memory at its greatest in the process's life */
 };
 
 struct message_retired {

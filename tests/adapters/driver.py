@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-MAGIC, VERSION = 0x43474942, 2
+MAGIC, VERSION = 0x43474942, 3
 FORK, CHECKPOINT, FORK_FAILED, REQUEST, READY, DONE, NOTE, VERIFY, VERIFIED, RETIRED = range(1, 11)
 LOADED, SHALLOWER, WARNING, FILE = range(1, 5)
 RESETS = {1: "fork", 2: "rewind", 3: "none"}
@@ -21,7 +21,7 @@ RETIREMENTS = ["not", "threads", "children", "identity", "session", "limits", "d
                "mappings", "call", "verify", "fault"]
 IN_MEMFD, SAY_READY = 1, 2
 HEADER = struct.Struct("=IHHI")
-DONE_HEAD = struct.Struct("=QiIIIIIII")
+DONE_HEAD = struct.Struct("=QiIIIIIIIII")
 REQUEST_HEAD = struct.Struct("=QIIII")
 PACKET_MAX = 60 * 1024
 PATIENCE = 20.0
@@ -75,7 +75,7 @@ class Answer:
     def take_done(self, body, number):
         assert self.done is None, "a second DONE"
         (got, self.done, stays, retirement, tracking, self.pages, self.microseconds, size,
-         _) = DONE_HEAD.unpack_from(body)
+         *_) = DONE_HEAD.unpack_from(body)
         assert got == number, (got, number)
         self.stays, self.tracking = bool(stays), TRACKINGS.get(tracking)
         self.retire(retirement, text_of(body, DONE_HEAD.size, size))

@@ -195,7 +195,7 @@ def needs_tracking(tracking):
     if tracking == "scan" and release < (6, 7):
         pytest.skip(f"Linux {os.uname().release} has no PAGEMAP_SCAN (6.7)")
     if tracking == "soft-dirty" and not soft_dirty_works():
-        pytest.skip("this kernel is built without CONFIG_MEM_SOFT_DIRTY")
+        pytest.skip("this kernel is built without CONFIG_MEM_SOFT_DIRTY: see `tests/run kernels`")
 
 
 @pytest.mark.parametrize("tracking", ["compare", "scan", "soft-dirty"])

@@ -36,6 +36,7 @@ __attribute__((constructor)) static void before(void) {
   memset(read_only, 3, 4 * PAGE); mprotect(read_only, 4 * PAGE, PROT_READ);
   file = mmap(0, 4 * PAGE, 3, MAP_PRIVATE, open("/proc/self/exe", O_RDONLY), 0); close(3);
   broken = sbrk(64 * PAGE); allocated = malloc(100000);
+  data[PAGE + 9] = 7;
   memset(mapped, 4, 32 * PAGE); memset(broken, 5, 64 * PAGE); memset(allocated, 6, 100000);
 }
 static unsigned sum(const char *from, size_t n) {
@@ -59,6 +60,7 @@ static void look(void) {
   char *more = sbrk(0); more = sbrk(16 * PAGE); printf("more %x\n", sum(more, 16 * PAGE));
   fflush(stdout);
 }
+static volatile unsigned seen; /* so that what is only read is read */
 static int deep(int n) { volatile char page[PAGE]; memset((char *)page, 'L', PAGE);
     return n ? deep(n - 1) + page[0] : 0; }
 """
@@ -108,7 +110,17 @@ DEEDS = {
     "lets a mapping shrink": "mremap(mapped, 64 * PAGE, 8 * PAGE, 0);",
     "gives pages back": "madvise(mapped, 64 * PAGE, MADV_DONTNEED); madvise(bss, 16 * PAGE, MADV_DONTNEED);"
                         "madvise(data, 16 * PAGE, MADV_DONTNEED); madvise(broken, 64 * PAGE, MADV_DONTNEED);",
+    "gives pages back and reads them": "madvise(mapped, 64 * PAGE, MADV_DONTNEED); "
+                                       "seen = sum(mapped, 64 * PAGE);",
+    "gives pages back by the call's number": "syscall(SYS_madvise, mapped, 64 * PAGE, MADV_DONTNEED); "
+                                             "seen = sum(mapped, 64 * PAGE);",
+    "gives a file's pages back": "syscall(SYS_madvise, data, 16 * PAGE, MADV_DONTNEED); "
+                                 "seen = sum(data, 2 * PAGE);",
     "gives pages back some day": "madvise(mapped, 64 * PAGE, MADV_FREE);",
+    "maps anew what is then made writable": "mmap(mapped, 16 * PAGE, 0, MAP_PRIVATE | MAP_ANONYMOUS | "
+                                            "MAP_FIXED, -1, 0); mprotect(mapped, 16 * PAGE, 3); "
+                                            "seen = sum(mapped, 64 * PAGE);",
+    "protects by the call's number": "syscall(SYS_mprotect, bss, 16 * PAGE, PROT_READ);",
     "advises on children": "madvise(mapped, 64 * PAGE, MADV_DONTFORK); madvise(data, PAGE, MADV_WIPEONFORK);",
     "advises on huge pages": "madvise(mapped, 64 * PAGE, MADV_HUGEPAGE); madvise(bss, PAGE, MADV_DONTDUMP);",
     "maps many": "for (int i = 0; i < 3000; ++i) mmap(0, PAGE << (i % 2), 3 - i % 3, MAP_PRIVATE | "

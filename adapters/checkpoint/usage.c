@@ -1,0 +1,29 @@
+#include "usage.h"
+
+#include <sys/resource.h>
+
+#include "raw_call.h"
+
+static uint64_t microseconds(const struct rusage *usage) {
+  return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u +
+         (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
+}
+
+static uint64_t used(uint32_t *peak_kib) {
+  struct rusage own = {0}, children = {0};
+  raw_call(SYS_getrusage, RUSAGE_SELF, &own);
+  raw_call(SYS_getrusage, RUSAGE_CHILDREN, &children);
+  long peak = own.ru_maxrss > children.ru_maxrss ? own.ru_maxrss : children.ru_maxrss;
+  *peak_kib = (uint32_t)peak;
+  return microseconds(&own) + microseconds(&children);
+}
+
+uint64_t usage_cpu(void) {
+  uint32_t peak_kib;
+  return used(&peak_kib);
+}
+
+void usage_fill(struct message_done *done, uint64_t cpu_at_start) {
+  uint64_t cpu = used(&done->peak_kib) - cpu_at_start;
+  done->cpu_microseconds = cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)cpu;
+}

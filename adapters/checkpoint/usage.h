@@ -1,0 +1,16 @@
+/* What a request has used, for its DONE. Without libc: see raw_call.h. */
+#ifndef CGIBRIDGE_USAGE_H
+#define CGIBRIDGE_USAGE_H
+
+#include <stdint.h>
+
+#include "message/wire.h"
+
+/* Microseconds of processor time, user and system, of this process and of the children that it has
+ * waited for. */
+uint64_t usage_cpu(void);
+
+/* Fills in what was used since usage_cpu() was cpu_at_start, and the process's peak so far. */
+void usage_fill(struct message_done *done, uint64_t cpu_at_start);
+
+#endif

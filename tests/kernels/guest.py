@@ -1,0 +1,197 @@
+"""A guest: another kernel under qemu, without KVM, which sees this machine's files read-only.
+
+    outcome = Guest(folder_of_the_kernel).run(["uname", "-a"])
+    outcome.code, outcome.output
+
+The guest's root is this machine's, by 9p; what it writes goes to memory. One run is one boot, and
+leaves nothing behind: qemu is ended by its own id, and by the kernel if whoever started it dies.
+"""
+
+import ctypes
+import dataclasses
+import os
+import pathlib
+import re
+import resource
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+
+QEMU = "qemu-system-x86_64"
+BUSYBOX = "/bin/busybox"
+MODULES = ["virtio_pci", "9pnet_virtio", "9p"]
+WRITABLE = ["/tmp", "/run", "/var/tmp", "/dev/shm"]
+EXCHANGE = "/run/exchange"  # the one folder that both see and the guest may write to
+PR_SET_PDEATHSIG = 1
+
+INIT = f"""#!{BUSYBOX} sh
+busybox() {{ {BUSYBOX} "$@"; }}
+plan9() {{ busybox mount -t 9p -o "trans=virtio,version=9p2000.L,msize=512000,$1" "$2" "$3"; }}
+for module in $(busybox cat /modules/order); do busybox insmod "/modules/$module.ko"; done
+busybox mkdir -p /host /below
+plan9 ro,cache=loose host /host
+busybox mount --bind /host /below
+busybox mount -t proc proc /host/proc
+busybox mount -t sysfs sys /host/sys
+busybox mount -t devtmpfs dev /host/dev
+busybox mkdir -p /host/dev/pts /host/dev/shm
+busybox mount -t devpts pts /host/dev/pts
+busybox ln -s /proc/self/fd /host/dev/fd
+for folder in {' '.join(WRITABLE)}; do busybox mount -t tmpfs -o mode=1777 tmpfs "/host$folder"; done
+while read -r folder; do
+  busybox mkdir -p "/host$folder"
+  busybox mount --bind "/below$folder" "/host$folder"
+done < /shown
+busybox mkdir -p /host{EXCHANGE}
+plan9 rw exchange /host{EXCHANGE}
+busybox ip link set lo up
+exec {BUSYBOX} switch_root /host /bin/sh {EXCHANGE}/start
+"""
+
+START = """cd {cwd}
+env -i {env} {busybox} setsid {command} >{exchange}/output 2>&1 </dev/null
+echo $? >{exchange}/code
+{busybox} poweroff -f
+"""
+
+
+class GuestFailed(Exception):
+    """The guest gave no answer; the text ends with what it said."""
+
+
+@dataclasses.dataclass
+class Outcome:
+    code: int
+    output: str
+    files: dict  # what the command left in EXCHANGE: {name: bytes}
+
+
+def archive(files):
+    """An initramfs (cpio, newc) of {path: (mode, bytes)}."""
+    made = bytearray()
+
+    def pad():
+        made.extend(b"\0" * (-len(made) % 4))
+    for number, (path, (mode, data)) in enumerate([*files.items(), ("TRAILER!!!", (0, b""))], 1):
+        name = path.encode() + b"\0"
+        words = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name), 0)
+        made.extend(b"070701" + b"".join(b"%08X" % word for word in words) + name)
+        pad()
+        made.extend(data)
+        pad()
+    return bytes(made)
+
+
+class Guest:
+    def __init__(self, kernel, shown=(), memory_mib=1500):
+        """kernel: what `fetch` filled. shown: folders that stay visible though they are below one of
+        WRITABLE."""
+        self.kernel, self.memory_mib = pathlib.Path(kernel), memory_mib
+        self.shown = [os.path.realpath(path) for path in shown]
+
+    def run(self, command, env=None, cwd="/", seconds=600, follow=None):
+        """Runs a command; its Outcome, or GuestFailed. follow(text) hears its output as it comes."""
+        with tempfile.TemporaryDirectory(prefix="cgibridge-guest-") as folder:
+            folder = pathlib.Path(folder)
+            exchange = folder / "exchange"
+            exchange.mkdir()
+            words = [f"{name}={value}" for name, value in (env or {}).items()]
+            (exchange / "start").write_text(START.format(
+                cwd=shlex.quote(cwd), env=shlex.join(words), command=shlex.join(command),
+                exchange=EXCHANGE, busybox=BUSYBOX))
+            (folder / "initramfs").write_bytes(self._initramfs())
+            self._boot(folder, exchange, time.monotonic() + seconds, follow or (lambda text: None))
+            return outcome_of(folder, exchange)
+
+    def _boot(self, folder, exchange, deadline, follow):
+        qemu = subprocess.Popen(self._qemu(folder, exchange), stdin=subprocess.DEVNULL,
+                                stdout=(folder / "qemu").open("wb"), stderr=subprocess.STDOUT,
+                                preexec_fn=self._confine)
+        heard = 0
+        try:
+            while True:
+                ended = qemu.poll() is not None
+                text = read(exchange / "output")
+                follow(text[heard:])
+                heard = len(text)
+                if ended:
+                    return
+                if time.monotonic() > deadline:
+                    raise GuestFailed("the guest took too long; " + last_words(folder, exchange))
+                time.sleep(0.2)
+        finally:
+            if qemu.poll() is None:
+                qemu.kill()
+            qemu.wait()
+
+    def _qemu(self, folder, exchange):
+        return [QEMU, "-nodefaults", "-nographic", "-no-reboot", "-M", "q35", "-cpu", "Nehalem",
+                "-accel", "tcg,thread=multi,tb-size=256", "-smp", "2", "-m", str(self.memory_mib),
+                "-kernel", str(self.kernel / "vmlinuz"), "-initrd", str(folder / "initramfs"),
+                # A guest that panics is one that ends. What guards against a spying neighbour costs half
+                # the time here, where there is none.
+                "-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr",
+                "-serial", f"file:{folder}/console",
+                "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
+                "-virtfs", f"local,path={exchange},mount_tag=exchange,security_model=none"]
+
+    def _confine(self):
+        most = (self.memory_mib + 3000) << 20
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+    def _initramfs(self):
+        order = self._modules_in_order()
+        files = {name: (0o40755, b"") for name in ("bin", "dev", "modules")}
+        files["bin/busybox"] = 0o100755, pathlib.Path(BUSYBOX).read_bytes()
+        files["init"] = 0o100755, INIT.encode()
+        files["shown"] = 0o100644, "".join(path + "\n" for path in self.shown if is_hidden(path)).encode()
+        files["modules/order"] = 0o100644, " ".join(order).encode()
+        for module in order:
+            files[f"modules/{module}.ko"] = 0o100644, self._module(module)
+        return archive(files)
+
+    def _module(self, name):
+        """Files are named with - or _, whichever the author liked."""
+        for spelled in (name, name.replace("_", "-")):
+            path = self.kernel / "modules" / f"{spelled}.ko"
+            if path.exists():
+                return path.read_bytes()
+        raise GuestFailed(f"{self.kernel} has no module {name}")
+
+    def _modules_in_order(self):
+        order = []
+
+        def add(name):
+            needs = re.search(rb"\0depends=([^\0]*)\0", self._module(name))
+            for needed in needs[1].decode().split(",") if needs and needs[1] else []:
+                add(needed.replace("-", "_"))
+            if name not in order:
+                order.append(name)
+        for name in MODULES:
+            add(name)
+        return order
+
+
+def is_hidden(path):
+    return any(path.startswith(folder + "/") for folder in WRITABLE)
+
+
+def read(path):
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def last_words(folder, exchange):
+    return "\n".join(f"{path.name}: {read(path)[-3000:]}"
+                     for path in (folder / "qemu", folder / "console", exchange / "output"))
+
+
+def outcome_of(folder, exchange):
+    code = read(exchange / "code").strip()
+    if not code:
+        raise GuestFailed("the guest ended without an answer; " + last_words(folder, exchange))
+    files = {path.name: path.read_bytes() for path in exchange.iterdir()
+             if path.is_file() and path.name not in ("start", "code", "output")}
+    return Outcome(int(code), read(exchange / "output"), files)

@@ -1,0 +1,18 @@
+"""The leak battery with changed pages found by soft-dirty bits: nothing that a request left is seen by
+the next. That each kind would leak, and that its look sees it, is tests/fidelity's to show."""
+
+import batteries
+import pytest
+
+ALL = [(language, name) for language in batteries.LANGUAGES for name in batteries.kinds(language)]
+
+
+@pytest.mark.parametrize("language, name", ALL, ids=[f"{one}-{two}" for one, two in ALL])
+def test_a_kind(stands, language, name):
+    stand = stands.get(language, reset="rewind", tracking="soft-dirty")
+    reference = stands.reference(language)
+    for query in (name, ""):
+        answer = stand.ask(query)
+        assert batteries.differences(answer.text, reference) == {}, query or "behind it"
+        assert (answer.code, answer.stderr) == (0, b"")
+        assert answer.tracking in (None, "soft-dirty")  # None: a worker's first request
