@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "admin/openmetrics.h"
 #include "admin/status.h"
 #include "base/log.h"
 
@@ -19,6 +20,10 @@ Daemon::Daemon(const std::string& config_path, config::Settings settings,
       pools_({loop_, reaper_, adapters}),
       settings_(loop_, config_path, std::move(settings), [this] { settings_changed(); }),
       gateway_(loop_, pools_, [this] { return settings_.now(); }),
+      page_(gateway_, pools_,
+            [this](const std::string& program, const std::string& mode) {
+              return switch_mode(program, mode);
+            }),
       drain_timer_(loop_,
                    [this] {
                      spdlog::warn(
@@ -28,7 +33,9 @@ Daemon::Daemon(const std::string& config_path, config::Settings settings,
                    }),
       on_term_(loop_, SIGTERM, [this] { drain("SIGTERM"); }),
       on_int_(loop_, SIGINT, [this] { drain("SIGINT"); }),
-      on_hup_(loop_, SIGHUP, [this] { (void)reload(); }) {}
+      on_hup_(loop_, SIGHUP, [this] { (void)reload(); }) {
+  gateway_.set_page([this](const gateway::PageRequest& request) { return page_.answer(request); });
+}
 
 Daemon::~Daemon() {
   for (const std::string& file : socket_files_) ::unlink(file.c_str());
@@ -85,9 +92,17 @@ std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
          answer["ok"] = true;
          return answer;
        }},
+      {"metrics",
+       [this](const json&, admin::ControlClient&, base::UniqueFd) {
+         return json{{"ok", true}, {"text", admin::openmetrics(gateway_, pools_)}};
+       }},
       {"reload", [this](const json&, admin::ControlClient&, base::UniqueFd) { return reload(); }},
-      {"mode", [this](const json& arguments, admin::ControlClient&,
-                      base::UniqueFd) { return switch_mode(arguments); }},
+      {"mode",
+       [this](const json& arguments, admin::ControlClient&, base::UniqueFd) {
+         const auto why_not =
+             switch_mode(admin::text_of(arguments, "program"), admin::text_of(arguments, "mode"));
+         return why_not ? refused(*why_not) : json{{"ok", true}};
+       }},
       {"drain",
        [this](const json&, admin::ControlClient&, base::UniqueFd) {
          drain("`cgibridge drain`");
@@ -106,15 +121,14 @@ nlohmann::json Daemon::reload() {
           {"problems", outcome.problems}};
 }
 
-nlohmann::json Daemon::switch_mode(const nlohmann::json& arguments) {
-  const std::string program = admin::text_of(arguments, "program");
-  const std::string mode = admin::text_of(arguments, "mode");
+std::optional<std::string> Daemon::switch_mode(const std::string& program,
+                                               const std::string& mode) {
   for (std::size_t i = 0; i < config::kModeNames.size(); ++i) {
     if (config::kModeNames[i] != mode) continue;
     const auto switched = settings_.switch_mode(program, static_cast<config::Mode>(i));
-    return switched ? nlohmann::json{{"ok", true}} : refused(switched.error().message);
+    return switched ? std::nullopt : std::optional(switched.error().message);
   }
-  return refused("no mode \"" + mode + "\": it is classic or persistent");
+  return "no mode \"" + mode + "\": it is classic, persistent, split or shadow";
 }
 
 nlohmann::json Daemon::attach(admin::ControlClient& client, base::UniqueFd fd) {
@@ -150,7 +164,8 @@ void Daemon::prewarm() {
       continue;
     }
     const std::string& program = resolution.value().program;
-    pools_.of(program).refresh(settings->for_program(program), resolution.value().identity, {});
+    pools_.of(program).refresh(settings->for_program(program), resolution.value().identity, {},
+                               compare::Side::classic);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "admin/control_server.h"
+#include "admin/page.h"
 #include "admin/settings_keeper.h"
 #include "gateway/gateway.h"
 #include "gateway/listen_socket.h"
@@ -32,7 +33,8 @@ class Daemon {
   base::Status listen(const config::BridgeSettings& bridge);
   std::map<std::string, admin::ControlServer::Command> commands();
   nlohmann::json reload();
-  nlohmann::json switch_mode(const nlohmann::json& arguments);
+  // Why not, if it is refused.
+  std::optional<std::string> switch_mode(const std::string& program, const std::string& mode);
   nlohmann::json attach(admin::ControlClient& client, base::UniqueFd fd);
   void detach(admin::ControlClient& client);
   void settings_changed();
@@ -44,6 +46,7 @@ class Daemon {
   pool::Pools pools_;
   admin::SettingsKeeper settings_;
   gateway::Gateway gateway_;
+  admin::Page page_;
   std::unique_ptr<admin::ControlServer> control_;
   std::map<admin::ControlClient*, std::uint64_t> attached_;  // listener of an `attach` that lives
   std::vector<std::string> socket_files_;                    // to be removed at the end

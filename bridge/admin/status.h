@@ -2,16 +2,23 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
+#include "admin/comparison_json.h"
 #include "gateway/gateway.h"
 #include "pool/pools.h"
 
 namespace admin {
 
-// The whole status: "bridge" with the daemon's own figures, "programs" with one entry a program.
-nlohmann::json status_json(const gateway::Gateway& gateway, const pool::Pools& pools);
+// What of the status is wanted.
+struct StatusScope {
+  Detail detail = Detail::full;
+  std::string program;   // the path of the only one; empty: all
+  std::size_t most = 0;  // so many programs, those with the most requests; 0: all
+};
 
-// The same as a table for people.
-std::string status_table(const nlohmann::json& status);
+// The status: "bridge" with the daemon's own figures, "programs" with one entry a program, by path.
+nlohmann::json status_json(gateway::Gateway& gateway, const pool::Pools& pools,
+                           const StatusScope& scope = {});
 
 }  // namespace admin

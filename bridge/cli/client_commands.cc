@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 
 #include "admin/control_message.h"
-#include "admin/status.h"
+#include "admin/status_table.h"
 #include "admin/worker_memory.h"
 #include "cli/commands.h"
 #include "config/load.h"
@@ -37,20 +37,75 @@ json command_of(const Invocation& invocation) {
     case Command::attach:
       return {{"command", "attach"}};
     default:
-      return {{"command", "status"}};
+      return {{"command", invocation.form == Form::openmetrics ? "metrics" : "status"}};
   }
 }
 
-void show(const Invocation& invocation, json answer) {
-  if (invocation.command != Command::status) return;
+// One command and its answer; fd (if not -1) goes with it.
+base::Result<json> ask(int socket, const Invocation& invocation, int fd = -1) {
+  const auto sent = admin::send_line(socket, command_of(invocation), fd);
+  if (!sent) return sent.error();
+  return admin::receive_line(socket);
+}
+
+// ---- status ----
+
+// An answer to `status` as it was asked for.
+std::string status_text(const Invocation& invocation, json answer) {
+  if (invocation.form == Form::openmetrics) return admin::text_of(answer, "text");
   answer.erase("ok");
   admin::add_memory(answer);
-  if (invocation.form == Form::json) {
-    fmt::print("{}\n", answer.dump(2));
-  } else {
-    fmt::print("{}", admin::status_table(answer));
+  if (invocation.form == Form::text) return admin::status_table(answer);
+  // While it is watched, a line each: what a program reads it with can take it line by line.
+  return answer.dump(invocation.watch ? -1 : 2) + "\n";
+}
+
+base::Result<std::string> look(const Invocation& invocation) {
+  auto socket = admin::connect_control(control_path(invocation));
+  if (!socket) return socket.error();
+  auto answer = ask(socket.value().get(), invocation);
+  if (!answer) return answer.error();
+  if (!answer.value().value("ok", false)) {
+    return base::Error{admin::text_of(answer.value(), "error")};
+  }
+  return status_text(invocation, answer.take());
+}
+
+// Draws over what is there line by line, so that nothing flickers.
+std::string redrawn(const std::string& text) {
+  std::string drawn = "\x1b[H";
+  for (const char c : text) drawn += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
+  return drawn + "\x1b[J";
+}
+
+// Until a signal ends it. A bridge that is away for a moment (a restart) is waited for.
+int watch(const Invocation& invocation) {
+  const bool on_terminal = ::isatty(STDOUT_FILENO) == 1 && invocation.form == Form::text;
+  for (bool first = true;; first = false) {
+    const auto looked = look(invocation);
+    if (!looked && first) return fail(looked.error().message);
+    const std::string text =
+        looked ? looked.value() : "cgibridge: " + looked.error().message + "; trying again\n";
+    if (on_terminal) {
+      fmt::print("{}", redrawn(text));
+    } else {
+      fmt::print(looked ? stdout : stderr, "{}", text);
+    }
+    // Whoever read it is gone.
+    if (std::fflush(stdout) != 0) return 0;
+    ::sleep(1);
   }
 }
+
+int run_status(const Invocation& invocation) {
+  if (invocation.watch) return watch(invocation);
+  const auto looked = look(invocation);
+  if (!looked) return fail(looked.error().message);
+  fmt::print("{}", looked.value());
+  return 0;
+}
+
+// ---- the others ----
 
 // mod_fcgid counts this process as the application: it lives until mod_fcgid ends it or the bridge
 // is gone. Its end closes the connection, which makes the bridge let go of the socket.
@@ -64,16 +119,13 @@ int stay_attached(int socket) {
 }  // namespace
 
 int run_client_command(const Invocation& invocation) {
+  if (invocation.command == Command::status) return run_status(invocation);
   auto socket = admin::connect_control(control_path(invocation));
   if (!socket) return fail(socket.error().message);
   const bool attaching = invocation.command == Command::attach;
-  const auto sent =
-      admin::send_line(socket.value().get(), command_of(invocation), attaching ? 0 : -1);
-  if (!sent) return fail(sent.error().message);
-  auto answer = admin::receive_line(socket.value().get());
+  const auto answer = ask(socket.value().get(), invocation, attaching ? STDIN_FILENO : -1);
   if (!answer) return fail(answer.error().message);
   if (answer.value().value("ok", false)) {
-    show(invocation, answer.take());
     return attaching ? stay_attached(socket.value().get()) : 0;
   }
   if (answer.value().contains("problems")) {

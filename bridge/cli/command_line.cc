@@ -30,6 +30,47 @@ void add_try(CLI::App& app, Invocation& invocation) {
       ->check(CLI::ExistingFile);
 }
 
+void add_check(CLI::App& app, Invocation& invocation) {
+  CLI::App* sub =
+      add_command(app, invocation, "check",
+                  "Whether a program bears warm workers, and what they bring; without a web server",
+                  Command::check);
+  CheckOptions& options = invocation.check;
+  sub->add_option("script", invocation.program, "The CGI program")->required();
+  sub->add_option("--request", options.requests,
+                  "\"GET /path/info?query\", below the program; may be repeated. Each is sent some "
+                  "hundred times in all");
+  sub->add_option("--requests", options.requests_file,
+                  "File with one request a line; a third word @FILE names a body")
+      ->check(CLI::ExistingFile);
+  sub->add_option("--body", invocation.body_file, "File that --request's POSTs send as the body")
+      ->check(CLI::ExistingFile);
+  sub->add_option("--env", invocation.env, "A meta-variable, K=V; may be repeated");
+  sub->add_flag_callback(
+      "--post", [&options] { options.posts = Posts::harmless; },
+      "Ask by POST as well: it changes nothing that matters");
+  sub->add_option_function<std::string>(
+         "--level",
+         [&options](const std::string& level) {
+           options.level = level == "linked" ? config::Level::linked : config::Level::compiled;
+         },
+         "How deep the checkpoint may be: compiled (the default) or linked")
+      ->check(CLI::IsMember({"linked", "compiled"}));
+  sub->add_option("--runs", options.runs, "How often each request is measured in each arm")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  sub->add_option("--timeout", options.timeout_s, "Seconds for all of it")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  sub->add_option("--log", options.log_level, "What the bridge logs meanwhile, on standard error")
+      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))
+      ->capture_default_str();
+  sub->add_flag_callback(
+      "--json", [&invocation] { invocation.form = Form::json; },
+      "Everything that was found, as JSON");
+  sub->footer("Exit code: 0 warm workers give the same bytes; 1 stay with classic; 2 not checked.");
+}
+
 void add_config(CLI::App& app, Invocation& invocation) {
   CLI::App* config = app.add_subcommand("config", "Check or show the settings");
   config->require_subcommand(1);
@@ -58,6 +99,9 @@ Invocation parse_command_line(int argc, char** argv) {
   add_client_options(status, invocation);
   status->add_flag_callback(
       "--json", [&] { invocation.form = Form::json; }, "As JSON");
+  status->add_flag_callback(
+      "--openmetrics", [&] { invocation.form = Form::openmetrics; }, "As OpenMetrics text");
+  status->add_flag("--watch", invocation.watch, "Again each second, until Ctrl-C");
   CLI::App* mode =
       add_command(app, invocation, "mode", "Switch a program's mode now", Command::mode);
   mode->add_option("program", invocation.program, "Its name in the settings, or its path")
@@ -75,6 +119,7 @@ Invocation parse_command_line(int argc, char** argv) {
                   "Hand the listening socket on descriptor 0 to the bridge (Apache mod_fcgid)",
                   Command::attach),
       invocation);
+  add_check(app, invocation);
   add_try(app, invocation);
   try {
     app.parse(argc, argv);

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/asked_request.h"
+#include "config/settings.h"
+
 namespace cli {
 
 enum class Command {
@@ -18,9 +21,21 @@ enum class Command {
   drain,
   attach,
   try_script,
+  check,
 };
 
-enum class Form { text, json };
+enum class Form { text, json, openmetrics };
+
+// Of `check` alone.
+struct CheckOptions {
+  std::vector<std::string> requests;
+  std::string requests_file;
+  Posts posts = Posts::left_out;
+  config::Level level = config::Level::compiled;
+  unsigned runs = 20;
+  unsigned timeout_s = 60;
+  std::string log_level = "off";
+};
 
 struct Invocation {
   // Set if there is nothing left to do: help or the version was shown, or the command line is
@@ -30,11 +45,13 @@ struct Invocation {
   std::string config_path = "/etc/cgibridge/config.toml";
   std::string control;  // empty: the one of the settings file
   Form form = Form::text;
-  std::string program;           // mode, try
+  bool watch = false;            // status: again each second
+  std::string program;           // mode, try, check
   std::string mode;              // mode, try
-  std::vector<std::string> env;  // try: "K=V"
-  std::string body_file;         // try
+  std::vector<std::string> env;  // try, check: "K=V"
+  std::string body_file;         // try, check
   std::string query;             // try
+  CheckOptions check;
 };
 
 Invocation parse_command_line(int argc, char** argv);

@@ -37,6 +37,8 @@ int run(const Invocation& invocation) {
     case Command::config_reference:
       fmt::print("{}", config::reference());
       return 0;
+    case Command::check:
+      return run_check(invocation);
     case Command::try_script:
       return run_try(invocation);
     default:

@@ -16,4 +16,8 @@ int run_client_command(const Invocation& invocation);
 // server would get it; the exit code is the program's.
 int run_try(const Invocation& invocation);
 
+// `check`: what warm workers would bring a program, and whether it bears them. Changes nothing but
+// what the program itself does. The exit code is that of findings.h.
+int run_check(const Invocation& invocation);
+
 }  // namespace cli

@@ -1,6 +1,10 @@
 #include "config/fields.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
+
+#include "base/address_block.h"
 
 namespace config {
 namespace {
@@ -72,6 +76,72 @@ base::Status pattern(std::string_view glob) {
                      " can match no absolute path: it begins with neither '/' nor '*'"};
 }
 
+// RFC 9110 §5.6.2
+bool is_token(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(
+                              "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
+}
+
+base::Status method(std::string_view text) {
+  if (is_token(text)) return base::Done{};
+  return base::Error{quote(text) + " is no method like \"GET\""};
+}
+
+base::Status header_name_or_empty(std::string_view name) {
+  if (name.empty() || (is_token(name) && name.size() <= 64)) return base::Done{};
+  return base::Error{quote(name) + " is no header's name of at most 64 bytes, like \"X-CGI-Arm\""};
+}
+
+base::Status sticky(std::string_view text) {
+  constexpr std::string_view kCookie = "cookie:";
+  if (text == "none" || text == "client") return base::Done{};
+  if (text.starts_with(kCookie) && is_token(text.substr(kCookie.size()))) return base::Done{};
+  return base::Error{quote(text) + " is none of \"none\", \"client\", \"cookie:NAME\""};
+}
+
+// Meta-variables (RFC 3875 §4.1) whose text is the client's.
+constexpr std::array<std::string_view, 11> kFromClient = {
+    "CONTENT_LENGTH",  "CONTENT_TYPE", "DOCUMENT_URI", "PATH_INFO",
+    "PATH_TRANSLATED", "QUERY_STRING", "REMOTE_IDENT", "REMOTE_USER",
+    "REQUEST_METHOD",  "REQUEST_URI",  "SERVER_NAME"};
+
+base::Status pin_param(std::string_view name) {
+  if (name.empty()) return base::Done{};
+  bool digit = name.front() >= '0' && name.front() <= '9';
+  bool plain =
+      name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+      std::string_view::npos;
+  if (digit || !plain) return base::Error{quote(name) + " is no name of letters, digits and _"};
+  if (name.starts_with("HTTP_") || std::ranges::find(kFromClient, name) != kFromClient.end()) {
+    return base::Error{quote(name) + " is a param that clients can set"};
+  }
+  return base::Done{};
+}
+
+base::Status page_path(std::string_view path) {
+  if (path.empty()) return base::Done{};
+  if (!path.starts_with('/')) return base::Error{quote(path) + " does not begin with '/'"};
+  if (path.ends_with('/')) return base::Error{quote(path) + " ends with '/'"};
+  bool plain = path.find_first_not_of(
+                   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                   "-._~/") == std::string_view::npos;
+  bool normal =
+      path.find("//") == std::string_view::npos && path.find("/.") == std::string_view::npos;
+  if (plain && normal) return base::Done{};
+  return base::Error{quote(path) + " is no path of letters, digits, '-', '.', '_', '~' and '/'"};
+}
+
+base::Status address_block(std::string_view text) {
+  auto block = base::AddressBlock::parse(text);
+  return block ? base::Status(base::Done{}) : base::Status(block.error());
+}
+
+Kind<std::vector<std::string>> addresses() {
+  return list_of(
+      text("address or block", R"("127.0.0.1", "10.0.0.0/8", "fd00::/8", "unix")", address_block));
+}
+
 Kind<std::string> absolute_path() {
   return text("path", "absolute", absolute);
 }
@@ -111,10 +181,20 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
             "A zygote that no request needed for so long is let go."),
       field(MEMBER(prewarm), list_of(absolute_path()), live,
             "Programs that are made warm when the bridge starts."),
+      field(MEMBER(figures_max), count(1, 1'000'000), live,
+            "The most programs whose figures and differences are kept, in memory; those that were "
+            "asked for longest ago are forgotten first."),
+      field(MEMBER(page.path), text("path", "of a URL, or empty", page_path), live,
+            "Where the bridge answers with its own page. Empty: nowhere."),
+      field(MEMBER(page.from), addresses(), live,
+            "Who may see the page, by REMOTE_ADDR. unix: who has no address."),
+      field(MEMBER(page.switch_modes), yes_or_no(), live,
+            "Whether the page may switch a program's mode."),
   };
 }
 
-std::vector<Field<ProgramSettings>> make_program_fields() {
+// A [[program]]'s: what it is for and which side answers.
+std::vector<Field<ProgramSettings>> make_side_fields() {
   auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
     return bind<ProgramSettings>(member, kind, takes_effect, doc);
   };
@@ -125,7 +205,53 @@ std::vector<Field<ProgramSettings>> make_program_fields() {
             "Which programs the section is for, by their resolved path: * (also matches /), ?, "
             "[...]. The first section that matches counts. Required."),
       field(MEMBER(mode), choice<Mode>(kModeNames), live,
-            "How requests are answered: by a fork + exec each, or by warm workers."),
+            "How requests are answered: by a fork + exec each, by warm workers, by either, or by "
+            "fork + exec with a second run by a warm worker that is only compared."),
+      field(MEMBER(split.persistent), per_cent(0, 100), live,
+            "With mode = split: how many of a hundred requests warm workers answer."),
+      field(MEMBER(split.sticky), text("text", R"("none", "client", "cookie:NAME")", sticky), live,
+            "Whether the requests of one address, or with one cookie, are all answered alike."),
+      field(MEMBER(shadow.share), per_cent(0, 100), live,
+            "With mode = shadow: how many of a hundred requests are run twice."),
+      field(MEMBER(shadow.methods), list_of(text("method", "", method)), live,
+            "Only requests with these methods are run twice."),
+      field(MEMBER(shadow.body_max), size(0, 1 * base::kGiB), live,
+            "A request with a larger body is not run twice."),
+      field(MEMBER(shadow.answer_max), size(0, 16 * base::kMiB), live,
+            "An answer that is larger is not compared."),
+      field(MEMBER(shadow.concurrent), count(1, 1'000), live,
+            "The most second runs at once, beside workers.max."),
+      field(MEMBER(shadow.queue), count(0, 100'000), live,
+            "Second runs that may wait; one more is left out."),
+      field(MEMBER(shadow.differences), count(0, 1'000), live,
+            "The most differences of a program that are kept, the newest."),
+      field(MEMBER(promote.after), count(0, 1'000'000'000), live,
+            "Goes from shadow to split and from there to persistent after so many requests that "
+            "were fine, and back to shadow when they are not. 0: never."),
+      field(MEMBER(promote.max_diff), count(0, 1'000'000), live,
+            "The most differences that are borne."),
+      field(MEMBER(promote.max_error_delta), per_cent(0, 100), live,
+            "How many percentage points more errors warm workers may make."),
+      field(MEMBER(promote.max_latency_delta), per_cent(0, 10'000), live,
+            "How many per cent slower the slowest twentieth (p95) may be. 0: not looked at."),
+      field(MEMBER(pin.header), text("header", "or empty", header_name_or_empty), live,
+            "A request header in which those named in pin.from choose a side, classic or "
+            "persistent. Empty: none."),
+      field(MEMBER(pin.param), text("name", "no HTTP_..., or empty", pin_param), live,
+            "A FastCGI param in which the web server chooses a side. Empty: none."),
+      field(MEMBER(pin.from), addresses(), live,
+            "Whose pin.header counts, by REMOTE_ADDR. unix: who has no address."),
+      field(MEMBER(arm_header), text("header", "or empty", header_name_or_empty), live,
+            "A response header that says which arm answered. Empty: none."),
+  };
+}
+
+// What its workers are and may do.
+std::vector<Field<ProgramSettings>> make_worker_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<ProgramSettings>(member, kind, takes_effect, doc);
+  };
+  return {
       field(MEMBER(reset), choice<Reset>(kResetNames), new_generation,
             "How the next request gets a worker that has seen nothing before: a worker puts its "
             "memory and kernel state back, or serves one request and another is forked. none: it "
@@ -172,6 +298,12 @@ std::vector<Field<ProgramSettings>> make_program_fields() {
 }
 
 #undef MEMBER
+
+std::vector<Field<ProgramSettings>> make_program_fields() {
+  std::vector<Field<ProgramSettings>> fields = make_side_fields();
+  for (auto& field : make_worker_fields()) fields.push_back(std::move(field));
+  return fields;
+}
 
 std::vector<Field<ProgramSettings>> without_naming(std::vector<Field<ProgramSettings>> fields) {
   std::erase_if(fields,

@@ -126,6 +126,38 @@ Kind<Duration> duration(Duration least, Duration most) {
   return {"duration", range, read, print};
 }
 
+Kind<double> per_cent(double least, double most) {
+  std::string range = format_per_cent(least) + " to " + format_per_cent(most);
+  auto read = [=](const toml::value& value, double& out, const Complain& complain) {
+    double number = 0;
+    if (value.is_integer()) {
+      number = double(value.as_integer(std::nothrow));
+    } else if (value.is_floating()) {
+      number = value.as_floating(std::nothrow);
+    } else if (value.is_string()) {
+      auto result = parse_per_cent(text_of(value));
+      if (!result) return complain(value, "", result.error().message);
+      number = result.value();
+    } else {
+      return complain(value, "", wanted(value, "per cent like 10, 0.5 or \"0.1%\""));
+    }
+    bool within = number >= least && number <= most;  // NaN is not
+    std::string shown = value.is_string() ? quote(text_of(value)) : format_per_cent(number);
+    if (!within) return complain(value, "", not_within(shown, range));
+    out = number;
+  };
+  return {"per cent", range, read, format_per_cent};
+}
+
+Kind<bool> yes_or_no() {
+  auto read = [](const toml::value& value, bool& out, const Complain& complain) {
+    if (!value.is_boolean()) return complain(value, "", wanted(value, "true or false"));
+    out = value.as_boolean(std::nothrow);
+  };
+  return {"boolean", "true, false", read,
+          [](const bool& yes) { return std::string(yes ? "true" : "false"); }};
+}
+
 Kind<::mode_t> permissions() {
   return parsed_text<::mode_t>("octal permissions", "\"0000\" to \"0777\"", parse_permissions,
                                format_permissions);

@@ -40,6 +40,12 @@ Kind<unsigned> count(unsigned least, unsigned most);
 Kind<Bytes> size(Bytes least, Bytes most);
 Kind<Duration> duration(Duration least, Duration most);
 
+// A share or a difference: a number (10, 0.5) or a text ("0.1%"); printed as the number.
+Kind<double> per_cent(double least, double most);
+
+// true or false.
+Kind<bool> yes_or_no();
+
 // The permission bits of a file, as octal digits in a string: "0660".
 Kind<::mode_t> permissions();
 

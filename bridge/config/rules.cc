@@ -38,11 +38,34 @@ void check_order(Section& section, const Order& order, const Workers& workers) {
   }
 }
 
+// [defaults] may say what only holds for the programs that are given another mode.
+void check_promote(Section& section, const ProgramSettings& settings) {
+  bool own_mode = section.given("mode") != nullptr || !settings.match.empty();
+  bool compared = settings.mode == Mode::shadow || settings.mode == Mode::split;
+  if (section.given("promote.after") == nullptr || settings.promote.after == 0) return;
+  if (!own_mode || compared || section.refused("mode")) return;
+  section.complain("promote.after", std::to_string(settings.promote.after) +
+                                        " needs mode = \"shadow\" or \"split\", not " +
+                                        quote(to_string(settings.mode)));
+}
+
+void check_pin(Section& section, const ProgramSettings& settings) {
+  const ProgramSettings::Pin& pin = settings.pin;
+  if (section.given("pin.header") == nullptr || pin.header.empty() || !pin.from.empty()) return;
+  if (section.refused("pin.from")) return;
+  section.complain("pin.header",
+                   quote(pin.header) + " counts for nobody: pin.from says whose it does");
+}
+
 }  // namespace
 
 void check_bridge(Section& section, const BridgeSettings& settings) {
   if (settings.roots.empty() && section.given("roots") == nullptr) {
     section.complain("roots", "is missing: the folders that programs may be in");
+  }
+  const BridgeSettings::Page& page = settings.page;
+  if (!page.path.empty() && page.from.empty() && !section.refused("page.from")) {
+    section.complain("page.from", "is empty: nobody could see the page");
   }
 }
 
@@ -52,6 +75,8 @@ void check_program(Section& section, ProgramSettings& settings) {
     workers.spare = std::min(workers.spare, workers.max);
   }
   for (const Order& order : kOrders) check_order(section, order, workers);
+  check_promote(section, settings);
+  check_pin(section, settings);
 }
 
 void check_naming(Section& section, const ProgramSettings& settings,

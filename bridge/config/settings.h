@@ -9,8 +9,6 @@
 #include <sys/types.h>
 
 #include <array>
-#include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,46 +16,15 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "config/listen_address.h"
+#include "config/program_settings.h"
 
 namespace config {
-
-using Bytes = std::uint64_t;
-using base::Duration;
-
-// How a request is answered.
-enum class Mode { classic, persistent };
-inline constexpr std::array<std::string_view, 2> kModeNames = {"classic", "persistent"};
-
-// How the next request gets a process at its checkpoint again.
-enum class Reset { rewind, fork, none };
-inline constexpr std::array<std::string_view, 3> kResetNames = {"rewind", "fork", "none"};
-
-// How a rewinding worker finds the pages of its memory that changed.
-enum class Tracking { automatic, compare, scan, soft_dirty };
-inline constexpr std::array<std::string_view, 4> kTrackingNames = {"auto", "compare", "scan",
-                                                                   "soft-dirty"};
-
-// The deepest checkpoint that a program may be given; ordered, deeper is greater.
-enum class Level { linked, compiled };
-inline constexpr std::array<std::string_view, 2> kLevelNames = {"linked", "compiled"};
 
 enum class LogLevel { debug, info, warn, error };
 inline constexpr std::array<std::string_view, 4> kLogLevelNames = {"debug", "info", "warn",
                                                                    "error"};
 
 // The word that stands for it in the file, in logs and in commands.
-constexpr std::string_view to_string(Mode mode) {
-  return kModeNames[std::size_t(mode)];
-}
-constexpr std::string_view to_string(Reset reset) {
-  return kResetNames[std::size_t(reset)];
-}
-constexpr std::string_view to_string(Tracking tracking) {
-  return kTrackingNames[std::size_t(tracking)];
-}
-constexpr std::string_view to_string(Level level) {
-  return kLevelNames[std::size_t(level)];
-}
 constexpr std::string_view to_string(LogLevel level) {
   return kLogLevelNames[std::size_t(level)];
 }
@@ -78,52 +45,15 @@ struct BridgeSettings {
   unsigned zygotes_max = 200;
   Duration zygote_idle_timeout = std::chrono::minutes(10);
   std::vector<std::string> prewarm;
+  unsigned figures_max = 1000;  // programs whose figures are kept
+  struct Page {
+    std::string path;  // of the URL, "/cgibridge"; empty: no page
+    std::vector<std::string> from = {"127.0.0.1", "::1"};  // addresses or blocks that may see it
+    bool switch_modes = false;                             // whether it may switch a mode
+    bool operator==(const Page&) const = default;
+  } page;
 
   bool operator==(const BridgeSettings&) const = default;
-};
-
-// [defaults] and each [[program]]: how one program is run. In a duration 0 means "no limit" where
-// the member says so, otherwise it is a duration like any other.
-struct ProgramSettings {
-  std::string name;   // empty in [defaults]; otherwise unique, or empty
-  std::string match;  // fnmatch(3) pattern for the resolved path; empty in [defaults]
-  Mode mode = Mode::persistent;
-  Reset reset = Reset::rewind;
-  struct Rewind {
-    unsigned verify = 1000;  // every so many rewinds are checked; 0: none
-    Tracking tracking = Tracking::automatic;
-    unsigned max_retired = 20;  // per cent of requests whose worker could not stay
-    bool operator==(const Rewind&) const = default;
-  } rewind;
-  Level level = Level::compiled;
-  struct Workers {
-    unsigned min = 0;
-    unsigned max = 8;
-    unsigned spare = 2;  // forked ahead of demand; never more than max
-    Duration idle_timeout = std::chrono::seconds(60);
-    unsigned max_requests = 10000;  // a worker that stays is replaced after so many; 0: never
-    bool operator==(const Workers&) const = default;
-  } workers;
-  struct Queue {
-    unsigned max = 256;
-    Duration timeout = std::chrono::seconds(5);
-    bool operator==(const Queue&) const = default;
-  } queue;
-  struct Timeouts {
-    Duration start = std::chrono::seconds(10);
-    Duration request = std::chrono::seconds(30);  // 0: no limit
-    Duration output = Duration::zero();           // 0: no limit
-    Duration kill_grace = std::chrono::seconds(3);
-    bool operator==(const Timeouts&) const = default;
-  } timeouts;
-  struct Limits {
-    Bytes body = 0;  // 0: no limit
-    bool operator==(const Limits&) const = default;
-  } limits;
-  std::map<std::string, std::string> env;
-  std::vector<std::string> preload;
-
-  bool operator==(const ProgramSettings&) const = default;
 };
 
 struct Settings {

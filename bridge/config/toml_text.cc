@@ -1,13 +1,134 @@
 #include "config/toml_text.h"
 
+#include <algorithm>
+#include <array>
 #include <exception>
+#include <optional>
 #include <sstream>
 #include <utility>
 
-#include "config/text_guard.h"
-
 namespace config {
 namespace {
+
+// The brackets that may be open at once, and the dots in one key.
+constexpr unsigned kNestingMax = 16;
+
+struct Flaw {
+  std::size_t at;  // in the text, from 0
+  std::string message;
+};
+
+// What may follow a leading byte: how many bytes, and the range of the first of them (which keeps
+// out overlong forms, surrogates and what is beyond U+10FFFF). RFC 3629 §4
+struct Sequence {
+  unsigned char first_lead, last_lead;
+  std::size_t size;
+  unsigned char least, most;
+};
+constexpr std::array<Sequence, 9> kSequences = {{
+    {0x00, 0x7f, 1, 0x80, 0xbf},
+    {0xc2, 0xdf, 2, 0x80, 0xbf},
+    {0xe0, 0xe0, 3, 0xa0, 0xbf},
+    {0xe1, 0xec, 3, 0x80, 0xbf},
+    {0xed, 0xed, 3, 0x80, 0x9f},
+    {0xee, 0xef, 3, 0x80, 0xbf},
+    {0xf0, 0xf0, 4, 0x90, 0xbf},
+    {0xf1, 0xf3, 4, 0x80, 0xbf},
+    {0xf4, 0xf4, 4, 0x80, 0x8f},
+}};
+
+bool fits(const Sequence& sequence, std::string_view text) {
+  auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < sequence.first_lead || byte(0) > sequence.last_lead) return false;
+  if (text.size() < sequence.size) return false;
+  for (std::size_t i = 1; i < sequence.size; ++i) {
+    unsigned char least = i == 1 ? sequence.least : 0x80;
+    unsigned char most = i == 1 ? sequence.most : 0xbf;
+    if (byte(i) < least || byte(i) > most) return false;
+  }
+  return true;
+}
+
+std::size_t find_not_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    auto sequence = std::ranges::find_if(
+        kSequences, [&](const Sequence& one) { return fits(one, text.substr(at)); });
+    if (sequence == kSequences.end()) return at;
+    at += sequence->size;
+  }
+  return std::string_view::npos;
+}
+
+// Walks over text as far as needed to know which brackets and dots are TOML's and which stand in
+// strings or comments. A text that is no TOML may be misjudged, and is refused either way.
+class NestingScan {
+ public:
+  explicit NestingScan(std::string_view text) : text_(text) {}
+
+  // The place of the first bracket or dot that is too deep, or npos.
+  std::size_t find_too_deep() {
+    while (at_ < text_.size()) {
+      char byte = text_[at_];
+      if (byte == '"' || byte == '\'') {
+        skip_string(byte);
+        continue;
+      }
+      if (byte == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+        continue;
+      }
+      count(byte);
+      if (open_ > kNestingMax || dots_ > kNestingMax) return at_;
+      ++at_;
+    }
+    return std::string_view::npos;
+  }
+
+ private:
+  void count(char byte) {
+    if (byte == '[' || byte == '{') ++open_;
+    if ((byte == ']' || byte == '}') && open_ > 0) --open_;
+    if (byte == '.') ++dots_;
+    if (byte == '=' || byte == '\n' || byte == ',') dots_ = 0;
+  }
+
+  // Leaves at_ behind the closing quotes, or at the line's or text's end when there are none.
+  void skip_string(char quote) {
+    std::string_view three = quote == '"' ? R"(""")" : "'''";
+    bool many_lines = text_.substr(at_, 3) == three;
+    at_ += many_lines ? 3 : 1;
+    for (; at_ < text_.size(); ++at_) {
+      if (text_[at_] == '\\' && quote == '"') {
+        ++at_;
+      } else if (many_lines && text_.substr(at_, 3) == three) {
+        at_ += 3;
+        return;
+      } else if (!many_lines && text_[at_] == quote) {
+        ++at_;
+        return;
+      } else if (!many_lines && text_[at_] == '\n') {
+        return;
+      }
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  unsigned open_ = 0;
+  unsigned dots_ = 0;
+};
+
+// What toml11 3.7 must not be given, because it would read outside its memory or recurse until the
+// stack ends: bytes that are not UTF-8 (in a literal string), and deep nesting.
+std::optional<Flaw> find_flaw(std::string_view text) {
+  std::size_t bad = find_not_utf8(text);
+  if (bad != std::string_view::npos) return Flaw{bad, "a byte that is not UTF-8"};
+  std::size_t deep = NestingScan(text).find_too_deep();
+  if (deep != std::string_view::npos) {
+    return Flaw{deep, "tables and lists are nested too deeply"};
+  }
+  return std::nullopt;
+}
 
 Problem problem_at(std::string_view text, std::size_t at, const std::string& file_name,
                    std::string message) {

@@ -65,6 +65,19 @@ base::Result<std::uint64_t> parse_size(std::string_view text) {
   return parse_quantity(text, kSizeUnits, "is no size like \"64KiB\", \"1MiB\", \"2GiB\"");
 }
 
+base::Result<double> parse_per_cent(std::string_view text) {
+  constexpr std::string_view kWanted = "is no per cent like \"25%\", \"0.1%\"";
+  if (!text.ends_with('%') || !(text.front() >= '0' && text.front() <= '9')) {
+    return bad(text, kWanted);
+  }
+  double number = 0;
+  const char* end = text.data() + text.size() - 1;
+  auto [rest, failure] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (failure == std::errc::result_out_of_range) return bad(text, "is too large");
+  if (failure != std::errc() || rest != end) return bad(text, kWanted);
+  return number;
+}
+
 std::string format_duration(base::Duration duration) {
   if (duration == base::Duration::zero()) return "0s";
   return format_quantity(std::uint64_t(duration.count()), kDurationUnits);
@@ -72,6 +85,13 @@ std::string format_duration(base::Duration duration) {
 
 std::string format_size(std::uint64_t bytes) {
   return bytes == 0 ? "0" : format_quantity(bytes, kSizeUnits);
+}
+
+std::string format_per_cent(double per_cent) {
+  std::array<char, 400> digits;  // the longest double in fixed notation has 309 before the point
+  auto written = std::to_chars(digits.data(), digits.data() + digits.size(), per_cent,
+                               std::chars_format::fixed);
+  return std::string(digits.data(), written.ptr);
 }
 
 }  // namespace config

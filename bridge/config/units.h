@@ -1,4 +1,4 @@
-// Durations and sizes as a person writes them, and back.
+// Durations, sizes and per cents as a person writes them, and back.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,14 @@ base::Result<base::Duration> parse_duration(std::string_view text);
 // A whole number and "KiB", "MiB" or "GiB", nothing between; a number alone counts bytes.
 base::Result<std::uint64_t> parse_size(std::string_view text);
 
+// A number, fraction allowed, and '%', nothing between: "25%", "0.1%".
+base::Result<double> parse_per_cent(std::string_view text);
+
 // The same in the largest unit that needs no fraction; what parse_...() reads back.
 std::string format_duration(base::Duration duration);
 std::string format_size(std::uint64_t bytes);
+
+// The number alone, with as many decimals as it takes to read the same number: "25", "0.1".
+std::string format_per_cent(double per_cent);
 
 }  // namespace config

@@ -5,12 +5,28 @@
 #include "base/log.h"
 
 namespace gateway {
+namespace {
+
+void log_step(const std::string& program, const std::optional<compare::Step>& step) {
+  if (!step) return;
+  if (step->to == step->from) {
+    return spdlog::warn("program={} promotion: held in {}: {}", program,
+                        compare::to_string(step->to), step->why);
+  }
+  const auto level = step->to < step->from ? spdlog::level::warn : spdlog::level::info;
+  spdlog::log(level, "program={} promotion: {}→{}: {}", program, compare::to_string(step->from),
+              compare::to_string(step->to), step->why);
+}
+
+}  // namespace
 
 Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
     : loop_(loop),
       pools_(pools),
       settings_now_(std::move(settings_now)),
       dev_null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      shadows_(loop, pools, comparisons_, dev_null_.get(),
+               [this](const auto& program, auto match) { compared(program, match); }),
       sweep_(loop, [this] { sweep(); }) {
   settings_changed();
 }
@@ -18,6 +34,7 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
 Gateway::~Gateway() {
   // Requests that are still open leave their programs to remains_.
   connections_.clear();
+  shadows_.clear();
   remains_.clear();
 }
 
@@ -60,6 +77,7 @@ void Gateway::pace_listeners() {
 void Gateway::drain(std::function<void()> on_idle) {
   on_idle_ = std::move(on_idle);
   listeners_.clear();
+  shadows_.clear();
   for (auto& connection : connections_) connection->drain();
   sweep_.schedule();
 }
@@ -71,9 +89,24 @@ void Gateway::sweep() {
   if (draining() && connections_.empty()) on_idle_();
 }
 
+void Gateway::observe(const std::string& program, const compare::Observation& observation) {
+  compare::Comparison& comparison = comparisons_.of(program);
+  comparison.arms[std::size_t(observation.arm)].add(observation, base::Clock::now());
+  if (!comparison.promoted_from) return;
+  log_step(program, comparison.promotion.on_answer(observation, base::unix_ms()));
+}
+
+void Gateway::compared(const std::string& program, compare::Match match) {
+  compare::Comparison& comparison = comparisons_.of(program);
+  if (!comparison.promoted_from) return;
+  log_step(program,
+           comparison.promotion.on_compared(match == compare::Match::different, base::unix_ms()));
+}
+
 void Gateway::settings_changed() {
   configured_.clear();
   const auto settings = settings_now_();
+  comparisons_.limit(settings->bridge.figures_max);
   pools_.set_limits({.zygotes_max = settings->bridge.zygotes_max,
                      .zygote_idle_timeout = settings->bridge.zygote_idle_timeout});
   if (resolver_ != nullptr && roots_ == settings->bridge.roots) return;

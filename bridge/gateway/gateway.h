@@ -6,13 +6,16 @@
 #include <memory>
 #include <unordered_map>
 
+#include "compare/comparison.h"
 #include "config/settings.h"
 #include "fastcgi/server_connection.h"
 #include "gateway/connection.h"
 #include "gateway/listener.h"
+#include "gateway/page.h"
 #include "gateway/remains.h"
 #include "pool/pools.h"
 #include "router/resolver.h"
+#include "shadow/shadows.h"
 
 namespace gateway {
 
@@ -62,6 +65,17 @@ class Gateway {
   // Ends the program of a request that is given up, and reads what it prints until it is dead.
   void bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end, base::UniqueFd stderr_end,
             const std::string& label);
+  // What is known of the programs' arms.
+  compare::Comparisons& comparisons() { return comparisons_; }
+  const compare::Comparisons& comparisons() const { return comparisons_; }
+  shadow::Shadows& shadows() { return shadows_; }
+  // A request of that program is over. May promote the program, or bring it back.
+  void observe(const std::string& program, const compare::Observation& observation);
+  // The shadow has compared one of that program's requests. The same.
+  void compared(const std::string& program, compare::Match match);
+  // Answers what is below bridge.page.path; without one nothing is. Set once, before requests come.
+  void set_page(PageHandler handler) { page_ = std::move(handler); }
+  const PageHandler& page() const { return page_; }
   // To be called when settings_now() has begun to give others.
   void settings_changed();
 
@@ -79,6 +93,9 @@ class Gateway {
   std::unordered_map<const config::ProgramSettings*,
                      std::vector<std::pair<std::string, std::string>>>
       configured_;
+  compare::Comparisons comparisons_;
+  PageHandler page_;
+  shadow::Shadows shadows_;
   std::list<std::unique_ptr<Remains>> remains_;
   std::list<std::unique_ptr<Connection>> connections_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Listener>> listeners_;

@@ -46,7 +46,7 @@ void Remains::on_refused(const cgi::Refusal&) {
   on_over_();
 }
 // A run that is handed over has been started.
-void Remains::on_started(config::Mode) {
+void Remains::on_started(compare::Arm) {
   BRIDGE_ASSERT(false);
 }
 

@@ -27,7 +27,7 @@ class Remains : public pool::RunClient {
  private:
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
-  void on_started(config::Mode mode) override;
+  void on_started(compare::Arm arm) override;
   void on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
 

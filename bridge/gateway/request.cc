@@ -20,6 +20,10 @@ Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
 
 Request::~Request() {
   gateway_.counts().requests_active -= 1;
+  if (!observed_) {
+    observation_.failure = compare::Failure::gone;
+    observe();
+  }
   if (run_ == nullptr || !run_->running()) return;
   auto ends = response_->release();
   gateway_.bury(std::move(run_), std::move(ends.first), std::move(ends.second), label());
@@ -32,7 +36,15 @@ std::string Request::label() const {
 // ---- which program ----
 
 void Request::start(const fastcgi::Params& params) {
-  if (const auto refusal = route(params)) {
+  cgi::Variables variables;
+  variables.reserve(params.size());
+  for (const auto& pair : params) variables.emplace_back(pair.name, pair.value);
+  keep_alive_ = gateway_.settings();
+  if (auto visit = PageVisit::of(keep_alive_->bridge.page.path, variables)) {
+    visit_ = std::make_unique<PageVisit>(std::move(*visit));
+    return;
+  }
+  if (const auto refusal = route(variables)) {
     return fail(refusal->status, {}, refusal->reason);
   }
   // A body without a length comes first: the program gets both.
@@ -42,22 +54,20 @@ void Request::start(const fastcgi::Params& params) {
 void Request::run() {
   run_ = std::make_unique<pool::Run>(
       gateway_.pools().of(program_),
-      pool::Job{query_words_, environment_.block, static_cast<std::uint32_t>(environment_.count)},
+      pool::Job{.query_words = query_words_,
+                .environment = environment_.block,
+                .environment_count = static_cast<std::uint32_t>(environment_.count),
+                .side = side_},
       *this);
 }
 
-std::optional<cgi::Refusal> Request::route(const fastcgi::Params& params) {
-  cgi::Variables variables;
-  variables.reserve(params.size());
-  for (const auto& pair : params) variables.emplace_back(pair.name, pair.value);
-
+std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   auto path = cgi::script_path(variables);
   if (!path) return path.refusal();
   auto resolved = gateway_.resolver().resolve(path.value());
   if (!resolved) return resolved.refusal();
   router::Resolution& resolution = resolved.value();
 
-  keep_alive_ = gateway_.settings();
   settings_ = &keep_alive_->for_program(resolution.program);
   const cgi::PathSplit split = cgi::split_path(variables, resolution.script, resolution.path_info);
   auto environment = cgi::build_environment(variables, split, resolution.program,
@@ -72,7 +82,8 @@ std::optional<cgi::Refusal> Request::route(const fastcgi::Params& params) {
     return cgi::Refusal{413, fmt::format("a body of {} bytes; limits.body is {}",
                                          *environment_.content_length, body_max)};
   }
-  gateway_.pools().of(program_).refresh(*settings_, resolution.identity, environment_.block);
+  choose_arm(variables, resolution.identity);
+  gateway_.pools().of(program_).refresh(*settings_, resolution.identity, environment_.block, side_);
   if (const auto refusal = open_body(variables)) return refusal;
   open_response(cgi::value_or_empty(variables, "REQUEST_METHOD") == "HEAD" ? BodyWanted::no
                                                                            : BodyWanted::yes);
@@ -81,8 +92,8 @@ std::optional<cgi::Refusal> Request::route(const fastcgi::Params& params) {
 
 std::optional<cgi::Refusal> Request::open_body(const cgi::Variables& variables) {
   if (environment_.content_length.value_or(0) > 0) {
-    body_ = std::make_unique<BodyPipe>(gateway_.loop(), *environment_.content_length,
-                                       [this] { answer_.body_room_changed(); });
+    body_ = std::make_unique<worker::BodyPipe>(gateway_.loop(), *environment_.content_length,
+                                               [this] { answer_.body_room_changed(); });
     return std::nullopt;
   }
   const bool chunked = !environment_.content_length.has_value() &&
@@ -103,12 +114,15 @@ void Request::open_response(BodyWanted body_wanted) {
           [this] { program_ends_ = {}; },
           [this](const std::string& reason) { on_bad_head(reason); }, [this] { finish(); },
           [this](const cgi::ResponseHead& head) {
+            if (copy_ != nullptr) copy_->take_head(head);
             if (head.dropped_lines == 0) return;
             spdlog::warn(
                 "{}: {} line(s) of its head were no header fields and are dropped, "
                 "the first: {}",
                 label(), head.dropped_lines, base::printable(head.first_dropped, 200));
-          }});
+          },
+          copy_ == nullptr ? std::function<void(base::ByteView)>()
+                           : [this](base::ByteView piece) { copy_->add_body(piece); }});
 }
 
 // ---- the program starts ----
@@ -143,8 +157,11 @@ base::Status Request::make_ends() {
   return base::Done{};
 }
 
-void Request::on_started(config::Mode mode) {
-  (void)mode;
+void Request::on_started(compare::Arm arm) {
+  observation_.arm = arm;
+  if (!settings_->arm_header.empty()) {
+    response_->add_field(fmt::format("{}: {}\r\n", settings_->arm_header, compare::to_string(arm)));
+  }
   if (body_ != nullptr) body_->connect(std::move(body_writing_end_));
   response_->connect(std::move(stdout_end_), std::move(stderr_end_));
   if (body_ != nullptr && !body_complete_) {
@@ -188,21 +205,28 @@ void Request::on_timeout() {
   if (response_->head_sent()) {
     spdlog::warn("{}: {}: it is ended and its answer broken off", label(), *timeout_);
     finished_ = true;
+    observation_.failure = compare::Failure::timeout;
+    observe();
     return answer_.break_off(id_, 0);
   }
-  fail(504, "The program took too long.", *timeout_ + ": it is ended");
+  fail(504, "The program took too long.", *timeout_ + ": it is ended", compare::Failure::timeout);
 }
 
 // ---- the body ----
 
 void Request::body_bytes(base::ByteView piece) {
   if (finished_) return;
+  if (visit_ != nullptr) {
+    if (!visit_->add_body(piece)) fail(413, {}, "a body that no page of the bridge takes");
+    return;
+  }
   if (spool_.has_value()) {
     const auto kept = spool_->write(piece);
     if (!kept) return fail(500, {}, kept.error().message);
     return limit_body(spool_->size());
   }
   if (body_ == nullptr) return;
+  copy_body(piece);
   body_->write(piece);
   limit_body(body_->received());
 }
@@ -224,6 +248,7 @@ void Request::end_spool() {
 
 void Request::body_end() {
   body_complete_ = true;
+  if (visit_ != nullptr && !finished_) return visit_page();
   if (spool_.has_value() && !finished_) return end_spool();
   if (body_ == nullptr || finished_) return;
   const std::uint64_t announced = environment_.content_length.value_or(0);
@@ -242,8 +267,12 @@ void Request::resume() {
 
 void Request::on_ended(const worker::Ending& ending) {
   app_status_ = ending.app_status;
-  ending_ = ending.description;
-  if (!ending_.empty() && !finished_) spdlog::warn("{}: it was {}", label(), ending_);
+  ending_ = ending;
+  observation_.cpu = ending.cpu;
+  observation_.peak_kib = ending.peak_kib;
+  if (!ending.description.empty() && !finished_) {
+    spdlog::warn("{}: it was {}", label(), ending.description);
+  }
   program_ends_ = {};
   if (body_ != nullptr) body_->close();
   response_->program_ended();
@@ -251,20 +280,25 @@ void Request::on_ended(const worker::Ending& ending) {
 
 void Request::on_bad_head(const std::string& reason) {
   std::string why = reason;
-  if (!ending_.empty()) why += "; it was " + ending_;
-  if (app_status_ != 0 && ending_.empty()) why += fmt::format("; it exited with {}", app_status_);
+  const std::string& ended_by = ending_.description;
+  if (!ended_by.empty()) why += "; it was " + ended_by;
+  if (app_status_ != 0 && ended_by.empty()) why += fmt::format("; it exited with {}", app_status_);
   if (!response_->last_error_line().empty()) {
     why += "; its last word: " + base::printable(response_->last_error_line(), 200);
   }
-  fail(502, "The program gave no proper answer.", why);
+  fail(502, "The program gave no proper answer.", why, compare::Failure::bad_answer);
 }
 
 void Request::on_refused(const cgi::Refusal& refusal) {
-  fail(refusal.status, {}, refusal.reason);
+  fail(refusal.status, {}, refusal.reason,
+       refusal.status == 503 ? compare::Failure::refused : compare::Failure::not_started);
 }
 
-void Request::fail(int status, const std::string& reason_public, const std::string& reason) {
+void Request::fail(int status, const std::string& reason_public, const std::string& reason,
+                   compare::Failure failure) {
   if (finished_) return;
+  observation_.status = status;
+  observation_.failure = failure;
   // Status lines of the log below 500 are a client's doing.
   const auto level = status >= 500 ? spdlog::level::err : spdlog::level::warn;
   spdlog::log(level, "{}: {}: {}", label(), status, reason);
@@ -281,7 +315,17 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
 void Request::finish() {
   if (finished_) return;
   finished_ = true;
+  observe();
   answer_.finish(id_, app_status_);
+}
+
+void Request::visit_page() {
+  std::string records;
+  const PageHandler& page = gateway_.page();
+  fastcgi::append_stream(records, fastcgi::RecordType::std_out, id_,
+                         page ? visit_->answer(page) : cgi::error_response(404, {}));
+  answer_.out().append(records);
+  finish();
 }
 
 }  // namespace gateway

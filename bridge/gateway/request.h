@@ -7,11 +7,15 @@
 #include <vector>
 
 #include "cgi/environment.h"
+#include "compare/figures.h"
 #include "fastcgi/name_value.h"
-#include "gateway/body_pipe.h"
 #include "gateway/body_spool.h"
+#include "gateway/page_visit.h"
 #include "gateway/response_stream.h"
 #include "pool/run.h"
+#include "shadow/answer_copy.h"
+#include "shadow/second_run.h"
+#include "worker/body_pipe.h"
 
 namespace gateway {
 
@@ -53,7 +57,9 @@ class Request : public pool::RunClient {
   void resume();
 
   // Answers without a program. reason_public is shown to the client, reason to the log.
-  void fail(int status, const std::string& reason_public, const std::string& reason);
+  // failure: how it counts in the program's figures.
+  void fail(int status, const std::string& reason_public, const std::string& reason,
+            compare::Failure failure = compare::Failure::none);
 
   // Nobody waits for it any more: it answers nothing from here on.
   void cancel() { finished_ = true; }
@@ -61,11 +67,11 @@ class Request : public pool::RunClient {
  private:
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
-  void on_started(config::Mode mode) override;
+  void on_started(compare::Arm arm) override;
   void on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
 
-  std::optional<cgi::Refusal> route(const fastcgi::Params& params);
+  std::optional<cgi::Refusal> route(const cgi::Variables& variables);
   std::optional<cgi::Refusal> open_body(const cgi::Variables& variables);
   void run();
   base::Status make_ends();
@@ -76,6 +82,11 @@ class Request : public pool::RunClient {
   void on_timeout();
   void watch_silence();
   void watch_body();
+  void choose_arm(const cgi::Variables& variables, const router::FileIdentity& identity);
+  void visit_page();
+  void copy_body(base::ByteView piece);
+  void observe();
+  void give_to_shadow();
   void finish();
   std::string label() const;
 
@@ -90,8 +101,15 @@ class Request : public pool::RunClient {
   bool body_complete_ = false;
   bool finished_ = false;
   std::uint32_t app_status_ = 0;
-  std::string ending_;                  // how the program was ended, if not by itself
-  std::optional<std::string> timeout_;  // which limit was passed
+  worker::Ending ending_;  // of the program
+  const base::TimePoint since_ = base::Clock::now();
+  compare::Side side_ = compare::Side::persistent;
+  compare::Observation observation_;
+  bool observed_ = false;
+  std::unique_ptr<shadow::Task> shadow_;      // for the other side, once this is answered
+  std::unique_ptr<shadow::AnswerCopy> copy_;  // of the answer, for it
+  std::unique_ptr<PageVisit> visit_;          // if no program is meant, but the bridge's page
+  std::optional<std::string> timeout_;        // which limit was passed
 
   // The program's ends of the pipes, from descriptors() until it is sure that the program has
   // begun: another worker may have to take them. Held longer, standard input's would hide that the
@@ -101,9 +119,9 @@ class Request : public pool::RunClient {
   } program_ends_;
   base::UniqueFd body_writing_end_, stdout_end_, stderr_end_;
 
-  std::unique_ptr<BodyPipe> body_;  // a body of a known length
-  std::optional<BodySpool> spool_;  // one of a length that its end will tell
-  base::UniqueFd spooled_;          // that one, once it has come whole
+  std::unique_ptr<worker::BodyPipe> body_;  // a body of a known length
+  std::optional<BodySpool> spool_;          // one of a length that its end will tell
+  base::UniqueFd spooled_;                  // that one, once it has come whole
   std::unique_ptr<ResponseStream> response_;
   std::unique_ptr<loop::Timer> request_timer_, output_timer_, body_timer_;
   std::uint64_t output_seen_ = 0;

@@ -41,6 +41,16 @@ ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type, fast
   return got;
 }
 
+// head with one more line in front of its blank one; "" if there is none to be added.
+std::string with_field(base::ByteView head, const std::string& field) {
+  if (field.empty()) return {};
+  const std::size_t blank = head.ends_with("\r\n") ? 2 : 1;
+  std::string longer(head.substr(0, head.size() - blank));
+  longer += field;
+  longer += head.substr(head.size() - blank);
+  return longer;
+}
+
 std::array<char, kReadBytes>& scratch() {
   static std::array<char, kReadBytes> bytes;  // one loop, and never held over a turn
   return bytes;
@@ -163,8 +173,10 @@ ResponseStream::ReadStep ResponseStream::read_head() {
 void ResponseStream::take_head() {
   head_sent_ = true;
   sink_.on_head(head_.head());
-  const base::ByteView head = head_.head().bytes;
   const base::ByteView body = body_wanted_ == BodyWanted::yes ? head_.body() : base::ByteView();
+  if (sink_.on_body && !body.empty()) sink_.on_body(body);
+  const std::string longer = with_field(head_.head().bytes, added_field_);
+  const base::ByteView head = longer.empty() ? head_.head().bytes : base::ByteView(longer);
   // A head that needed no change stands right before what came with it: one record for both.
   const bool adjoin = head.data() + head.size() == body.data();
   const std::size_t together = adjoin ? head.size() + body.size() : head.size();
@@ -182,6 +194,12 @@ ResponseStream::ReadStep ResponseStream::read_body() {
   if (got == 0) return ReadStep::over;
   bytes_read_ += static_cast<std::uint64_t>(got);
   begin();
+  if (wanted && sink_.on_body) {
+    const std::size_t behind = fastcgi::padding_after(static_cast<std::size_t>(got)).size();
+    const base::ByteView written = out().bytes();
+    sink_.on_body(written.substr(written.size() - behind - static_cast<std::size_t>(got),
+                                 static_cast<std::size_t>(got)));
+  }
   if (wanted) wrote();
   return ReadStep::open;
 }

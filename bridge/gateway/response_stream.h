@@ -42,6 +42,8 @@ class ResponseStream {
     std::function<void(const std::string& reason)> on_bad_head;
     std::function<void()> on_complete;  // all that belongs to the request is in out
     std::function<void(const cgi::ResponseHead&)> on_head;
+    // The body that the client is given, as it passes; empty: nobody else wants it.
+    std::function<void(base::ByteView piece)> on_body{};
   };
 
   // How much of an answer is held back at most: a program that answers more before it has read its
@@ -57,6 +59,9 @@ class ResponseStream {
   // The program's ends are ready. Ours must not block.
   void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
 
+  // One more line for the head, "Name: value\r\n"; before the first output.
+  void add_field(std::string line) { added_field_ = std::move(line); }
+
   // The program came to its end: what is in the pipes now is the rest, whoever still holds them.
   void program_ended();
 
@@ -71,6 +76,7 @@ class ResponseStream {
 
   bool head_sent() const { return head_sent_; }
   std::uint64_t bytes_read() const { return bytes_read_; }
+  int status() const { return head_sent_ ? head_.head().status : 0; }
   const std::string& last_error_line() const { return error_lines_.last_line(); }
 
  private:
@@ -98,6 +104,7 @@ class ResponseStream {
   const BodyWanted body_wanted_;
   Sink sink_;
   cgi::ResponseHeadReader head_;
+  std::string added_field_;
   worker::LineLog error_lines_;
   base::UniqueFd stdout_, stderr_;
   std::unique_ptr<loop::FdWatch> stdout_watch_, stderr_watch_;

@@ -16,10 +16,12 @@ enum class Afterwards { exits, returns };
 struct PoolView {
   unsigned idle = 0;         // warm, ready for a request
   unsigned starting = 0;     // forked, not ready yet
-  unsigned busy = 0;         // running a program
+  unsigned busy = 0;         // running a program for a client
+  unsigned beside = 0;       // running one whose answer is only compared
+  unsigned classic = 0;      // programs launched for a client; no workers, but they count to max
   unsigned returning = 0;    // being checked before they take another request
-  unsigned waiting = 0;      // requests without a worker
-  unsigned recent_peak = 0;  // the most requests at once since the pool was last idle
+  unsigned waiting = 0;      // requests that want a worker and have none
+  unsigned recent_peak = 0;  // the most of busy and waiting at once since the pool was last idle
   unsigned min = 0;          // settings workers.min, max and spare
   unsigned max = 1;
   unsigned spare = 0;
@@ -38,13 +40,13 @@ struct PoolPlan {
 // time: as many are kept idle as requests came at once lately, spare at least and max at most. max
 // bounds the busy ones; the idle come on top of them.
 // Of workers that return, there are as many as requests came at once lately and spare besides, max
-// at most, all together.
+// at most, all together; those that run beside the clients' requests come on top.
 // A rested pool keeps min.
 PoolPlan plan(const PoolView& pool);
 
-// Whether one more request may run now.
+// Whether one more client's request may run now.
 inline bool has_room(const PoolView& pool) {
-  return pool.busy < pool.max;
+  return pool.busy + pool.classic < pool.max;
 }
 
 // Which of the idle workers (at least one; the longest idle first) takes the next request, given

@@ -37,12 +37,13 @@ Pool::~Pool() = default;
 // ---- what a request is about ----
 
 void Pool::refresh(const config::ProgramSettings& settings, const router::FileIdentity& identity,
-                   std::string_view environment) {
+                   std::string_view environment, compare::Side side) {
   const bool other_file = identity != identity_;
   if (settings != settings_) settings_ = settings;
   last_used_ = base::Clock::now();
   rested_ = false;
-  if (settings_.mode != config::Mode::persistent) return;
+  if (settings_.mode == config::Mode::classic && side == compare::Side::classic) return;
+  warmth_wanted_ = last_used_;
 
   const Generation* newest = upcoming_ != nullptr ? upcoming_.get() : active_.get();
   const bool other_settings = newest != nullptr && newest->plan().settings != settings_ &&
@@ -114,6 +115,11 @@ void Pool::cool_down() {
   pump_.schedule();
 }
 
+std::optional<compare::Arm> Pool::warm_arm() const {
+  if (!warm()) return std::nullopt;
+  return workers_.arm();
+}
+
 bool Pool::has_zygote() const {
   return (active_ != nullptr && active_->zygote_pid() > 0) ||
          (upcoming_ != nullptr && upcoming_->zygote_pid() > 0);
@@ -122,12 +128,15 @@ bool Pool::has_zygote() const {
 // ---- the queue ----
 
 void Pool::enqueue(Run& run) {
-  waiting_.push_back(&run);
+  (run.job_.for_whom == ForWhom::client ? waiting_ : beside_).push_back(&run);
   pump_.schedule();
 }
 
 void Pool::leave(Run& run) {
-  if (run.place_ == Run::Place::queued) std::erase(waiting_, &run);
+  if (run.place_ == Run::Place::queued) {
+    std::erase(waiting_, &run);
+    std::erase(beside_, &run);
+  }
   if (run.place_ == Run::Place::running) workers_.abandon(run);
 }
 
@@ -139,7 +148,7 @@ void Pool::give_up(Run& run) {
 }
 
 void Pool::refuse(Run& run, int status, const std::string& reason) {
-  ++counts_.refused;
+  if (run.job_.for_whom == ForWhom::client) ++counts_.refused;
   run.place_ = Run::Place::over;
   run.client_->on_refused({status, reason});
 }
@@ -151,9 +160,11 @@ void Pool::pump() {
   outgoing_.clear();
   adopt_upcoming();
   outgoing_.clear();
-  const unsigned at_once = view().busy + static_cast<unsigned>(waiting_.size());
+  const unsigned at_once = view().busy + waiting_for_workers();
   recent_peak_ = std::max(recent_peak_, std::min(at_once, settings_.workers.max));
-  serve_waiting();
+  serve_clients();
+  limit_queue();
+  serve_shadows();
   if (learned_more_ && upcoming_ == nullptr && active_ != nullptr && relearned_ < kRelearnsMax) {
     ++relearned_;
     start_generation();
@@ -164,16 +175,29 @@ void Pool::pump() {
   check_invariants();
 }
 
-void Pool::serve_waiting() {
-  while (!waiting_.empty() && has_room(view())) {
-    Run& run = *waiting_.front();
+// In the order in which they came; those that are to run classic do not wait for a worker that one
+// before them waits for.
+void Pool::serve_clients() {
+  std::size_t passed_over = 0;
+  bool workers_are_due = false;
+  while (passed_over < waiting_.size() && has_room(view())) {
+    Run& run = *waiting_[passed_over];
+    if (workers_are_due && run.job_.side == compare::Side::persistent) {
+      ++passed_over;
+      continue;
+    }
     // Taken out first: serving it may end it, and ending it may end others.
-    waiting_.pop_front();
+    const auto place = waiting_.begin() + static_cast<std::ptrdiff_t>(passed_over);
+    waiting_.erase(place);
     if (serve(run)) continue;
-    waiting_.push_front(&run);
-    break;
+    waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(passed_over), &run);
+    workers_are_due = true;
+    ++passed_over;
   }
-  // The queue's limit counts those that have to wait, not those that came in one turn.
+}
+
+// The queue's limit counts those that have to wait, not those that came in one turn.
+void Pool::limit_queue() {
   while (waiting_.size() > settings_.queue.max) {
     Run& run = *waiting_.back();
     waiting_.pop_back();
@@ -187,25 +211,53 @@ void Pool::serve_waiting() {
   }
 }
 
+void Pool::serve_shadows() {
+  if (waiting_for_workers() > 0) return;
+  for (std::size_t left = beside_.size(); left > 0 && !beside_.empty(); --left) {
+    Run& run = *beside_.front();
+    beside_.pop_front();
+    if (run.job_.side == compare::Side::classic) {
+      start_classic(run);
+    } else if (!warm() || run.starts_ >= kStartsMax) {
+      refuse(run, 503, "it is not warm");
+    } else if (!serve_warm(run)) {
+      if (!workers_.worth_waiting()) {
+        refuse(run, 503, "no worker is to be had");
+      } else {
+        beside_.push_back(&run);
+      }
+    }
+  }
+}
+
+unsigned Pool::waiting_for_workers() const {
+  return static_cast<unsigned>(std::count_if(waiting_.begin(), waiting_.end(), [](const Run* run) {
+    return run->job_.side == compare::Side::persistent;
+  }));
+}
+
 // False: run has to wait for a worker that is on its way.
 bool Pool::serve(Run& run) {
-  if (settings_.mode != config::Mode::persistent || !warm() || run.starts_ >= kStartsMax) {
+  if (run.job_.side == compare::Side::classic || !warm() || run.starts_ >= kStartsMax) {
     start_classic(run);
     return true;
   }
-  if (workers_.has_idle()) {
-    const auto fds = run.client_->descriptors();
-    if (!fds) {
-      refuse(run, 502, fds.error().message);
-      return true;
-    }
-    if (workers_.give(run, fds.value())) {
-      started(run, config::Mode::persistent);
-      return true;
-    }
-  }
+  if (serve_warm(run)) return true;
   if (workers_.worth_waiting()) return false;
   start_classic(run);
+  return true;
+}
+
+// False: no worker took it.
+bool Pool::serve_warm(Run& run) {
+  if (!workers_.has_idle()) return false;
+  const auto fds = run.client_->descriptors();
+  if (!fds) {
+    refuse(run, 502, fds.error().message);
+    return true;
+  }
+  if (!workers_.give(run, fds.value())) return false;
+  started(run);
   return true;
 }
 
@@ -214,21 +266,26 @@ void Pool::start_classic(Run& run) {
   if (!fds) return refuse(run, 502, fds.error().message);
   const auto launched = workers_.launch(run, fds.value());
   if (!launched) return refuse(run, 502, launched.error().message);
-  started(run, config::Mode::classic);
+  started(run);
 }
 
-void Pool::started(Run& run, config::Mode mode) {
+void Pool::started(Run& run) {
   run.place_ = Run::Place::running;
   run.started_at_ = base::Clock::now();
   run.queue_timer_.reset();
-  run.mode_ = mode;
-  ++counts_.requests;
-  ++(mode == config::Mode::classic ? counts_.classic : counts_.persistent);
-  if (++run.starts_ == 1) run.client_->on_started(mode);
+  count_started(run, 1);
+  if (++run.starts_ == 1) run.client_->on_started(run.arm_);
+}
+
+void Pool::count_started(const Run& run, int by) {
+  if (run.job_.for_whom == ForWhom::shadow) return;
+  const auto add = static_cast<std::uint64_t>(by);
+  counts_.requests += add;
+  (run.arm_ == compare::Arm::classic ? counts_.classic : counts_.persistent) += add;
 }
 
 void Pool::on_ended(Run& run, const worker::Ending& ending) {
-  if (ending.app_status != 0) ++counts_.failed;
+  if (ending.app_status != 0 && run.job_.for_whom == ForWhom::client) ++counts_.failed;
   run.place_ = Run::Place::over;
   run.worker_ = nullptr;
   run.client_->on_ended(ending);
@@ -238,10 +295,9 @@ void Pool::on_ended(Run& run, const worker::Ending& ending) {
 void Pool::on_unbegun(Run& run) {
   run.place_ = Run::Place::queued;
   run.worker_ = nullptr;
-  --counts_.requests;
-  --(run.mode_ == config::Mode::classic ? counts_.classic : counts_.persistent);
+  count_started(run, -1);
   ++counts_.given_back;
-  waiting_.push_front(&run);
+  (run.job_.for_whom == ForWhom::client ? waiting_ : beside_).push_front(&run);
 }
 
 // ---- workers ----
@@ -249,7 +305,8 @@ void Pool::on_unbegun(Run& run) {
 void Pool::carry_out(const PoolPlan& plan) {
   if (!warm()) return;
   // A program switched to classic stays warm until it has rested: it may be switched back.
-  const bool may_fork = settings_.mode == config::Mode::persistent;
+  const bool may_fork = settings_.mode != config::Mode::classic || waiting_for_workers() > 0 ||
+                        warmth_wanted_ == last_used_;
   for (unsigned i = 0; i < plan.fork && may_fork && workers_.may_fork(); ++i) workers_.fork_one();
   workers_.retire_idle(plan.retire);
   if (!rested_) rest_timer_.start(settings_.workers.idle_timeout);
@@ -264,7 +321,7 @@ void Pool::watch_forks() {
     active_->replace_zygote(overdue);
     return pump_.schedule();
   }
-  if (!waiting_.empty()) fork_timer_.start(kWatchInterval);
+  if (!waiting_.empty() || !beside_.empty()) fork_timer_.start(kWatchInterval);
 }
 
 // Requests do not wait for it: the old generation serves until the new one is warm.
@@ -299,7 +356,7 @@ void Pool::on_note(const message::Received& note) {
 
 void Pool::look_whether_rested() {
   const auto rest = base::Clock::now() - last_used_;
-  if (!quiet() && view().busy > 0) return rest_timer_.start(settings_.workers.idle_timeout);
+  if (runs_any()) return rest_timer_.start(settings_.workers.idle_timeout);
   if (rest < settings_.workers.idle_timeout) {
     return rest_timer_.start(std::chrono::duration_cast<base::Duration>(
         settings_.workers.idle_timeout - rest + std::chrono::milliseconds(1)));

@@ -28,10 +28,12 @@ struct PoolStatus {
   std::string level;          // "linked", "compiled", "none" (classic), "warming"
   std::string level_reason;   // why it is not deeper
   std::uint64_t generation = 0;
+  std::uint64_t newest_generation = 0;  // greater while another is on its way to take over
   unsigned idle = 0, busy = 0, starting = 0, returning = 0;
   std::size_t waiting = 0;
   pid_t zygote_pid = -1;
   std::vector<pid_t> worker_pids;
+  std::vector<WorkerStatus> worker_list;
   std::vector<std::string> learned;          // modules loaded before the checkpoint beside preload
   std::uint64_t requests = 0;                // started
   std::uint64_t classic = 0;                 // of them, by fork and exec
@@ -55,14 +57,17 @@ class Pool {
   // Another version starts a new generation, and the old one serves nobody from here on; other
   // settings start one too, but the old one serves until the new one is warm.
   // environment: of the request, for what stays constant from one to the next.
+  // side: which may answer it. A program is made warm if its mode or this asks for it.
   void refresh(const config::ProgramSettings& settings, const router::FileIdentity& identity,
-               std::string_view environment);
+               std::string_view environment, compare::Side side);
+  // Which reset its warm workers have, if it is warm now.
+  std::optional<compare::Arm> warm_arm() const;
 
   PoolStatus status() const;
   const std::string& program() const { return program_; }
   bool has_zygote() const;
   // Nothing runs or waits here.
-  bool quiet() const { return waiting_.empty() && workers_.empty(); }
+  bool quiet() const { return waiting_.empty() && beside_.empty() && workers_.empty(); }
   base::TimePoint last_used() const { return last_used_; }
   // Lets all idle workers and the zygote go; they come back with the next request.
   void cool_down();
@@ -76,13 +81,18 @@ class Pool {
   void give_up(Run& run);
 
   void pump();
-  void serve_waiting();
+  void serve_clients();
+  void serve_shadows();
+  void limit_queue();
   bool serve(Run& run);
+  bool serve_warm(Run& run);
+  unsigned waiting_for_workers() const;
   void start_classic(Run& run);
   void refuse(Run& run, int status, const std::string& reason);
   void carry_out(const PoolPlan& plan);
   void watch_forks();
-  void started(Run& run, config::Mode mode);
+  void started(Run& run);
+  void count_started(const Run& run, int by);
   void on_ended(Run& run, const worker::Ending& ending);
   void on_unbegun(Run& run);
   void on_note(const message::Received& note);
@@ -92,6 +102,7 @@ class Pool {
   void look_whether_rested();
   void check_invariants() const;
   PoolView view() const;
+  bool runs_any() const;
   bool warm() const { return active_ != nullptr && active_->warmth() == Warmth::warm; }
 
   const Surroundings& surroundings_;
@@ -109,11 +120,13 @@ class Pool {
   std::vector<std::unique_ptr<Generation>> outgoing_;  // destroyed at the end of the turn
   std::uint64_t generations_ = 0;
 
-  std::deque<Run*> waiting_;
+  std::deque<Run*> waiting_;  // clients'
+  std::deque<Run*> beside_;   // shadows'
   Workers workers_;
   unsigned recent_peak_ = 0;
   bool rested_ = false;
   base::TimePoint last_used_{};
+  base::TimePoint warmth_wanted_{};  // when a request last might have had a worker
   base::TimePoint cold_since_{};
   PoolStatus counts_;
   loop::Timer rest_timer_;

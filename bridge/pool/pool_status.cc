@@ -7,7 +7,7 @@
 namespace pool {
 
 PoolView Pool::view() const {
-  PoolView view{.waiting = static_cast<unsigned>(waiting_.size()),
+  PoolView view{.waiting = waiting_for_workers(),
                 .recent_peak = recent_peak_,
                 .min = settings_.workers.min,
                 .max = settings_.workers.max,
@@ -15,6 +15,11 @@ PoolView Pool::view() const {
                 .rested = rested_};
   workers_.count(view);
   return view;
+}
+
+bool Pool::runs_any() const {
+  const PoolView now = view();
+  return now.busy + now.beside + now.classic > 0;
 }
 
 PoolStatus Pool::status() const {
@@ -26,13 +31,15 @@ PoolStatus Pool::status() const {
   status.reset_asked = settings_.reset;
   status.reset = settings_.reset;
   status.idle = now.idle;
-  status.busy = now.busy;
+  status.busy = now.busy + now.beside + now.classic;
   status.starting = now.starting;
   status.returning = now.returning;
   status.waiting = waiting_.size();
+  status.newest_generation = generations_;
   status.learned = {learned_.begin(), learned_.end()};
   status.worker_pids = workers_.pids();
   std::sort(status.worker_pids.begin(), status.worker_pids.end());
+  status.worker_list = workers_.list();
   status.retirements = &workers_.retirements();
   status.rewinds = &workers_.rewinds();
   const Generation* generation = active_ != nullptr ? active_.get() : upcoming_.get();
@@ -53,6 +60,7 @@ PoolStatus Pool::status() const {
 void Pool::check_invariants() const {
   workers_.check_invariants();
   for (const Run* run : waiting_) BRIDGE_ASSERT(run->place_ == Run::Place::queued);
+  for (const Run* run : beside_) BRIDGE_ASSERT(run->place_ == Run::Place::queued);
 }
 
 }  // namespace pool

@@ -39,6 +39,8 @@ class Retirements {
   void start_anew();
 
   std::uint64_t counted(std::uint32_t retirement) const { return counts_[retirement]; }
+  // What the last worker that was counted for it said; empty: nothing.
+  const std::string& last_why(std::uint32_t retirement) const { return last_why_[retirement]; }
 
  private:
   enum class Outcome { stayed, retired };

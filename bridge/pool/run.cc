@@ -16,10 +16,10 @@ void Run::terminate() {
   if (worker_ != nullptr) worker_->terminate();
 }
 
-base::Duration Run::queue_time() const {
+std::chrono::microseconds Run::queue_time() const {
   const base::TimePoint until =
       place_ == Place::queued ? base::Clock::now() : std::max(started_at_, since_);
-  return std::chrono::duration_cast<base::Duration>(until - since_);
+  return std::chrono::duration_cast<std::chrono::microseconds>(until - since_);
 }
 
 }  // namespace pool

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "cgi/refusal.h"
-#include "config/settings.h"
+#include "compare/arm.h"
 #include "loop/timer.h"
 #include "worker/worker.h"
 
@@ -17,11 +17,19 @@ namespace pool {
 
 class Pool;
 
+// Whether somebody waits for the answer. shadow: it is only compared; such a run counts nowhere,
+// takes no place of workers.max, stands behind all clients', and is refused where a client's would
+// run classic instead.
+enum class ForWhom { client, shadow };
+
 // What a request brings to its program. Everything is borrowed and lives as long as the Run.
 struct Job {
   const std::vector<std::string>& query_words;  // behind the program's own argv
   base::ByteView environment;                   // "K=V\0..."
   std::uint32_t environment_count;
+  // Which side it is given. A client's runs classic all the same while the program is not warm.
+  compare::Side side = compare::Side::persistent;
+  ForWhom for_whom = ForWhom::client;
 };
 
 // The request's side. All run on the loop, and none before Run's constructor has returned; all
@@ -36,8 +44,8 @@ class RunClient {
   // or its end.
   virtual base::Result<std::array<int, 3>> descriptors() = 0;
 
-  // The program has them, for the first time. mode: how it really runs.
-  virtual void on_started(config::Mode mode) = 0;
+  // The program has them, for the first time. arm: how it really runs.
+  virtual void on_started(compare::Arm arm) = 0;
 
   // The program came to its end. Its output may still be in the pipes.
   virtual void on_ended(const worker::Ending& ending) = 0;
@@ -63,7 +71,7 @@ class Run {
   void hand_over(RunClient& client) { client_ = &client; }
 
   // How long it waited for its program, so far or in all.
-  base::Duration queue_time() const;
+  std::chrono::microseconds queue_time() const;
   const Job& job() const { return job_; }
   bool running() const { return worker_ != nullptr; }
   pid_t pid() const { return worker_ == nullptr ? -1 : worker_->pid(); }
@@ -80,7 +88,7 @@ class Run {
   base::TimePoint started_at_{};
   worker::Worker* worker_ = nullptr;  // while it runs; the pool's
   enum class Place { queued, running, over } place_ = Place::queued;
-  config::Mode mode_ = config::Mode::classic;  // how it runs
+  compare::Arm arm_ = compare::Arm::classic;  // how it runs
   unsigned starts_ = 0;  // more than one: workers were gone before they began it
 };
 

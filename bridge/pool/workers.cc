@@ -23,8 +23,20 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-bool is_returning(WorkerState state) {
-  return state == WorkerState::resetting || state == WorkerState::checking;
+compare::Arm arm_of(config::Reset reset) {
+  switch (reset) {
+    case config::Reset::rewind:
+      return compare::Arm::rewind;
+    case config::Reset::none:
+      return compare::Arm::none;
+    case config::Reset::fork:
+      break;
+  }
+  return compare::Arm::fork;
+}
+
+bool exits_behind_request(compare::Arm arm) {
+  return arm == compare::Arm::classic || arm == compare::Arm::fork;
 }
 
 }  // namespace
@@ -48,7 +60,7 @@ void Workers::serve(Generation* generation) {
   generation_ = generation;
   retire_idle(idle_.size());
   for (const auto& [id, place] : places_) {
-    if (is_returning(place.worker->state())) place.worker->retire();
+    if (worker::is_returning(place.worker->state())) place.worker->retire();
   }
   retirements_.start_anew();
 }
@@ -63,14 +75,14 @@ bool Workers::is_of_serving_generation(const Place& place) const {
   return generation_ != nullptr && generation_->plan().number == place.zygote.generation;
 }
 
-worker::Worker& Workers::add(const ZygoteId& zygote, config::Reset reset) {
+worker::Worker& Workers::add(const ZygoteId& zygote, compare::Arm arm) {
   const std::uint64_t id = next_worker_id_++;
   Place& place = places_[id];
   worker::WorkerOwner& owner = *this;
   place.worker = std::make_unique<worker::Worker>(surroundings_.loop, surroundings_.reaper, id,
                                                   label_, settings_.timeouts.kill_grace, owner);
   place.zygote = zygote;
-  place.reset = reset;
+  place.arm = arm;
   return *place.worker;
 }
 
@@ -82,7 +94,7 @@ void Workers::fork_one() {
                  channel.error().message);
     return;
   }
-  worker::Worker& worker = add(generation_->zygote(), generation_->reset());
+  worker::Worker& worker = add(generation_->zygote(), arm_of(generation_->reset()));
   worker.await_fork(std::move(channel.value().first));
   // A zygote that does not take it is dying; the worker's channel breaks, and it is lost.
   (void)generation_->fork_worker(worker.id(), std::move(channel.value().second));
@@ -101,6 +113,10 @@ void Workers::on_ready(worker::Worker& worker) {
 }
 
 // ---- a request ----
+
+compare::Arm Workers::arm() const {
+  return arm_of(generation_->reset());
+}
 
 bool Workers::has_idle() const {
   return std::any_of(idle_.begin(), idle_.end(),
@@ -145,11 +161,12 @@ bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker)
   }
   place.run = &run;
   run.worker_ = &worker;
+  run.arm_ = place.arm;
   return true;
 }
 
 message::SayReady Workers::whether_to_check(const Place& place) {
-  if (place.reset != config::Reset::rewind || !serves(place)) return message::SayReady::no;
+  if (place.arm != compare::Arm::rewind || !serves(place)) return message::SayReady::no;
   const unsigned every = settings_.rewind.verify;
   if (every == 0 || ++assigned_rewinds_ % every != 0) return message::SayReady::no;
   return message::SayReady::yes;
@@ -167,11 +184,12 @@ base::Status Workers::launch(Run& run, std::span<const int> fds) {
                                    .stdout_fd = fds[1],
                                    .stderr_fd = fds[2]});
   if (!pid) return pid.error();
-  worker::Worker& worker = add({}, config::Reset::fork);
+  worker::Worker& worker = add({}, compare::Arm::classic);
   const std::uint64_t id = worker.id();
   worker.adopt(pid.value(), [this, id](const auto& ending) { on_ended(id, ending); });
   places_.at(id).run = &run;
   run.worker_ = &worker;
+  run.arm_ = compare::Arm::classic;
   return base::Done{};
 }
 
@@ -203,7 +221,7 @@ void Workers::on_done(worker::Worker& worker, const message::Received& done) {
     rewinds_.add(done.tracking, done.pages, done.microseconds);
   }
   if (worker.terminating()) return;
-  if (place.reset == config::Reset::fork) return done.stays ? worker.retire() : void();
+  if (exits_behind_request(place.arm)) return done.stays ? worker.retire() : void();
   if (!done.stays) {
     const bool no_reason = done.retirement == RETIRED_NOT;
     return count_retired(worker, place, no_reason ? worker::kRetiredLeft : done.retirement,
@@ -263,7 +281,7 @@ void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const
 
 void Workers::count_retired(const worker::Worker& worker, const Place& place,
                             std::uint32_t retirement, const std::string& why) {
-  if (place.reset == config::Reset::fork || !is_of_serving_generation(place)) return;
+  if (exits_behind_request(place.arm) || !is_of_serving_generation(place)) return;
   const std::string shown = base::printable(why, 300);
   if (!retirements_.count(retirement, shown)) return;
   spdlog::info(
@@ -328,39 +346,11 @@ bool Workers::worth_waiting() const {
   bool late = false;
   for (const auto& [id, place] : places_) {
     const WorkerState state = place.worker->state();
-    if (!is_returning(state) && state != WorkerState::starting) continue;
+    if (!worker::is_returning(state) && state != WorkerState::starting) continue;
     if (now - place.since < kPatience) return true;
     late = true;
   }
   return !late && may_fork();
-}
-
-void Workers::count(PoolView& view) const {
-  const bool warm = generation_ != nullptr && generation_->warmth() == Warmth::warm;
-  if (warm && generation_->reset() != config::Reset::fork) {
-    view.afterwards = Afterwards::returns;
-  }
-  for (const auto& [id, place] : places_) {
-    const WorkerState state = place.worker->state();
-    if (state == WorkerState::idle) ++view.idle;
-    if (state == WorkerState::starting && is_of_serving_generation(place)) ++view.starting;
-    if (state == WorkerState::busy && !place.worker->terminating()) ++view.busy;
-    if (is_returning(state)) ++view.returning;
-  }
-}
-
-std::vector<pid_t> Workers::pids() const {
-  std::vector<pid_t> pids;
-  for (const auto& [id, place] : places_) {
-    if (place.worker->pid() > 0) pids.push_back(place.worker->pid());
-  }
-  return pids;
-}
-
-void Workers::check_invariants() const {
-  for (const worker::Worker* worker : idle_) {
-    BRIDGE_ASSERT(worker->state() == WorkerState::idle || worker->state() == WorkerState::ending);
-  }
 }
 
 }  // namespace pool

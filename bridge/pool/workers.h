@@ -16,6 +16,15 @@
 
 namespace pool {
 
+// What `status` says of a worker.
+struct WorkerStatus {
+  pid_t pid = -1;
+  std::string_view state;  // worker::to_string(WorkerState)
+  compare::Arm arm = compare::Arm::classic;
+  std::uint64_t served = 0;  // requests that came to their end
+  base::Duration in_state{};
+};
+
 // Owned by its pool, whose settings it reads. Knows which zygote each worker is a copy of: a worker
 // of another than the serving one finishes its request and takes no more.
 class Workers : private worker::WorkerOwner {
@@ -45,6 +54,9 @@ class Workers : private worker::WorkerOwner {
   void pause_forks();
   bool may_fork() const { return base::Clock::now() >= no_fork_before_; }
 
+  // What the serving generation's workers do behind a request. Only while it is warm.
+  compare::Arm arm() const;
+
   bool has_idle() const;
   // Gives the request to an idle worker, with its descriptors; false if none took it.
   bool give(Run& run, std::span<const int> fds);
@@ -69,6 +81,7 @@ class Workers : private worker::WorkerOwner {
   // Fills the counts of workers, and what becomes of them.
   void count(PoolView& view) const;
   std::vector<pid_t> pids() const;
+  std::vector<WorkerStatus> list() const;  // the first forked first
   const Retirements& retirements() const { return retirements_; }
   const RewindRecord& rewinds() const { return rewinds_; }
   void check_invariants() const;
@@ -77,7 +90,7 @@ class Workers : private worker::WorkerOwner {
   struct Place {
     std::unique_ptr<worker::Worker> worker;
     ZygoteId zygote;  // all zero: launched by the bridge
-    config::Reset reset = config::Reset::fork;
+    compare::Arm arm = compare::Arm::classic;
     Run* run = nullptr;
     base::TimePoint since = base::Clock::now();  // of its fork, or of what it does behind a request
   };
@@ -92,7 +105,7 @@ class Workers : private worker::WorkerOwner {
   void on_gone(worker::Worker& worker) override;
   void on_note(worker::Worker& worker, const message::Received& note) override;
 
-  worker::Worker& add(const ZygoteId& zygote, config::Reset reset);
+  worker::Worker& add(const ZygoteId& zygote, compare::Arm arm);
   worker::Worker& take_idle();
   bool assign(Run& run, std::span<const int> fds, worker::Worker& worker);
   message::SayReady whether_to_check(const Place& place);
@@ -100,6 +113,7 @@ class Workers : private worker::WorkerOwner {
   void settle(worker::Worker& worker, const Place& place);
   void count_retired(const worker::Worker& worker, const Place& place, std::uint32_t retirement,
                      const std::string& why);
+  static void count_busy(const Place& place, PoolView& view);
   bool serves(const Place& place) const;
   bool is_of_serving_generation(const Place& place) const;
 

@@ -1,6 +1,8 @@
 #include "worker/child_reaper.h"
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <vector>
@@ -16,12 +18,29 @@ int wait_status_of(const siginfo_t& info) {
   return (info.si_status & 0x7f) | (info.si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
+// waitid(2) as the kernel has it, with the resources that the C library's does not ask for.
+int wait_for(pid_t pid, siginfo_t& info, int options, rusage& used) {
+  return static_cast<int>(::syscall(SYS_waitid, P_PID, pid, &info, options, &used));
+}
+
+std::chrono::microseconds time_of(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+Death death_of(int wait_status, const rusage& used) {
+  rusage own{};
+  ::getrusage(RUSAGE_SELF, &own);
+  return {.wait_status = wait_status,
+          .cpu = time_of(used.ru_utime) + time_of(used.ru_stime),
+          .peak_kib = used.ru_maxrss > own.ru_maxrss ? std::uint64_t(used.ru_maxrss) : 0};
+}
+
 }  // namespace
 
 ChildReaper::ChildReaper(loop::Loop& loop)
     : signal_(loop, SIGCHLD, [this] { on_child_signal(); }) {}
 
-void ChildReaper::expect(pid_t pid, std::function<void(int)> on_death) {
+void ChildReaper::expect(pid_t pid, std::function<void(const Death&)> on_death) {
   BRIDGE_ASSERT(on_death_.emplace(pid, std::move(on_death)).second);
 }
 
@@ -55,11 +74,12 @@ void ChildReaper::on_child_signal() {
 
 void ChildReaper::reap_any() {
   int wait_status = 0;
+  rusage used{};
   // A told owner may hold another pid: then the rest is looked at one by one.
   while (held_.empty()) {
-    const pid_t pid = ::waitpid(-1, &wait_status, WNOHANG);
+    const pid_t pid = ::wait4(-1, &wait_status, WNOHANG, &used);
     if (pid <= 0) return;
-    tell(pid, wait_status);
+    tell(pid, wait_status, used);
   }
   reap_each();
 }
@@ -69,18 +89,19 @@ void ChildReaper::reap_each() {
   for (const auto& [pid, on_death] : on_death_) pids.push_back(pid);
   for (const pid_t pid : pids) {
     siginfo_t info{};
+    rusage used{};
     const int keep = held_.contains(pid) ? WNOWAIT : 0;
-    if (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | keep) != 0) continue;
-    if (info.si_pid == pid) tell(pid, wait_status_of(info));
+    if (wait_for(pid, info, WEXITED | WNOHANG | keep, used) != 0) continue;
+    if (info.si_pid == pid) tell(pid, wait_status_of(info), used);
   }
 }
 
-void ChildReaper::tell(pid_t pid, int wait_status) {
+void ChildReaper::tell(pid_t pid, int wait_status, const rusage& used) {
   const auto found = on_death_.find(pid);
   if (found == on_death_.end()) return;
   const auto on_death = std::move(found->second);
   on_death_.erase(found);
-  on_death(wait_status);
+  on_death(death_of(wait_status, used));
 }
 
 }  // namespace worker

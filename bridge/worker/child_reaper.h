@@ -1,8 +1,11 @@
 // Waits for the bridge's children: programs, zygotes and workers alike.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,6 +15,15 @@
 
 namespace worker {
 
+// A child's end, as the kernel tells it once.
+struct Death {
+  int wait_status = 0;              // waitpid(2)
+  std::chrono::microseconds cpu{};  // its own and that of the children it waited for, all its life
+  // Its resident memory at its greatest. 0: not known, as it never was above the bridge's, which a
+  // program that vfork() started inherits (getrusage(2), "maxrss ... preserved across execve").
+  std::uint64_t peak_kib = 0;
+};
+
 // One per daemon. A pid belongs to exactly one owner, who says expect() and hears of the death
 // once. Between that death and its reaping the pid cannot be given to another process; a held pid
 // is not reaped, so its process group can still be signalled safely.
@@ -19,8 +31,8 @@ class ChildReaper {
  public:
   explicit ChildReaper(loop::Loop& loop);
 
-  // on_death gets the wait status (waitpid(2)); it runs from the loop, and may call back in here.
-  void expect(pid_t pid, std::function<void(int wait_status)> on_death);
+  // on_death runs from the loop, and may call back in here.
+  void expect(pid_t pid, std::function<void(const Death&)> on_death);
 
   // The owner is gone: the child is still reaped, but nobody hears of it.
   void forget(pid_t pid);
@@ -40,10 +52,10 @@ class ChildReaper {
   void on_child_signal();
   void reap_any();
   void reap_each();
-  void tell(pid_t pid, int wait_status);
+  void tell(pid_t pid, int wait_status, const rusage& used);
 
   loop::SignalWatch signal_;
-  std::unordered_map<pid_t, std::function<void(int)>> on_death_;
+  std::unordered_map<pid_t, std::function<void(const Death&)>> on_death_;
   std::unordered_set<pid_t> held_;
 };
 

@@ -59,7 +59,7 @@ void Worker::adopt(pid_t pid, OnEnded on_ended) {
   BRIDGE_ASSERT(state_ == WorkerState::starting);
   pid_ = pid;
   on_ended_ = std::move(on_ended);
-  reaper_.expect(pid_, [this](int wait_status) { on_death(wait_status); });
+  reaper_.expect(pid_, [this](const Death& death) { on_death(death); });
   enter(WorkerState::busy);
 }
 
@@ -154,7 +154,7 @@ void Worker::on_ready_message(pid_t pid) {
     return on_broken(ChannelEnd::closed, "it died as soon as it was forked");
   }
   pid_ = pid;
-  reaper_.expect(pid_, [this](int wait_status) { on_death(wait_status); });
+  reaper_.expect(pid_, [this](const Death& death) { on_death(death); });
   idle_since_ = base::Clock::now();
   enter(WorkerState::idle);
   owner_.on_ready(*this);
@@ -173,7 +173,10 @@ void Worker::on_done(const message::Received& done) {
     enter(WorkerState::ending);
   }
   owner_.on_done(*this, done);
-  end_request({static_cast<std::uint32_t>(done.exit_code), {}});
+  end_request({static_cast<std::uint32_t>(done.exit_code),
+               {},
+               std::chrono::microseconds(done.cpu_microseconds),
+               done.peak_kib});
 }
 
 void Worker::on_retired_message(const message::Received& received) {
@@ -225,15 +228,18 @@ void Worker::end_request(const Ending& ending) {
   on_ended(ending);
 }
 
-void Worker::on_death(int wait_status) {
+void Worker::on_death(const Death& death) {
   dead_ = true;
   // What it said last counts for more than how it died.
   if (channel_ != nullptr) channel_->drain();
-  explain_death(wait_status);
+  explain_death(death.wait_status);
   // Otherwise kill_rest() is still to end its group, and then it is gone.
   if (grace_timer_ == nullptr || grace_over_) enter(WorkerState::gone);
-  end_request({app_status_of(wait_status),
-               WIFSIGNALED(wait_status) ? describe_end(wait_status) : std::string()});
+  // Of one that had served others, nobody knows what this request used.
+  const auto cpu = served_ == 0 ? death.cpu : std::chrono::microseconds(0);
+  end_request({app_status_of(death.wait_status),
+               WIFSIGNALED(death.wait_status) ? describe_end(death.wait_status) : std::string(),
+               cpu, death.peak_kib});
   if (state_ == WorkerState::gone) owner_.on_gone(*this);
 }
 
@@ -248,6 +254,7 @@ void Worker::explain_death(int wait_status) {
 void Worker::enter(WorkerState next) {
   SPDLOG_DEBUG("{} worker={} pid={} {}→{}", label_, id_, pid_, to_string(state_), to_string(next));
   state_ = next;
+  state_since_ = base::Clock::now();
 }
 
 }  // namespace worker

@@ -24,11 +24,18 @@ namespace worker {
 // nobody any more; the process is not gone yet.
 enum class WorkerState { starting, idle, busy, resetting, checking, ending, gone };
 std::string_view to_string(WorkerState state);
+// Behind a request, and not to be given another yet.
+constexpr bool is_returning(WorkerState state) {
+  return state == WorkerState::resetting || state == WorkerState::checking;
+}
 
 // How a request's program ended.
 struct Ending {
-  std::uint32_t app_status;  // exit code, or 128 + signal
-  std::string description;   // empty if it exited by itself
+  std::uint32_t app_status = 0;  // exit code, or 128 + signal
+  std::string description;       // empty if it exited by itself
+  // Used by the request and the children it waited for; by the process at its peak (0: not known).
+  std::chrono::microseconds cpu{};
+  std::uint64_t peak_kib = 0;
 };
 
 // Beside enum retirement: it ended in the middle of a request, by _exit(), exec() or a signal.
@@ -101,6 +108,7 @@ class Worker {
   WorkerState state() const { return state_; }
   // Whether terminate() was called: it serves nobody any more, whatever its state.
   bool terminating() const { return grace_timer_ != nullptr; }
+  base::TimePoint state_since() const { return state_since_; }
   std::uint64_t served() const { return served_; }            // requests that came to their `done`
   base::TimePoint idle_since() const { return idle_since_; }  // its fork, or its last `done`
 
@@ -112,7 +120,7 @@ class Worker {
   void on_retired_message(const message::Received& received);
   void give_request_back();
   void end_request(const Ending& ending);
-  void on_death(int wait_status);
+  void on_death(const Death& death);
   void explain_death(int wait_status);
   void kill_rest();
   void enter(WorkerState next);
@@ -126,6 +134,7 @@ class Worker {
   WorkerOwner& owner_;
   OnEnded on_ended_;
   WorkerState state_ = WorkerState::starting;
+  base::TimePoint state_since_ = base::Clock::now();
   pid_t pid_ = -1;
   std::uint64_t request_id_ = 0;
   message::SayReady say_ready_ = message::SayReady::no;

@@ -77,7 +77,7 @@ base::Status Zygote::start(const std::string& file, const std::vector<std::strin
   if (!pid) return pid.error();
   pid_ = pid.value();
   launched_at_ = base::Clock::now();
-  reaper_.expect(pid_, [this](int wait_status) { on_death(wait_status); });
+  reaper_.expect(pid_, [this](const Death& death) { on_death(death.wait_status); });
   stderr_ = std::make_unique<LogPipe>(loop_, std::move(errors.value().first), label_);
   channel_ = std::make_unique<Channel>(
       loop_, std::move(channel.value().first),
@@ -142,6 +142,8 @@ void Zygote::on_death(int wait_status) {
   const bool at_checkpoint = state_ == ZygoteState::ready;
   state_ = ZygoteState::gone;
   start_timer_.stop();
+  // Its last note may say why it ends.
+  channel_->drain();
   stderr_->drain();
   // A closed channel is only how the death shows; the wait status says more.
   const bool ended_by_us = !end_reason_.empty() && end_reason_ != "its channel: closed";

@@ -150,7 +150,7 @@ class TestTry:
 
 def test_help_and_version_name_every_command(site):
     text = site.cgibridge("--help").stdout
-    for word in ("serve", "config", "status", "mode", "reload", "drain", "attach", "try"):
+    for word in ("serve", "config", "status", "mode", "reload", "drain", "attach", "try", "check"):
         assert word in text
     assert site.cgibridge("--version").stdout.strip()
 

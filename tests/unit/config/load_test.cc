@@ -61,6 +61,8 @@ adapters = "/opt/adapters"
 zygotes_max = 0
 zygote_idle_timeout = "1h"
 prewarm = ["/a/x.pl"]
+figures_max = 12
+page = { path = "/cgibridge", from = ["10.0.0.0/8"], switch_modes = true }
 )",
                               "test.toml");
   ASSERT_TRUE(outcome.ok());
@@ -79,6 +81,43 @@ prewarm = ["/a/x.pl"]
   EXPECT_EQ(bridge.zygotes_max, 0u);
   EXPECT_EQ(bridge.zygote_idle_timeout, 1h);
   EXPECT_EQ(bridge.prewarm, std::vector<std::string>{"/a/x.pl"});
+  EXPECT_EQ(bridge.figures_max, 12u);
+  EXPECT_EQ(bridge.page.path, "/cgibridge");
+  EXPECT_EQ(bridge.page.from, std::vector<std::string>{"10.0.0.0/8"});
+  EXPECT_TRUE(bridge.page.switch_modes);
+}
+
+TEST(Load, reads_which_side_answers) {
+  ProgramSettings program = settings_of(R"([defaults]
+mode = "split"
+split = { persistent = 12.5, sticky = "cookie:sid" }
+shadow = { share = "1%", methods = [], body_max = 0, concurrent = 1, queue = 0, differences = 3 }
+promote = { after = 1000, max_diff = 2, max_error_delta = "0.1%", max_latency_delta = "25%" }
+pin = { header = "X-CGI-Mode", param = "CGI_MODE", from = ["::1", "unix"] }
+arm_header = "X-CGI-Arm"
+)")
+                                .defaults;
+  EXPECT_EQ(program.mode, Mode::split);
+  EXPECT_EQ(program.split, (ProgramSettings::Split{12.5, "cookie:sid"}));
+  EXPECT_EQ(program.shadow, (ProgramSettings::Shadow{1, {}, 0, 128 * 1024, 1, 0, 3}));
+  EXPECT_EQ(program.promote, (ProgramSettings::Promote{1000, 2, 0.1, 25}));
+  EXPECT_EQ(program.pin, (ProgramSettings::Pin{"X-CGI-Mode", "CGI_MODE", {"::1", "unix"}}));
+  EXPECT_EQ(program.arm_header, "X-CGI-Arm");
+}
+
+// Goal: [defaults] says how promotion goes for those programs that are given mode = "shadow".
+TEST(Load, takes_a_promotion_from_defaults_for_the_programs_that_compare) {
+  Settings settings = settings_of(R"([defaults]
+promote.after = 1000
+[[program]]
+match = "/srv/a"
+mode = "shadow"
+[[program]]
+match = "/srv/b"
+mode = "classic"
+)");
+  ASSERT_EQ(settings.programs.size(), 2u);
+  EXPECT_EQ(settings.programs[0].promote.after, 1000u);
 }
 
 TEST(Load, gives_a_program_what_it_does_not_say_from_defaults) {

@@ -62,7 +62,8 @@ const std::vector<BadFile> kBadFiles = {
       R"("250ms", "5s", "2m", "1h")"}},
     {"bad_choice", kBridge + "log_level = \"loud\"\n[defaults]\nmode = 1\n",
      {R"(3:13: bridge.log_level: "loud" is none of "debug", "info", "warn", "error")",
-      R"(5:8: defaults.mode: is an integer, but one of "classic", "persistent" is wanted)"}},
+      R"(5:8: defaults.mode: is an integer, but one of "classic", "persistent", "split", "shadow" )"
+      "is wanted"}},
     {"bad_counts", kBridge + "connections_max = 0\nzygotes_max = 1.5\n",
      {"3:19: bridge.connections_max: 0 is not within 1 to 1000000",
       "4:15: bridge.zygotes_max: is a float, but a whole number is wanted"}},
@@ -75,6 +76,60 @@ const std::vector<BadFile> kBadFiles = {
       R"("soft-dirty")",
       "5:58: defaults.rewind.max_retired: is a string, but a whole number is wanted",
       "6:28: defaults.workers.max_requests: is a float, but a whole number is wanted"}},
+    {"bad_page", kBridge + "figures_max = 0\n"
+     "page = { path = \"/x/\", from = [\"localhost\", \"10.0.0.1/8\"], switch_modes = 1 }\n",
+     {"3:15: bridge.figures_max: 0 is not within 1 to 1000000",
+      R"(4:17: bridge.page.path: "/x/" ends with '/')",
+      R"(4:32: bridge.page.from[1]: "localhost" is no address like 127.0.0.1, ::1, 10.0.0.0/8, )"
+      "fd00::/8, or unix",
+      R"(4:45: bridge.page.from[2]: "10.0.0.1/8" has bits of its address behind the prefix)",
+      "4:75: bridge.page.switch_modes: is an integer, but true or false is wanted"}},
+    {"page_that_nobody_sees", kBridge + "page = { path = \"/x\", from = [] }\n",
+     {"3:30: bridge.page.from: is empty: nobody could see the page"}},
+    {"page_path_without_slash", kBridge + "page.path = \"x\"\n",
+     {R"(3:13: bridge.page.path: "x" does not begin with '/')"}},
+    {"page_path_with_a_step_up", kBridge + "page.path = \"/a/../b\"\n",
+     {R"(3:13: bridge.page.path: "/a/../b" is no path of letters, digits, '-', '.', '_', '~' and )"
+      "'/'"}},
+    {"bad_per_cents", kBridge + "[defaults]\nsplit.persistent = 100.5\nshadow.share = \"10\"\n"
+     "promote = { max_error_delta = nan, max_latency_delta = \"-1%\" }\n"
+     "[[program]]\nmatch = \"*\"\nshadow.share = [1]\nsplit.persistent = -1\n"
+     "promote.max_error_delta = \"101%\"\n",
+     {"4:20: defaults.split.persistent: 100.5 is not within 0 to 100",
+      R"(5:16: defaults.shadow.share: "10" is no per cent like "25%", "0.1%")",
+      "6:31: defaults.promote.max_error_delta: nan is not within 0 to 100",
+      R"(6:56: defaults.promote.max_latency_delta: "-1%" is no per cent like "25%", "0.1%")",
+      R"(9:16: program[1].shadow.share: is a list, but per cent like 10, 0.5 or "0.1%" is wanted)",
+      "10:20: program[1].split.persistent: -1 is not within 0 to 100",
+      R"(11:27: program[1].promote.max_error_delta: "101%" is not within 0 to 100)"}},
+    {"bad_sides", kBridge + "[defaults]\nsplit.sticky = \"cookie:a b\"\n"
+     "shadow = { methods = [\"GET\", \"GET \"], concurrent = 0, answer_max = \"1GiB\" }\n"
+     "arm_header = \"X-CGI-Arm:\"\n",
+     {R"(4:16: defaults.split.sticky: "cookie:a b" is none of "none", "client", "cookie:NAME")",
+      R"(5:30: defaults.shadow.methods[2]: "GET " is no method like "GET")",
+      "5:52: defaults.shadow.concurrent: 0 is not within 1 to 1000",
+      R"(5:68: defaults.shadow.answer_max: "1GiB" is not within 0 to 16MiB)",
+      R"(6:14: defaults.arm_header: "X-CGI-Arm:" is no header's name of at most 64 bytes, like )"
+      R"("X-CGI-Arm")"}},
+    {"bad_pin", kBridge + "[defaults]\n"
+     "pin = { header = \"X Mode\", param = \"HTTP_X_MODE\", from = [\"10.0.0.0/33\"] }\n"
+     "[[program]]\nmatch = \"/a\"\npin.param = \"QUERY_STRING\"\n"
+     "[[program]]\nmatch = \"/b\"\npin.param = \"A-B\"\n",
+     {R"(4:18: defaults.pin.header: "X Mode" is no header's name of at most 64 bytes, like )"
+      R"("X-CGI-Arm")",
+      R"(4:36: defaults.pin.param: "HTTP_X_MODE" is a param that clients can set)",
+      R"(4:59: defaults.pin.from[1]: "10.0.0.0/33" has no prefix from 0 to 32 after the /)",
+      R"(7:13: program[1].pin.param: "QUERY_STRING" is a param that clients can set)",
+      R"(10:13: program[2].pin.param: "A-B" is no name of letters, digits and _)"}},
+    {"pin_of_nobody", kBridge + kProgram + "pin = { header = \"X-CGI-Mode\" }\n",
+     {R"(5:18: program[1].pin.header: "X-CGI-Mode" counts for nobody: pin.from says whose it )"
+      "does"}},
+    {"promotion_without_comparison", kBridge + kProgram + "promote.after = 1000\n",
+     {R"(5:17: program[1].promote.after: 1000 needs mode = "shadow" or "split", not )"
+      R"("persistent")"}},
+    {"promotion_of_defaults_that_are_classic",
+     kBridge + "[defaults]\nmode = \"classic\"\npromote.after = 5\n" + kProgram,
+     {R"(5:17: defaults.promote.after: 5 needs mode = "shadow" or "split", not "classic")"}},
     {"number_beyond_64_bits", kBridge + "connections_max = 99999999999999999999999\n",
      {"3:19: bridge.connections_max: 9223372036854775807 is not within 1 to 1000000"}},
     {"unknown_section", "[brigde]\n" + kBridge + "[[programs]]\n[x]\n",

@@ -30,7 +30,13 @@ TEST(Settings, lets_a_star_match_folders_and_leading_dots) {
 
 TEST(Settings, keep_a_generation_when_only_policy_changes) {
   ProgramSettings before, after;
-  after.mode = Mode::classic;
+  after.mode = Mode::shadow;
+  after.split.persistent = 50;
+  after.split.sticky = "client";
+  after.shadow.share = 1;
+  after.promote.after = 1;
+  after.pin.param = "CGI_MODE";
+  after.arm_header = "X-CGI-Arm";
   after.workers.max = 99;
   after.queue.max = 1;
   after.timeouts.request = std::chrono::seconds(1);
@@ -58,6 +64,8 @@ TEST(Settings, end_a_generation_when_env_preload_level_or_reset_changes) {
 TEST(Settings, name_what_waits_for_a_restart) {
   Settings running, loaded;
   loaded.bridge.log_level = LogLevel::debug;
+  loaded.bridge.page.path = "/cgibridge";
+  loaded.bridge.figures_max = 1;
   EXPECT_TRUE(waiting_for_restart(running, loaded).empty());
   loaded.bridge.socket_mode = 0600;
   loaded.bridge.control = "/other";

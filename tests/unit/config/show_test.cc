@@ -15,7 +15,8 @@ Settings settings_of(const std::string& text) {
 }
 
 TEST(Show, prints_every_default) {
-  EXPECT_EQ(show(settings_of("[bridge]\nroots = [\"/srv\"]\n")), R"([bridge]
+  EXPECT_EQ(show(settings_of("[bridge]\nroots = [\"/srv\"]\n")),
+            R"([bridge]
 listen = []
 socket_mode = "0660"
 control = "/run/cgibridge/control.sock"
@@ -30,9 +31,17 @@ adapters = ""
 zygotes_max = 200
 zygote_idle_timeout = "10m"
 prewarm = []
+figures_max = 1000
+page = { path = "", from = ["127.0.0.1", "::1"], switch_modes = false }
 
 [defaults]
 mode = "persistent"
+split = { persistent = 10, sticky = "none" }
+shadow = { share = 100, methods = ["GET", "HEAD"], body_max = "1MiB", answer_max = "128KiB", )"
+            R"(concurrent = 2, queue = 64, differences = 20 }
+promote = { after = 0, max_diff = 0, max_error_delta = 0.1, max_latency_delta = 25 }
+pin = { header = "", param = "", from = [] }
+arm_header = ""
 reset = "rewind"
 rewind = { verify = 1000, tracking = "auto", max_retired = 20 }
 level = "compiled"
@@ -51,6 +60,7 @@ TEST(Show, is_read_back_to_the_same_settings) {
 roots = ["/srv/a \"b\" \\ c", "/srv/ü\u0001\u007f"]
 listen = ["unix:/a", "[::1]:1", "localhost:2"]
 params_max = 5000
+page = { path = "/cgi/bridge", from = ["::/0"], switch_modes = true }
 [defaults]
 env = { LANG = "C.UTF-8", TEXT = """
 two lines""" }
@@ -62,10 +72,19 @@ workers = { max = 1 }
 preload = ["CGI", "DBI"]
 limits.body = "2GiB"
 [[program]]
+name = "two"
+match = "/srv/*.py"
+mode = "shadow"
+split = { persistent = "0.5%", sticky = "cookie:sid" }
+shadow = { share = 33.3, methods = ["GET", "POST"], answer_max = 0 }
+promote = { after = 1000, max_error_delta = "0.00001%", max_latency_delta = 0 }
+pin = { header = "X-CGI-Mode", param = "CGI_MODE", from = ["10.0.0.0/8", "fd00::/8", "unix"] }
+arm_header = "X-CGI-Arm"
+[[program]]
 match = "*"
 env = { EMPTY = "" }
 )");
-  ASSERT_EQ(settings.programs.size(), 2u);
+  ASSERT_EQ(settings.programs.size(), 3u);
   EXPECT_EQ(settings_of(show(settings)), settings);
 }
 

@@ -39,6 +39,27 @@ TEST(Units, refuse_what_is_no_size) {
   }
 }
 
+TEST(Units, read_per_cents) {
+  EXPECT_EQ(parse_per_cent("25%").value(), 25);
+  EXPECT_EQ(parse_per_cent("0.1%").value(), 0.1);
+  EXPECT_EQ(parse_per_cent("0%").value(), 0);
+}
+
+TEST(Units, refuse_what_is_no_per_cent) {
+  for (const char* text :
+       {"", "%", "1", "1 %", " 1%", "-1%", "+1%", ".5%", "1e1%", "inf%", "nan%", "1%%", "0x1%"}) {
+    EXPECT_FALSE(parse_per_cent(text).ok()) << text;
+  }
+}
+
+TEST(Units, print_per_cents_so_that_they_are_read_back_exactly) {
+  EXPECT_EQ(format_per_cent(25), "25");
+  EXPECT_EQ(format_per_cent(0.1), "0.1");
+  for (double one : {1.0 / 3, 1e-7, 99.999999999, 0.0}) {
+    EXPECT_EQ(parse_per_cent(format_per_cent(one) + '%').value(), one);
+  }
+}
+
 TEST(Units, say_what_is_wanted_instead) {
   EXPECT_EQ(parse_duration("5sec").error().message,
             R"("5sec" is no duration like "250ms", "5s", "2m", "1h")");

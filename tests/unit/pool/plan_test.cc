@@ -160,5 +160,29 @@ TEST(HasRoom, ends_at_max_busy_workers) {
   EXPECT_FALSE(has_room({.busy = 8, .max = 8}));
 }
 
+TEST(Plan, gives_what_runs_beside_the_clients_no_place_of_theirs) {
+  PoolView pool = pool_of_returning();
+  pool.busy = 2;
+  pool.recent_peak = 2;
+  pool.beside = 2;
+  const unsigned without = [pool]() mutable {
+    pool.beside = 0;
+    return plan(pool).fork;
+  }();
+  EXPECT_EQ(plan(pool).fork, without);
+  pool.busy = pool.max - 1;
+  pool.beside = 100;
+  EXPECT_TRUE(has_room(pool));
+}
+
+TEST(Plan, counts_programs_launched_for_clients_to_max_but_not_to_the_workers) {
+  PoolView pool = quiet_pool();
+  pool.idle = 2;
+  pool.classic = 6;
+  EXPECT_EQ(plan(pool), (PoolPlan{}));
+  pool.busy = 2;
+  EXPECT_FALSE(has_room(pool));
+}
+
 }  // namespace
 }  // namespace pool

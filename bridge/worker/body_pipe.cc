@@ -1,11 +1,11 @@
-#include "gateway/body_pipe.h"
+#include "worker/body_pipe.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-namespace gateway {
+namespace worker {
 
 BodyPipe::BodyPipe(loop::Loop& loop, std::uint64_t bytes_max, std::function<void()> on_room)
     : loop_(loop), rest_(bytes_max), on_room_(std::move(on_room)) {}
@@ -84,4 +84,4 @@ void BodyPipe::set_asked() {
   watch_->ask(loop::kWritable);
 }
 
-}  // namespace gateway
+}  // namespace worker

@@ -8,7 +8,7 @@
 #include "base/unique_fd.h"
 #include "loop/fd_watch.h"
 
-namespace gateway {
+namespace worker {
 
 // Takes the body's pieces as they come, also before there is a program to read them, and never
 // gives it more than CONTENT_LENGTH. A program that reads nothing, or stops reading, is right to do
@@ -51,4 +51,4 @@ class BodyPipe {
   std::unique_ptr<loop::FdWatch> watch_;  // made only when the pipe is full
 };
 
-}  // namespace gateway
+}  // namespace worker

@@ -1,0 +1,26 @@
+// What is known of a program's arms, of its shadow and of its promotion, as `status` shows it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "compare/comparison.h"
+
+namespace admin {
+
+// brief: without what is long and seldom changes (masks, differences and their diffs). A page that
+// looks each second asks for that, and for the rest when the counts say that there is more.
+enum class Detail { full, brief };
+
+// By the arm's name, only those with requests. `now` is what "recent" looks back from.
+nlohmann::json arms_json(const std::array<compare::Figures, compare::kArms>& figures,
+                         base::TimePoint now);
+
+// null if nothing was ever drawn for the shadow.
+nlohmann::json shadow_json(const compare::Comparison& comparison, Detail detail,
+                           base::TimePoint now);
+
+// null without a rule.
+nlohmann::json promotion_json(const compare::Promotion& promotion);
+
+}  // namespace admin

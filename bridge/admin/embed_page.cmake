@@ -1,0 +1,19 @@
+# Makes a C++ source of a text file: cmake -DFROM=page.html -DTO=page_html.cc -P embed_page.cmake.
+# A string literal may not be longer than 64 KiB everywhere, so it is given in pieces.
+file(READ "${FROM}" text)
+set(pieces "")
+string(LENGTH "${text}" left)
+set(at 0)
+while(left GREATER 0)
+  string(SUBSTRING "${text}" ${at} 8000 piece)
+  string(APPEND pieces "R\"page(${piece})page\"\n")
+  math(EXPR at "${at} + 8000")
+  math(EXPR left "${left} - 8000")
+endwhile()
+file(WRITE "${TO}" "// Made from ${FROM}.
+#include <string_view>
+namespace admin {
+extern const std::string_view kPageHtml;
+const std::string_view kPageHtml =\n${pieces};
+}  // namespace admin
+")

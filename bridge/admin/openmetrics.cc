@@ -1,0 +1,249 @@
+#include "admin/openmetrics.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+#include "admin/metrics_text.h"
+#include "gateway/arm_choice.h"
+
+namespace admin {
+namespace {
+
+// What there is of one program.
+struct Subject {
+  pool::PoolStatus pool;
+  const compare::Comparison* comparison;  // nullptr: nothing yet
+  config::Mode effective;
+  Labels labels;
+};
+using Subjects = std::vector<Subject>;
+
+Subjects subjects_of(gateway::Gateway& gateway, const pool::Pools& pools) {
+  const auto settings = gateway.settings();
+  const compare::Comparisons& comparisons = gateway.comparisons();
+  Subjects subjects;
+  for (pool::PoolStatus& status : pools.status()) {
+    const config::ProgramSettings& own = settings->for_program(status.program);
+    const compare::Comparison* comparison = comparisons.find(status.program);
+    const config::Mode effective =
+        comparison == nullptr ? own.mode : gateway::effective_mode(own, comparison->promotion);
+    const Labels labels = Labels().with("program", status.program);
+    subjects.push_back({std::move(status), comparison, effective, labels});
+  }
+  return subjects;
+}
+
+// ---- the bridge ----
+
+void write_bridge(MetricsText& out, const gateway::Gateway& gateway, std::size_t programs) {
+  const gateway::Counts& counts = gateway.counts();
+  const auto single = [&out](const MetricsText::Family& family, std::uint64_t value) {
+    out.begin(family);
+    out.sample({}, value);
+  };
+  out.begin({"cgibridge_build", "info", "The version that runs"});
+  out.sample(Labels().with("version", CGIBRIDGE_VERSION), 1);
+  single({"cgibridge_connections", "gauge", "FastCGI connections that are open"},
+         gateway.connections());
+  single({"cgibridge_connections_accepted", "counter", "FastCGI connections so far"},
+         counts.connections_total);
+  single({"cgibridge_requests_active", "gauge", "Requests that run or wait"},
+         counts.requests_active);
+  single({"cgibridge_requests", "counter", "Requests so far"}, counts.requests_total);
+  single({"cgibridge_request_errors", "counter", "Requests that the bridge answered with an error"},
+         counts.errors);
+  single({"cgibridge_programs", "gauge", "Programs that are known now"}, programs);
+  single({"cgibridge_draining", "gauge", "1 while it lets requests end and takes no new ones"},
+         gateway.draining() ? 1 : 0);
+}
+
+// ---- the arms ----
+
+// Calls write(labels, figures) for each arm that has answered.
+template <typename Write>
+void for_each_arm(const Subjects& subjects, const Write& write) {
+  for (const Subject& subject : subjects) {
+    if (subject.comparison == nullptr) continue;
+    for (std::size_t i = 0; i < compare::kArms; ++i) {
+      const compare::Figures& figures = subject.comparison->arms[i];
+      if (figures.requests() == 0) continue;
+      write(subject.labels.with("arm", compare::kArmNames[i]), figures);
+    }
+  }
+}
+
+void write_arm_counts(MetricsText& out, const Subjects& subjects) {
+  out.begin({"cgibridge_arm_requests", "counter", "Requests that an arm has answered"});
+  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
+    out.sample(labels, figures.requests());
+  });
+  out.begin({"cgibridge_arm_failures", "counter",
+             "Requests that went wrong; client_gone is no error of the program"});
+  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
+    for (std::size_t i = 1; i < compare::kFailures; ++i) {
+      out.sample(labels.with("failure", compare::kFailureNames[i]),
+                 figures.failed(static_cast<compare::Failure>(i)));
+    }
+  });
+  out.begin({"cgibridge_arm_answers", "counter", "Answers by class of their status"});
+  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
+    out.sample(labels.with("class", "none"), figures.status_class(0));
+    for (unsigned i = 1; i <= 5; ++i) {
+      out.sample(labels.with("class", fmt::format("{}xx", i)), figures.status_class(i));
+    }
+  });
+}
+
+void write_arm_histograms(MetricsText& out, const Subjects& subjects) {
+  struct Measure {
+    MetricsText::Family family;
+    const compare::Histogram& (compare::Figures::*values)() const;
+  };
+  constexpr std::array kMeasures = {
+      Measure{{"cgibridge_arm_latency_seconds", "histogram",
+               "From a request's params to the end of its answer", "seconds"},
+              &compare::Figures::latency},
+      Measure{
+          {"cgibridge_arm_queue_seconds", "histogram", "Of that, waiting for a worker", "seconds"},
+          &compare::Figures::queue},
+      Measure{{"cgibridge_arm_cpu_seconds", "histogram",
+               "Processor time of the program and of what it waited for", "seconds"},
+              &compare::Figures::cpu}};
+  for (const Measure& measure : kMeasures) {
+    out.begin(measure.family);
+    for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
+      out.histogram(labels, (figures.*measure.values)());
+    });
+  }
+}
+
+void write_arm_sizes(MetricsText& out, const Subjects& subjects) {
+  out.begin({"cgibridge_arm_received_bytes", "counter", "Bodies of requests", "bytes"});
+  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
+    out.sample(labels, figures.bytes_in());
+  });
+  out.begin({"cgibridge_arm_printed_bytes", "counter", "What the program printed", "bytes"});
+  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
+    out.sample(labels, figures.bytes_out());
+  });
+  out.begin({"cgibridge_arm_peak_memory_bytes", "gauge",
+             "The most resident memory that a request's process had", "bytes"});
+  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
+    if (figures.peak_kib() > 0) out.sample(labels, figures.peak_kib() * 1024);
+  });
+}
+
+// ---- the programs ----
+
+void write_modes(MetricsText& out, const Subjects& subjects) {
+  out.begin({"cgibridge_program_mode", "stateset", "The mode of now, as promotion has it"});
+  for (const Subject& subject : subjects) {
+    for (const std::string_view mode : config::kModeNames) {
+      out.sample(subject.labels.with("cgibridge_program_mode", mode),
+                 mode == config::to_string(subject.effective) ? 1 : 0);
+    }
+  }
+}
+
+void write_workers(MetricsText& out, const Subjects& subjects) {
+  out.begin({"cgibridge_program_workers", "gauge", "Workers by state"});
+  for (const Subject& subject : subjects) {
+    const auto state = [&](std::string_view name, std::uint64_t count) {
+      out.sample(subject.labels.with("state", name), count);
+    };
+    state("starting", subject.pool.starting);
+    state("idle", subject.pool.idle);
+    state("busy", subject.pool.busy);
+    state("checking", subject.pool.returning);
+  }
+  out.begin({"cgibridge_program_queue", "gauge", "Requests that wait for a worker"});
+  for (const Subject& subject : subjects) out.sample(subject.labels, subject.pool.waiting);
+}
+
+void write_rewinds(MetricsText& out, const Subjects& subjects) {
+  out.begin({"cgibridge_program_rewinds", "counter", "Workers put back to their checkpoint"});
+  for (const Subject& subject : subjects) {
+    out.sample(subject.labels, subject.pool.rewinds->rewinds());
+  }
+  out.begin({"cgibridge_program_rewinds_verified", "counter", "Of them, compared with the zygote"});
+  for (const Subject& subject : subjects) {
+    out.sample(subject.labels, subject.pool.rewinds->verified());
+  }
+  out.begin({"cgibridge_program_rewinds_different", "counter", "Of them, not equal"});
+  for (const Subject& subject : subjects) {
+    out.sample(subject.labels, subject.pool.rewinds->differences());
+  }
+  out.begin({"cgibridge_program_workers_retired", "counter", "Workers that could not stay"});
+  for (const Subject& subject : subjects) {
+    for (std::uint32_t reason = 1; reason < pool::kRetirementKinds; ++reason) {
+      const std::uint64_t count = subject.pool.retirements->counted(reason);
+      if (count == 0) continue;
+      out.sample(subject.labels.with("reason", pool::retirement_name(reason)), count);
+    }
+  }
+}
+
+// ---- shadow and promotion ----
+
+void write_shadow(MetricsText& out, const Subjects& subjects) {
+  const auto shadow_of = [](const Subject& subject) {
+    return subject.comparison == nullptr ? nullptr : &subject.comparison->shadow;
+  };
+  out.begin({"cgibridge_shadow_compared", "counter", "Pairs of answers by what came of it"});
+  for (const Subject& subject : subjects) {
+    const compare::ShadowRecord* shadow = shadow_of(subject);
+    if (shadow == nullptr) continue;
+    out.sample(subject.labels.with("result", "same"), shadow->same());
+    out.sample(subject.labels.with("result", "masked"), shadow->masked());
+    out.sample(subject.labels.with("result", "different"), shadow->different());
+  }
+  out.begin({"cgibridge_shadow_skipped", "counter", "Requests that were drawn and not repeated"});
+  for (const Subject& subject : subjects) {
+    const compare::ShadowRecord* shadow = shadow_of(subject);
+    if (shadow == nullptr) continue;
+    for (std::size_t i = 0; i < compare::kSkips; ++i) {
+      out.sample(subject.labels.with("reason", compare::kSkipNames[i]),
+                 shadow->skips(static_cast<compare::Skip>(i)));
+    }
+  }
+}
+
+void write_promotion(MetricsText& out, const Subjects& subjects) {
+  const auto has_rule = [](const Subject& subject) {
+    return subject.comparison != nullptr && subject.comparison->promotion.rule().after > 0;
+  };
+  out.begin({"cgibridge_promotion_stage", "stateset", "Where promotion has brought a program"});
+  for (const Subject& subject : subjects) {
+    if (!has_rule(subject)) continue;
+    const std::string_view stage = compare::to_string(subject.comparison->promotion.stage());
+    for (const std::string_view name : compare::kStageNames) {
+      out.sample(subject.labels.with("cgibridge_promotion_stage", name), name == stage ? 1 : 0);
+    }
+  }
+  out.begin({"cgibridge_promotion_held", "gauge", "1 if it was brought back and stays"});
+  for (const Subject& subject : subjects) {
+    if (!has_rule(subject)) continue;
+    out.sample(subject.labels, subject.comparison->promotion.held() ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools) {
+  const Subjects subjects = subjects_of(gateway, pools);
+  MetricsText out;
+  write_bridge(out, gateway, subjects.size());
+  write_arm_counts(out, subjects);
+  write_arm_histograms(out, subjects);
+  write_arm_sizes(out, subjects);
+  write_modes(out, subjects);
+  write_workers(out, subjects);
+  write_rewinds(out, subjects);
+  write_shadow(out, subjects);
+  write_promotion(out, subjects);
+  return out.finish();
+}
+
+}  // namespace admin

@@ -1,0 +1,40 @@
+// Who may do what with the page, and what a browser is told about it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gateway/page.h"
+
+namespace admin {
+
+// bytes of the kernel's randomness, as hex digits.
+std::string random_hex(std::size_t bytes);
+
+// The header in which a page sends its token.
+inline constexpr std::string_view kTokenVariable = "HTTP_X_CGIBRIDGE_TOKEN";
+
+// Tells a request that the page itself sent from one that another site made a browser send. The
+// latter can neither read the token nor send a header of its own nor a body of type JSON without
+// being asked first (CORS), and names where it comes from.
+class PageGuard {
+ public:
+  PageGuard() : token_(random_hex(32)) {}
+
+  // What the page carries; of this daemon only.
+  const std::string& token() const { return token_; }
+
+  // Why a request that would change something is refused; nullopt: it is the page's own.
+  std::optional<std::string> objection(const gateway::PageRequest& request) const;
+
+ private:
+  const std::string token_;
+};
+
+// The headers of each answer. nonce: of the scripts and styles in it; empty: it has none.
+std::vector<std::pair<std::string, std::string>> security_headers(const std::string& nonce);
+
+}  // namespace admin

@@ -1,0 +1,92 @@
+#include "admin/program_json.h"
+
+#include <array>
+
+namespace admin {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 4> kTrackingNames = {"none", "compare", "scan",
+                                                            "soft-dirty"};
+static_assert(kTrackingNames.size() == TRACKING_SOFT_DIRTY + 1);
+
+json percentiles_json(const pool::Percentiles& percentiles) {
+  return {{"p50", percentiles.p50}, {"p99", percentiles.p99}};
+}
+
+json rewind_json(const pool::RewindRecord& rewinds) {
+  return {{"rewinds", rewinds.rewinds()},
+          {"tracking", kTrackingNames[rewinds.tracking()]},
+          {"pages", percentiles_json(rewinds.pages())},
+          {"microseconds", percentiles_json(rewinds.microseconds())},
+          {"verified", rewinds.verified()},
+          {"differences", rewinds.differences()}};
+}
+
+json retired_json(const pool::Retirements& retirements) {
+  json retired = json::object();
+  for (std::uint32_t reason = 1; reason < pool::kRetirementKinds; ++reason) {
+    if (retirements.counted(reason) == 0) continue;
+    retired[std::string(pool::retirement_name(reason))] = retirements.counted(reason);
+  }
+  return retired;
+}
+
+json workers_json(const std::vector<pool::WorkerStatus>& workers) {
+  json list = json::array();
+  for (const pool::WorkerStatus& worker : workers) {
+    list.push_back({{"pid", worker.pid},
+                    {"state", worker.state},
+                    {"arm", compare::to_string(worker.arm)},
+                    {"served", worker.served},
+                    {"in_state_ms", worker.in_state.count()}});
+  }
+  return list;
+}
+
+// "classic", or the mode with the reset of its persistent side: "split/rewind".
+std::string arm_text(config::Mode mode, config::Reset reset) {
+  std::string text(config::to_string(mode));
+  return mode == config::Mode::classic ? text : text + "/" + std::string(config::to_string(reset));
+}
+
+}  // namespace
+
+json program_json(const pool::PoolStatus& program, const config::ProgramSettings& settings,
+                  config::Mode effective) {
+  return {
+      {"path", program.program},
+      {"name", program.name},
+      {"mode", config::to_string(settings.mode)},
+      {"sides",
+       {{"effective", config::to_string(effective)},
+        {"split", {{"persistent", settings.split.persistent}, {"sticky", settings.split.sticky}}}}},
+      {"reset", config::to_string(program.reset)},
+      {"reset_asked", config::to_string(program.reset_asked)},
+      {"reset_reason", program.reset_reason},
+      {"arm", arm_text(effective, program.reset)},
+      {"level", program.level},
+      {"level_reason", program.level_reason},
+      {"generation", program.generation},
+      {"workers",
+       {{"idle", program.idle},
+        {"busy", program.busy},
+        {"starting", program.starting},
+        {"checking", program.returning}}},
+      {"workers_list", workers_json(program.worker_list)},
+      {"rewind", rewind_json(*program.rewinds)},
+      {"retired", retired_json(*program.retirements)},
+      {"given_back", program.given_back},
+      {"queue", program.waiting},
+      {"zygote_pid", program.zygote_pid},
+      {"worker_pids", program.worker_pids},
+      {"learned", program.learned},
+      {"requests", program.requests},
+      {"requests_classic", program.classic},
+      {"requests_persistent", program.persistent},
+      {"refused", program.refused},
+      {"errors", program.failed}};
+}
+
+}  // namespace admin

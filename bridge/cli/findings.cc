@@ -1,0 +1,220 @@
+#include "cli/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cli {
+namespace {
+
+using compare::Arm;
+
+// A rewind that often has to end its worker costs more than the fork that it should save; the
+// bridge gives up on it there as well.
+const unsigned kMaxRetiredPerCent = config::ProgramSettings{}.rewind.max_retired;
+// Less is not told from noise.
+constexpr double kWorthwhile = 1.1;
+constexpr std::size_t kStanzaColumns = 78;
+
+bool has_same_bytes(const ArmFindings* arm) {
+  return arm != nullptr && arm->ran() && arm->compared() > 0 && arm->different == 0;
+}
+
+bool retires_too_often(const ArmFindings& arm) {
+  return arm.retired_workers() * 100 > kMaxRetiredPerCent * arm.requests;
+}
+
+bool is_borne(const ArmFindings* arm) {
+  if (!has_same_bytes(arm)) return false;
+  return arm->arm != Arm::rewind || (arm->verify_differences == 0 && !retires_too_often(*arm));
+}
+
+std::string most_retired(const ArmFindings& arm) {
+  const auto most =
+      std::max_element(arm.retired.begin(), arm.retired.end(),
+                       [](const auto& a, const auto& b) { return a.workers < b.workers; });
+  return most == arm.retired.end() ? ""
+                                   : most->reason + (most->why.empty() ? "" : ": " + most->why);
+}
+
+// Why an arm is not recommended; empty if nothing speaks against it.
+std::string objection(const ArmFindings* arm) {
+  if (arm == nullptr) return "it was not run";
+  if (!arm->unavailable.empty()) return arm->unavailable;
+  if (arm->different > 0) {
+    return fmt::format("{} of {} answers differ from classic's ({})", arm->different,
+                       arm->compared(),
+                       arm->differences.empty() ? "?" : arm->differences.front().what);
+  }
+  if (arm->requests == 0 || arm->compared() == 0) return "no warm worker answered";
+  if (arm->verify_differences > 0) {
+    return fmt::format("{} of {} rewinds left a worker that differs from its zygote",
+                       arm->verify_differences, arm->verified);
+  }
+  if (arm->arm == Arm::rewind && retires_too_often(*arm)) {
+    return fmt::format("{} of {} requests left a worker that cannot be put back ({})",
+                       arm->retired_workers(), arm->requests, most_retired(*arm));
+  }
+  return {};
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\u{:04X}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+// A pattern for fnmatch(3) that only path itself matches.
+std::string pattern_of(std::string_view path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+bool is_bare_key(std::string_view name) {
+  return !name.empty() && name.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "0123456789_-") == name.npos;
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string text = "[";
+  std::size_t column = sizeof "preload = [" - 1;
+  for (const std::string& word : words) {
+    const std::string next = quoted(word);
+    const bool first = &word == &words.front();
+    const bool wraps = !first && column + 2 + next.size() + 1 > kStanzaColumns;
+    text += first ? "" : wraps ? ",\n  " : ", ";
+    column = wraps ? 2 : column + (first ? 0 : 2);
+    text += next;
+    column += next.size();
+  }
+  return text + "]";
+}
+
+std::string speed_words(double speed_up) {
+  if (speed_up <= 0) return "its speed was not measured";
+  if (speed_up < kWorthwhile) return fmt::format("it is not faster ({:.2f} times)", speed_up);
+  return fmt::format("{:.{}f} times as fast", speed_up, speed_up < 10 ? 1 : 0);
+}
+
+Verdict safe(const Findings& findings, const ArmFindings& arm) {
+  Verdict verdict{Safety::safe, arm.arm, speed_up(findings, arm), {}};
+  verdict.sentence = fmt::format(
+      "Safe with reset = \"{}\": {} {} byte for byte as in classic{}; {}.",
+      compare::to_string(arm.arm), arm.compared(),
+      arm.compared() == 1 ? "answer was" : "answers were",
+      arm.masked > 0 ? ", but for what varies in classic too" : "", speed_words(verdict.speed_up));
+  if (arm.arm == Arm::fork) {
+    verdict.sentence +=
+        fmt::format(" Not reset = \"rewind\": {}.", objection(findings.find(Arm::rewind)));
+  }
+  if (verdict.speed_up > 0 && verdict.speed_up < kWorthwhile) {
+    verdict.sentence += " Nothing is gained, so it may as well stay classic.";
+    verdict.arm = Arm::classic;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Times times_of(std::vector<Microseconds> samples) {
+  if (samples.empty()) return {};
+  std::sort(samples.begin(), samples.end());
+  const std::size_t last = samples.size() - 1;
+  return {samples.size(), (samples[last / 2] + samples[(last + 1) / 2]) / 2,
+          samples[(last * 95 + 99) / 100]};
+}
+
+std::uint64_t ArmFindings::retired_workers() const {
+  std::uint64_t sum = 0;
+  for (const Retired& entry : retired) sum += entry.workers;
+  return sum;
+}
+
+const ArmFindings* Findings::find(Arm arm) const {
+  for (const ArmFindings& entry : arms) {
+    if (entry.arm == arm) return &entry;
+  }
+  return nullptr;
+}
+
+double speed_up(const Findings& findings, const ArmFindings& arm) {
+  const ArmFindings* classic = findings.find(Arm::classic);
+  if (classic == nullptr || classic->times.size() != arm.times.size()) return 0;
+  Microseconds before{}, now{};
+  for (std::size_t i = 0; i < arm.times.size(); ++i) {
+    if (arm.times[i].runs == 0 || classic->times[i].runs == 0) continue;
+    before += classic->times[i].median;
+    now += arm.times[i].median;
+  }
+  return now.count() == 0 ? 0
+                          : static_cast<double>(before.count()) / static_cast<double>(now.count());
+}
+
+Verdict judge(const Findings& findings) {
+  if (!findings.problem.empty()) {
+    return {Safety::unchecked, Arm::classic, 1, "Not checked: " + findings.problem + "."};
+  }
+  const ArmFindings* rewind = findings.find(Arm::rewind);
+  const ArmFindings* fork = findings.find(Arm::fork);
+  if (is_borne(rewind)) return safe(findings, *rewind);
+  if (is_borne(fork)) return safe(findings, *fork);
+  const std::string why_not_rewind = objection(rewind), why_not_fork = objection(fork);
+  std::string why = "with reset = \"fork\" " + why_not_fork;
+  if (why_not_rewind == why_not_fork) {
+    why = why_not_fork;
+  } else {
+    why += ", and with reset = \"rewind\" " + why_not_rewind;
+  }
+  const bool differs =
+      (rewind != nullptr && rewind->different > 0) || (fork != nullptr && fork->different > 0);
+  Verdict verdict{Safety::classic_only, Arm::classic, 1, {}};
+  verdict.sentence =
+      fmt::format("{}: {}.", differs ? "Not safe beyond classic" : "Only classic is possible", why);
+  if (differs && findings.level == "compiled") {
+    verdict.sentence +=
+        " What it does while it is compiled happens once: with --level linked that is left to each "
+        "request.";
+  }
+  return verdict;
+}
+
+int exit_code(Safety safety) {
+  return static_cast<int>(safety);
+}
+
+std::string stanza(const Findings& findings, const Verdict& verdict) {
+  std::string text = "[[program]]\n";
+  text += "match = " + quoted(pattern_of(findings.program)) + "\n";
+  if (verdict.arm == Arm::classic) {
+    text += "mode = \"classic\"\n";
+  } else {
+    text += "mode = \"persistent\"\n";
+    text += fmt::format("reset = \"{}\"\n", compare::to_string(verdict.arm));
+    text += fmt::format("level = \"{}\"\n", findings.find(verdict.arm)->level);
+    if (!findings.learned.empty()) text += "preload = " + list_of(findings.learned) + "\n";
+  }
+  std::string env;
+  for (const auto& [name, value] : findings.settings_env) {
+    env += (env.empty() ? "" : ", ") + (is_bare_key(name) ? name : quoted(name)) + " = " +
+           quoted(value);
+  }
+  return env.empty() ? text : text + "env = { " + env + " }\n";
+}
+
+}  // namespace cli

@@ -1,0 +1,98 @@
+// A bridge in this very process, for one program: `try` and `check` ask it as a web server would,
+// over a socket pair, and need neither a web server nor a running bridge.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "compare/answer.h"
+#include "config/settings.h"
+#include "gateway/gateway.h"
+#include "loop/signal_watch.h"
+#include "loop/timer.h"
+#include "pool/pools.h"
+#include "worker/child_reaper.h"
+
+namespace cli {
+
+// What came back for one request.
+struct Heard {
+  std::string output;  // standard output as the web server gets it: head and body
+  std::string errors;  // standard error
+  std::uint32_t exit_code = 0;
+  std::chrono::microseconds time{};  // from the request's first byte to the end of the answer
+  bool complete = false;             // the bridge said that it is over
+  bool warm = false;                 // a warm worker answered
+  bool refused = false;              // the bridge itself answered, with an error; errors says why
+};
+
+// The output, head and body apart, as answers are compared.
+compare::Answer answer_of(const Heard& heard);
+
+// Gets each piece as it comes.
+enum class Stream { output, errors };
+using OnPiece = std::function<void(Stream, base::ByteView)>;
+
+// Why it stopped.
+inline constexpr std::string_view kInterrupted = "interrupted";
+inline constexpr std::string_view kOutOfTime = "out of time";
+
+// One request at a time. SIGINT, SIGTERM, SIGHUP and the end of the time stop it: what it waits for
+// is given up, and so is everything that it is asked from then on.
+class OwnBridge {
+ public:
+  // script: the program's real path.
+  OwnBridge(std::string script, const config::ProgramSettings& settings);
+  ~OwnBridge();
+  OwnBridge(const OwnBridge&) = delete;
+  OwnBridge& operator=(const OwnBridge&) = delete;
+
+  // The settings for requests from here on.
+  void use(const config::ProgramSettings& settings);
+
+  // Waits for the whole answer. records: as request_records() makes them.
+  Heard ask(const std::string& records);
+  Heard ask(const std::string& records, OnPiece on_piece);
+
+  // Runs the bridge until condition() or until limit has passed; whether the former.
+  bool run_until(std::chrono::milliseconds limit, const std::function<bool()>& condition);
+
+  // Begins to make the program warm, if the settings ask for that, without a request; whether the
+  // script may be run at all.
+  base::Status begin_warming();
+  // Nothing is on its way to be warm.
+  bool settled();
+
+  pool::PoolStatus status() { return pools_.of(script_).status(); }
+  gateway::Gateway& gateway() { return gateway_; }
+  pool::Pools& pools() { return pools_; }
+
+  // After so long it stops.
+  void stop_after(std::chrono::milliseconds limit) { deadline_.start(limit); }
+  // kInterrupted or kOutOfTime; empty: it goes on.
+  std::string_view stopped() const { return stopped_; }
+
+ private:
+  void stop(std::string_view why);
+
+  const std::string script_;
+  std::shared_ptr<const config::Settings> settings_;
+  loop::Loop loop_;
+  worker::ChildReaper reaper_;
+  pool::Pools pools_;
+  gateway::Gateway gateway_;
+  loop::Timer deadline_;
+  loop::SignalWatch on_int_, on_term_, on_hup_;
+  std::string_view stopped_;
+};
+
+// Makes this process the one that inherits whatever its programs leave behind.
+void adopt_orphans();
+
+// Ends every child of this process: kindly, and after a moment by force. No OwnBridge may live.
+void end_children();
+
+}  // namespace cli

@@ -1,0 +1,19 @@
+// What `check` found out, as a page for people and as JSON for scripts. Pure.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/findings.h"
+#include "cli/terminal.h"
+
+namespace cli {
+
+// A page of at most terminal.columns columns, but for the diff and the stanza, which are quoted as
+// they are.
+std::string report_text(const Findings& findings, const Verdict& verdict, const Terminal& terminal);
+
+// Everything that was found, and the stanza.
+nlohmann::json report_json(const Findings& findings, const Verdict& verdict);
+
+}  // namespace cli

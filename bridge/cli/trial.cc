@@ -1,0 +1,340 @@
+#include "cli/trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "admin/worker_memory.h"
+#include "base/log.h"
+#include "cli/own_bridge.h"
+
+namespace cli {
+namespace {
+
+using compare::Arm;
+
+// So many pairs of answers are compared in each arm at least: a value that classic never gives
+// twice is told from a kept one after eight (compare/masks.h).
+constexpr std::size_t kPairsMin = 12;
+constexpr std::size_t kRoundsMin = 3;
+// New modules show in the requests that load them; the bridge makes at most five generations so.
+constexpr int kWarmRoundsMax = 7;
+constexpr std::chrono::seconds kSettleMax{30};
+// Of all time, at most this part goes into the comparing of one arm, and into its measuring; but
+// one round of each is always made.
+constexpr int kTimeShare = 9;
+constexpr std::size_t kDifferencesKept = 5;
+constexpr std::size_t kLastWordsMax = 2000;
+
+config::ProgramSettings settings_of(const TrialPlan& plan, Arm arm) {
+  config::ProgramSettings settings;
+  settings.level = plan.level;
+  settings.env.insert(plan.settings_env.begin(), plan.settings_env.end());
+  // How often a worker cannot stay is judged here.
+  settings.rewind.max_retired = 100;
+  settings.mode = arm == Arm::classic ? config::Mode::classic : config::Mode::persistent;
+  if (arm == Arm::fork) settings.reset = config::Reset::fork;
+  if (arm == Arm::none) settings.reset = config::Reset::none;
+  return settings;
+}
+
+// One worker that takes every request, and is looked at behind each.
+config::ProgramSettings strict(config::ProgramSettings settings) {
+  settings.workers.max = 1;
+  settings.workers.spare = 1;
+  settings.rewind.verify = 1;
+  return settings;
+}
+
+// What standard error holds, fit for a terminal.
+std::string shown_words(std::string_view errors) {
+  std::string shown;
+  while (!errors.empty() && shown.size() < kLastWordsMax) {
+    const std::string_view line = errors.substr(0, errors.find('\n'));
+    errors.remove_prefix(std::min(line.size() + 1, errors.size()));
+    shown += "  " + base::printable(line, 300) + "\n";
+  }
+  return shown;
+}
+
+class Trial {
+ public:
+  Trial(const TrialPlan& plan, const Progress& progress, Findings& findings)
+      : plan_(plan),
+        progress_(progress),
+        findings_(findings),
+        bridge_(plan.program, settings_of(plan, Arm::classic)) {
+    for (const AskedRequest& request : plan_.requests) {
+      records_.push_back(request_records(request, plan_.program, plan_.variables));
+    }
+    record_.keep(kDifferencesKept);
+  }
+
+  void run();
+
+ private:
+  bool answers_at_all();
+  void try_arm(Arm arm);
+  bool make_warm(Arm arm, ArmFindings& found);
+  void compare_answers(Arm arm, ArmFindings& found);
+  bool compare_once(Arm arm, std::size_t request, ArmFindings& found);
+  void take_times(Arm arm, ArmFindings& found);
+  void take_status(Arm arm, ArmFindings& found);
+  void take_memory(ArmFindings& found);
+  Heard ask(std::size_t request, const config::ProgramSettings& settings);
+  bool wait_settled();
+  std::size_t compared_requests() const;
+  bool is_compared(std::size_t request) const {
+    return findings_.requests[request].problem.empty();
+  }
+
+  const TrialPlan& plan_;
+  const Progress& progress_;
+  Findings& findings_;
+  OwnBridge bridge_;
+  std::vector<std::string> records_;
+  compare::ShadowRecord record_;
+  std::array<std::uint64_t, pool::kRetirementKinds> retired_before_{};  // in the arms before
+};
+
+void Trial::run() {
+  bridge_.stop_after(plan_.timeout);
+  if (answers_at_all()) {
+    ArmFindings classic;
+    classic.requests = records_.size();
+    progress_("classic: measuring");
+    take_times(Arm::classic, classic);
+    findings_.arms.push_back(std::move(classic));
+    try_arm(Arm::fork);
+    try_arm(Arm::rewind);
+    if (findings_.level == "compiled") try_arm(Arm::none);
+  }
+  for (const auto* masks : {&record_.head_masks(), &record_.body_masks()}) {
+    findings_.masks.insert(findings_.masks.end(), masks->all().begin(), masks->all().end());
+  }
+  if (bridge_.stopped() == kInterrupted) findings_.problem = kInterrupted;
+  if (bridge_.stopped() != kOutOfTime) return;
+  const ArmFindings* rewind = findings_.find(Arm::rewind);
+  const bool enough = rewind != nullptr &&
+                      (!rewind->unavailable.empty() || rewind->compared() >= compared_requests());
+  const std::string what = fmt::format("not done within {} s (--timeout)", plan_.timeout.count());
+  (enough ? findings_.cut_short : findings_.problem) = "it was " + what;
+}
+
+std::size_t Trial::compared_requests() const {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < records_.size(); ++i) count += is_compared(i) ? 1 : 0;
+  return count;
+}
+
+Heard Trial::ask(std::size_t request, const config::ProgramSettings& settings) {
+  bridge_.use(settings);
+  return bridge_.ask(records_[request]);
+}
+
+// Whether classic has a proper answer to at least one of the requests.
+bool Trial::answers_at_all() {
+  progress_("classic: asking");
+  bool any = false;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const Heard heard = ask(i, settings_of(plan_, Arm::classic));
+    RequestFindings& entry = findings_.requests[i];
+    if (!heard.complete) {
+      entry.problem = "no answer";
+    } else if (heard.refused) {
+      entry.problem = "no proper answer";
+      if (findings_.last_words.empty()) findings_.last_words = shown_words(heard.errors);
+    } else {
+      entry.status = answer_of(heard).status;
+      any = true;
+    }
+  }
+  if (any) {
+    findings_.last_words.clear();
+  } else {
+    findings_.problem = "it gives no proper answer, classic as it is";
+  }
+  return any;
+}
+
+void Trial::try_arm(Arm arm) {
+  if (!bridge_.stopped().empty()) return;
+  ArmFindings found;
+  found.arm = arm;
+  if (arm != Arm::fork && findings_.level == "none") {
+    found.unavailable = findings_.level_reason;
+    return findings_.arms.push_back(std::move(found));
+  }
+  const std::string name(compare::to_string(arm));
+  progress_(name + ": warming up");
+  const std::uint64_t warm_before = bridge_.status().persistent;
+  if (make_warm(arm, found)) {
+    progress_(name + ": comparing");
+    compare_answers(arm, found);
+    progress_(name + ": measuring");
+    take_times(arm, found);
+    wait_settled();
+    take_memory(found);
+    found.requests = bridge_.status().persistent - warm_before;
+    take_status(arm, found);
+  }
+  findings_.arms.push_back(std::move(found));
+}
+
+bool Trial::wait_settled() {
+  return bridge_.run_until(kSettleMax, [this] { return bridge_.settled(); });
+}
+
+// Until the generation that loads ahead what the requests need serves, with the arm's reset.
+bool Trial::make_warm(Arm arm, ArmFindings& found) {
+  const config::ProgramSettings settings = strict(settings_of(plan_, arm));
+  std::uint64_t generation = 0;
+  for (int round = 0; round < kWarmRoundsMax && bridge_.stopped().empty(); ++round) {
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      if (is_compared(i)) ask(i, settings);
+      if (!wait_settled()) break;
+    }
+    const pool::PoolStatus now = bridge_.status();
+    if (now.level == "none") break;
+    // The first round ran classic while it was made, so nobody learned of modules then.
+    if (now.level != "compiled" || now.generation == generation) break;
+    generation = now.generation;
+  }
+  const pool::PoolStatus now = bridge_.status();
+  const bool warm = now.level != "none" && now.level != "warming";
+  if (!warm) {
+    found.unavailable = now.level_reason.empty() ? "it does not become warm" : now.level_reason;
+  } else if (now.reset != now.reset_asked) {
+    found.unavailable = now.reset_reason;
+    if (!now.level_reason.empty()) found.unavailable += " (" + now.level_reason + ")";
+  }
+  // The level that counts is the one of an arm that may be recommended.
+  found.level = now.level;
+  if (arm == Arm::fork || (arm == Arm::rewind && warm)) {
+    findings_.learned = now.learned;
+    findings_.level = warm ? now.level : "none";
+    findings_.level_reason = warm ? now.level_reason : found.unavailable;
+  }
+  return found.unavailable.empty();
+}
+
+void Trial::compare_answers(Arm arm, ArmFindings& found) {
+  // An answer to HEAD shows next to nothing.
+  std::size_t requests = 0;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    requests += is_compared(i) && plan_.requests[i].method != "HEAD" ? 1 : 0;
+  }
+  const std::size_t wanted = requests == 0 ? 0 : (kPairsMin + requests - 1) / requests;
+  const std::size_t rounds = std::max(kRoundsMin, wanted);
+  const auto enough = base::Clock::now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    if (round > 0 && base::Clock::now() > enough) return;
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      if (!is_compared(i)) continue;
+      // While a worker is replaced, a request may run classic: once more.
+      if (!compare_once(arm, i, found) && wait_settled()) compare_once(arm, i, found);
+      if (!bridge_.stopped().empty()) return;
+    }
+  }
+}
+
+// False: no warm worker took it, so there was nothing to compare.
+bool Trial::compare_once(Arm arm, std::size_t request, ArmFindings& found) {
+  const config::ProgramSettings classic_settings = settings_of(plan_, Arm::classic);
+  const Heard classic = ask(request, classic_settings);
+  const Heard warm = ask(request, strict(settings_of(plan_, arm)));
+  if (!classic.complete || !warm.complete || !warm.warm) return false;
+  const std::string uri =
+      to_string(plan_.requests[request]).substr(plan_.requests[request].method.size() + 1);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const compare::Subject subject{
+      .unix_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count(),
+      .arm = arm,
+      .method = plan_.requests[request].method,
+      .uri = uri};
+  const std::uint64_t same = record_.same(), masked = record_.masked();
+  const std::uint64_t different = record_.different();
+  const compare::Answer first = answer_of(classic), second = answer_of(warm);
+  if (record_.look(subject, first, second) == compare::Look::needs_control) {
+    const Heard control = ask(request, classic_settings);
+    if (!control.complete) return true;
+    record_.conclude(subject, first, second, answer_of(control));
+  }
+  found.same += record_.same() - same;
+  found.masked += record_.masked() - masked;
+  found.different += record_.different() - different;
+  if (record_.different() > different && found.differences.size() < kDifferencesKept) {
+    found.differences.push_back(record_.differences().back());
+  }
+  return true;
+}
+
+void Trial::take_times(Arm arm, ArmFindings& found) {
+  found.times.assign(records_.size(), {});
+  std::vector<std::vector<Microseconds>> samples(records_.size());
+  const config::ProgramSettings settings = settings_of(plan_, arm);
+  const auto enough = base::Clock::now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
+  // A round 0 is not counted: workers that are to stand ready are forked in it.
+  for (std::size_t round = arm == Arm::classic ? 1 : 0;
+       round <= plan_.runs && bridge_.stopped().empty(); ++round) {
+    if (round > 1 && base::Clock::now() > enough) break;
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      if (!is_compared(i)) continue;
+      const Heard heard = ask(i, settings);
+      const bool counts = round > 0 && heard.complete && heard.warm == (arm != Arm::classic);
+      if (counts) samples[i].push_back(heard.time);
+    }
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i) found.times[i] = times_of(std::move(samples[i]));
+}
+
+void Trial::take_status(Arm arm, ArmFindings& found) {
+  const pool::PoolStatus now = bridge_.status();
+  for (std::uint32_t reason = 1; reason < pool::kRetiredMaxRequests && arm != Arm::fork; ++reason) {
+    const std::uint64_t workers = now.retirements->counted(reason) - retired_before_[reason];
+    retired_before_[reason] += workers;
+    if (workers == 0) continue;
+    found.retired.push_back(
+        {std::string(pool::retirement_name(reason)), now.retirements->last_why(reason), workers});
+  }
+  if (arm != Arm::rewind) return;
+  found.verified = now.rewinds->verified();
+  found.verify_differences = now.rewinds->differences();
+  found.rewind_pages = now.rewinds->pages().p50;
+  found.rewind_us = now.rewinds->microseconds().p50;
+}
+
+void Trial::take_memory(ArmFindings& found) {
+  const pool::PoolStatus now = bridge_.status();
+  nlohmann::json status;
+  status["programs"] = {{{"zygote_pid", now.zygote_pid}, {"worker_pids", now.worker_pids}}};
+  admin::add_memory(status);
+  const nlohmann::json& memory = status["programs"][0]["memory"];
+  if (memory.contains("zygote_kib")) found.zygote_kib = memory["zygote_kib"].get<std::uint64_t>();
+  // The one with the most memory has served.
+  for (const auto& [pid, kib] : memory["workers_kib"].items()) {
+    found.worker_kib = std::max(found.worker_kib.value_or(0), kib.get<std::uint64_t>());
+  }
+}
+
+}  // namespace
+
+Findings run_trial(const TrialPlan& plan, const Progress& progress) {
+  const auto begin = base::Clock::now();
+  Findings findings;
+  findings.program = plan.program;
+  findings.runs = plan.runs;
+  findings.settings_env = plan.settings_env;
+  for (const AskedRequest& request : plan.requests) findings.requests.push_back({request, 0, {}});
+  adopt_orphans();
+  auto trial = std::make_unique<Trial>(plan, progress, findings);
+  trial->run();
+  trial.reset();
+  end_children();
+  findings.took = std::chrono::duration_cast<std::chrono::milliseconds>(base::Clock::now() - begin);
+  return findings;
+}
+
+}  // namespace cli

@@ -1,0 +1,127 @@
+// The settings of one program: [defaults] and each [[program]]. See settings.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+
+namespace config {
+
+using Bytes = std::uint64_t;
+using base::Duration;
+
+// How a request is answered: by one side, by either (split), or by classic with a second run of the
+// same request on the other side, whose answer is only compared (shadow).
+enum class Mode { classic, persistent, split, shadow };
+inline constexpr std::array<std::string_view, 4> kModeNames = {"classic", "persistent", "split",
+                                                               "shadow"};
+
+// How the next request gets a process at its checkpoint again.
+enum class Reset { rewind, fork, none };
+inline constexpr std::array<std::string_view, 3> kResetNames = {"rewind", "fork", "none"};
+
+// How a rewinding worker finds the pages of its memory that changed.
+enum class Tracking { automatic, compare, scan, soft_dirty };
+inline constexpr std::array<std::string_view, 4> kTrackingNames = {"auto", "compare", "scan",
+                                                                   "soft-dirty"};
+
+// The deepest checkpoint that a program may be given; ordered, deeper is greater.
+enum class Level { linked, compiled };
+inline constexpr std::array<std::string_view, 2> kLevelNames = {"linked", "compiled"};
+
+// The word that stands for it in the file, in logs and in commands.
+constexpr std::string_view to_string(Mode mode) {
+  return kModeNames[std::size_t(mode)];
+}
+constexpr std::string_view to_string(Reset reset) {
+  return kResetNames[std::size_t(reset)];
+}
+constexpr std::string_view to_string(Tracking tracking) {
+  return kTrackingNames[std::size_t(tracking)];
+}
+constexpr std::string_view to_string(Level level) {
+  return kLevelNames[std::size_t(level)];
+}
+
+// [defaults] and each [[program]]: how one program is run. In a duration 0 means "no limit" where
+// the member says so, otherwise it is a duration like any other.
+struct ProgramSettings {
+  std::string name;   // empty in [defaults]; otherwise unique, or empty
+  std::string match;  // fnmatch(3) pattern for the resolved path; empty in [defaults]
+  Mode mode = Mode::persistent;
+  struct Split {
+    double persistent = 10;       // per cent of requests, 0 to 100
+    std::string sticky = "none";  // "none", "client" (its address) or "cookie:NAME"
+    bool operator==(const Split&) const = default;
+  } split;
+  struct Shadow {
+    double share = 100;  // per cent of requests that are run twice
+    std::vector<std::string> methods = {"GET", "HEAD"};
+    Bytes body_max = 1 * base::kMiB;      // a request with more is not run twice
+    Bytes answer_max = 128 * base::kKiB;  // an answer with more is not compared
+    unsigned concurrent = 2;              // second runs at once, beside workers.max
+    unsigned queue = 64;                  // that may wait
+    unsigned differences = 20;            // that are kept
+    bool operator==(const Shadow&) const = default;
+  } shadow;
+  struct Promote {
+    unsigned after = 0;  // requests; 0: no promotion
+    unsigned max_diff = 0;
+    double max_error_delta = 0.1;   // percentage points
+    double max_latency_delta = 25;  // per cent; 0: not looked at
+    bool operator==(const Promote&) const = default;
+  } promote;
+  // Who may choose a request's side, by naming it in a header of the request that comes from one of
+  // `from`, or in a FastCGI param that only the web server can set. Empty: nobody.
+  struct Pin {
+    std::string header;
+    std::string param;
+    std::vector<std::string> from;  // addresses or blocks
+    bool operator==(const Pin&) const = default;
+  } pin;
+  std::string arm_header;  // of the response, in which the arm is named; empty: none
+  Reset reset = Reset::rewind;
+  struct Rewind {
+    unsigned verify = 1000;  // every so many rewinds are checked; 0: none
+    Tracking tracking = Tracking::automatic;
+    unsigned max_retired = 20;  // per cent of requests whose worker could not stay
+    bool operator==(const Rewind&) const = default;
+  } rewind;
+  Level level = Level::compiled;
+  struct Workers {
+    unsigned min = 0;
+    unsigned max = 8;
+    unsigned spare = 2;  // forked ahead of demand; never more than max
+    Duration idle_timeout = std::chrono::seconds(60);
+    unsigned max_requests = 10000;  // a worker that stays is replaced after so many; 0: never
+    bool operator==(const Workers&) const = default;
+  } workers;
+  struct Queue {
+    unsigned max = 256;
+    Duration timeout = std::chrono::seconds(5);
+    bool operator==(const Queue&) const = default;
+  } queue;
+  struct Timeouts {
+    Duration start = std::chrono::seconds(10);
+    Duration request = std::chrono::seconds(30);  // 0: no limit
+    Duration output = Duration::zero();           // 0: no limit
+    Duration kill_grace = std::chrono::seconds(3);
+    bool operator==(const Timeouts&) const = default;
+  } timeouts;
+  struct Limits {
+    Bytes body = 0;  // 0: no limit
+    bool operator==(const Limits&) const = default;
+  } limits;
+  std::map<std::string, std::string> env;
+  std::vector<std::string> preload;
+
+  bool operator==(const ProgramSettings&) const = default;
+};
+
+}  // namespace config

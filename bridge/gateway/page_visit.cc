@@ -1,0 +1,63 @@
+#include "gateway/page_visit.h"
+
+#include <fmt/format.h>
+
+#include "cgi/error_response.h"
+
+namespace gateway {
+namespace {
+
+// What the client asked for, without the query: web servers set REQUEST_URI to that whatever they
+// made of it for the program.
+std::string path_of(const cgi::Variables& variables) {
+  const std::string_view uri = cgi::value_or_empty(variables, "REQUEST_URI");
+  if (!uri.empty()) return std::string(uri.substr(0, uri.find('?')));
+  return std::string(cgi::value_or_empty(variables, "SCRIPT_NAME")) +
+         std::string(cgi::value_or_empty(variables, "PATH_INFO"));
+}
+
+}  // namespace
+
+std::optional<PageVisit> PageVisit::of(const std::string& page_path,
+                                       const cgi::Variables& variables) {
+  if (page_path.empty()) return std::nullopt;
+  std::string path = path_of(variables);
+  if (!path.starts_with(page_path)) return std::nullopt;
+  path.erase(0, page_path.size());
+  if (!path.empty() && path[0] != '/') return std::nullopt;
+  PageVisit visit;
+  visit.below_ = path == "/" ? std::string() : std::move(path);
+  visit.variables_.assign(variables.begin(), variables.end());
+  return visit;
+}
+
+bool PageVisit::add_body(base::ByteView piece) {
+  if (body_.size() + piece.size() > kPageBodyMax) return false;
+  body_ += piece;
+  return true;
+}
+
+std::string PageVisit::answer(const PageHandler& handler) const {
+  const auto variable = [this](std::string_view name) {
+    std::string_view value;
+    for (const auto& [known, its] : variables_) {
+      if (known == name) value = its;
+    }
+    return value;
+  };
+  const PageAnswer answer = handler({.method = variable("REQUEST_METHOD"),
+                                     .below = below_,
+                                     .query = variable("QUERY_STRING"),
+                                     .body = body_,
+                                     .client = variable("REMOTE_ADDR"),
+                                     .variable = variable});
+  std::string text =
+      fmt::format("Status: {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", answer.status,
+                  cgi::status_phrase(answer.status), answer.content_type, answer.body.size());
+  for (const auto& [name, value] : answer.headers) text += fmt::format("{}: {}\r\n", name, value);
+  text += "\r\n";
+  if (variable("REQUEST_METHOD") != "HEAD") text += answer.body;
+  return text;
+}
+
+}  // namespace gateway

@@ -1,0 +1,145 @@
+#include "shadow/second_run.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace shadow {
+namespace {
+
+// Where the program itself has no limit in time.
+constexpr std::chrono::seconds kTimeMax{30};
+
+base::Duration time_for(const config::ProgramSettings& settings) {
+  return settings.timeouts.request.count() > 0 ? settings.timeouts.request
+                                               : base::Duration(kTimeMax);
+}
+
+}  // namespace
+
+SecondRun::SecondRun(loop::Loop& loop, pool::Pool& pool, const Task& task, compare::Side side,
+                     int dev_null, OnOver on_over)
+    : loop_(loop),
+      task_(task),
+      dev_null_(dev_null),
+      on_over_(std::move(on_over)),
+      copy_(task.settings->shadow.answer_max),
+      head_(task.keep_alive->bridge.response_head_max),
+      time_is_up_(loop, [this] {
+        over({.app_status = 0,
+              .description =
+                  "not done after " + std::to_string(time_for(*task_.settings).count()) + " ms"});
+      }) {
+  time_is_up_.start(time_for(*task.settings));
+  run_ = std::make_unique<pool::Run>(pool,
+                                     pool::Job{.query_words = task.query_words,
+                                               .environment = task.environment,
+                                               .environment_count = task.environment_count,
+                                               .side = side,
+                                               .for_whom = pool::ForWhom::shadow},
+                                     *this);
+}
+
+base::Result<std::array<int, 3>> SecondRun::descriptors() {
+  if (!program_out_) {
+    auto out = base::make_pipe(base::NonblockingEnd::reading);
+    if (!out) return out.error();
+    auto err = base::make_pipe(base::NonblockingEnd::reading);
+    if (!err) return err.error();
+    out_ = std::move(out.value().first);
+    program_out_ = std::move(out.value().second);
+    err_ = std::move(err.value().first);
+    program_err_ = std::move(err.value().second);
+  }
+  if (task_.has_body && !program_in_) {
+    auto in = base::make_pipe(base::NonblockingEnd::writing);
+    if (!in) return in.error();
+    program_in_ = std::move(in.value().first);
+    in_ = std::move(in.value().second);
+  }
+  return std::array<int, 3>{task_.has_body ? program_in_.get() : dev_null_, program_out_.get(),
+                            program_err_.get()};
+}
+
+void SecondRun::on_started(compare::Arm arm) {
+  outcome_.has_run = true;
+  outcome_.observation.arm = arm;
+  out_watch_ = std::make_unique<loop::FdWatch>(loop_, out_.get(), [this](unsigned) {
+    program_out_.reset();
+    if (read_output() == Read::end) out_watch_->ask(loop::kNothing);
+  });
+  err_watch_ = std::make_unique<loop::FdWatch>(loop_, err_.get(), [this](unsigned) {
+    program_err_.reset();
+    if (read_errors() == Read::end) err_watch_->ask(loop::kNothing);
+  });
+  out_watch_->ask(loop::kReadable);
+  err_watch_->ask(loop::kReadable);
+  if (!task_.has_body) return;
+  body_ = std::make_unique<worker::BodyPipe>(loop_, task_.body.size(), [] {});
+  body_->write(task_.body);
+  body_->end();
+  body_->connect(std::move(in_));
+}
+
+SecondRun::Read SecondRun::read_output() {
+  std::array<char, 65536> bytes;
+  const ssize_t got = ::read(out_.get(), bytes.data(), bytes.size());
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Read::nothing_now : Read::end;
+  outcome_.observation.bytes_out += static_cast<std::uint64_t>(got);
+  take(base::ByteView(bytes.data(), static_cast<std::size_t>(got)));
+  return got > 0 ? Read::some : Read::end;
+}
+
+SecondRun::Read SecondRun::read_errors() {
+  std::array<char, 65536> bytes;
+  const ssize_t got = ::read(err_.get(), bytes.data(), bytes.size());
+  if (got < 0) return errno == EAGAIN || errno == EINTR ? Read::nothing_now : Read::end;
+  return got > 0 ? Read::some : Read::end;
+}
+
+void SecondRun::take(base::ByteView bytes) {
+  if (bytes.empty()) return;
+  const bool wants_body = task_.method != "HEAD";
+  if (head_is_over_) {
+    if (wants_body) copy_.add_body(bytes);
+    return;
+  }
+  const cgi::HeadStep step = head_.feed(bytes);
+  if (step == cgi::HeadStep::need_more) return;
+  head_is_over_ = true;
+  if (step == cgi::HeadStep::bad) return;
+  copy_.take_head(head_.head());
+  if (wants_body) copy_.add_body(head_.body());
+}
+
+void SecondRun::on_ended(const worker::Ending& ending) {
+  while (read_output() == Read::some) {
+  }
+  over(ending);
+}
+
+void SecondRun::on_refused(const cgi::Refusal&) {
+  outcome_.has_run = false;
+  over({});
+}
+
+void SecondRun::over(const worker::Ending& ending) {
+  if (on_over_ == nullptr) return;
+  time_is_up_.stop();
+  out_watch_.reset();
+  err_watch_.reset();
+  program_in_.reset();
+  if (body_ != nullptr) body_->close();
+  compare::Observation& seen = outcome_.observation;
+  seen.latency = std::chrono::duration_cast<compare::Microseconds>(base::Clock::now() - since_);
+  if (run_ != nullptr) seen.queue = run_->queue_time();
+  seen.cpu = ending.cpu;
+  seen.peak_kib = ending.peak_kib;
+  seen.bytes_in = task_.body.size();
+  outcome_.answer = copy_.finish(ending);
+  const OnOver on_over = std::exchange(on_over_, nullptr);
+  on_over(std::move(outcome_));
+}
+
+}  // namespace shadow

@@ -1,0 +1,83 @@
+// A request's second run, whose answer nobody waits for.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "compare/answer.h"
+#include "compare/figures.h"
+#include "config/settings.h"
+#include "loop/fd_watch.h"
+#include "loop/timer.h"
+#include "pool/pool.h"
+#include "shadow/answer_copy.h"
+#include "worker/body_pipe.h"
+
+namespace shadow {
+
+// A client's request that classic has answered, with what the other side needs to answer it too.
+struct Task {
+  std::string program;
+  std::uint64_t version = 0;  // of the program's file (compare::Comparison)
+  std::shared_ptr<const config::Settings> keep_alive;
+  const config::ProgramSettings* settings = nullptr;  // of keep_alive
+  std::string environment;
+  std::uint32_t environment_count = 0;
+  std::vector<std::string> query_words;
+  std::string body;
+  bool has_body = false;
+  std::string method, uri;
+  compare::Answer classic;
+};
+
+// Runs a task's program on one side and collects what it answers. Its standard error is read and
+// dropped: the client's run has told the log. Destroying it ends the program.
+class SecondRun : public pool::RunClient {
+ public:
+  struct Outcome {
+    bool has_run = false;  // otherwise the side was not there
+    compare::Observation
+        observation{};  // arm, times, memory and bytes; failure and status are open
+    compare::Answer answer{};
+  };
+  // Runs on the loop, once; may not destroy the SecondRun.
+  using OnOver = std::function<void(Outcome)>;
+
+  // task is borrowed and outlives it.
+  SecondRun(loop::Loop& loop, pool::Pool& pool, const Task& task, compare::Side side, int dev_null,
+            OnOver on_over);
+
+ private:
+  // pool::RunClient
+  base::Result<std::array<int, 3>> descriptors() override;
+  void on_started(compare::Arm arm) override;
+  void on_ended(const worker::Ending& ending) override;
+  void on_refused(const cgi::Refusal& refusal) override;
+
+  enum class Read { some, nothing_now, end };
+  Read read_output();
+  Read read_errors();
+  void take(base::ByteView bytes);
+  void over(const worker::Ending& ending);
+
+  loop::Loop& loop_;
+  const Task& task_;
+  const int dev_null_;
+  OnOver on_over_;
+  Outcome outcome_;
+  AnswerCopy copy_;
+  cgi::ResponseHeadReader head_;
+  bool head_is_over_ = false;
+  const base::TimePoint since_ = base::Clock::now();
+  base::UniqueFd program_in_, program_out_, program_err_;
+  base::UniqueFd in_, out_, err_;
+  std::unique_ptr<worker::BodyPipe> body_;
+  std::unique_ptr<loop::FdWatch> out_watch_, err_watch_;
+  loop::Timer time_is_up_;
+  std::unique_ptr<pool::Run> run_;
+};
+
+}  // namespace shadow
