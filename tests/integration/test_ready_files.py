@@ -45,6 +45,14 @@ def test_nginx_cgi_bin(site, bridge):
     check(site.start_nginx(bridge, locations=ready_file("nginx/nginx-cgi-bin.conf", site, bridge)))
 
 
+def test_nginx_page(site):
+    bridge = site.start_bridge('mode = "classic"', bridge='page = { path = "/cgibridge" }\n')
+    nginx = site.start_nginx(bridge, locations=ready_file("nginx/nginx-page.conf", site, bridge))
+    page = nginx.send_request("/cgibridge")
+    assert page.status == 200 and "<html" in page.text
+    assert nginx.send_request("/cgibridge/metrics").text.endswith("# EOF\n")
+
+
 def test_nginx_keepalive(site, bridge):
     """It is a whole site, with a server block of its own."""
     text = ready_file("nginx/nginx-keepalive.conf", site, bridge)
