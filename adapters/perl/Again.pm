@@ -16,7 +16,8 @@ sub use_again {
     $source =~ s/^__(?:END|DATA)__[ \t\r]*\n(.*)//ms and $data = $1;
     *CORE::GLOBAL::exit = \&exit_of_request;
     # =pod and =cut end what the script may have begun.
-    $script = compile("package main; sub {\n#line 1 \"$0\"\n$source\n;\n\n=pod\n\n=cut\n\n}");
+    my ($name) = $0 =~ /(.*)/s;    # under -T it is tainted
+    $script = compile("package main; sub {\n#line 1 \"$name\"\n$source\n;\n\n=pod\n\n=cut\n\n}");
     if (!$script) {
         print STDERR $@;
         CORE::exit(255);

@@ -225,6 +225,14 @@ def asks_again(script, *requests):
         return [worker.request([script, *words], **more) for words, more in requests]
 
 
+def test_a_tainted_script_is_used_again_like_any_other(folder):
+    script = folder.script("x.pl", '#!/usr/bin/perl -T\nour $n; print ++$n, " ${^TAINT}";\n')
+    with perl_zygote(script, "-T", reset="none") as zygote:
+        assert (zygote.reset, zygote.weaker) == ("none", ""), zygote.log()
+        worker = zygote.worker()
+        assert [worker.request([script]).text for _ in range(2)] == ["1 1", "2 1"]
+
+
 def test_a_process_that_is_used_again_keeps_its_state_and_gets_each_request(folder):
     script = folder.script("x.pl", """use strict; use warnings; use Cwd;
 our $count; $count++; my $first = shift; binmode STDOUT, ':encoding(UTF-8)';
