@@ -19,6 +19,9 @@ from ab_compare import (Problem, answers, arguments, arms, charts, closed_loop, 
 from ab_compare.histogram import Histogram, bucket_of, middle_of  # noqa: E402
 from ab_compare.http_answer import AnswerReader, BadAnswer  # noqa: E402
 
+# The bridge's part in it is tested under sanitizers elsewhere.
+pytestmark = pytest.mark.plain_build
+
 # Histogram
 
 

@@ -12,6 +12,9 @@ from harness.processes import PATIENCE, wait_until
 from harness.site import PROJECT
 from harness.slow_server import SlowServer
 
+# The bridge's part in it is tested under sanitizers elsewhere.
+pytestmark = pytest.mark.plain_build
+
 
 def ab_compare(bridge, *words, expect=0, seconds=240):
     done = subprocess.run(
