@@ -20,12 +20,17 @@ void checkpoint_stand(void) {
              state.request_variable);
     checkpoint_refuse(reason);
   }
-  if (stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
+  /* What nobody copies may hold what it likes: threads, timers, sockets. */
+  if (!state.is_ahead && stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
   struct message_checkpoint body = {.level = (uint32_t)state.level,
                                     .threads = threads_of_process()};
-  reason[0] = '\0';
+  strcpy(reason, state.weaker);
   if (state.name[0] != '\0') raw_call(SYS_prctl, PR_SET_NAME, state.name, 0, 0, 0);
   if (state.level == LEVEL_COMPILED) heap_take_free_pieces();
+  if (state.is_ahead && state.reset == RESET_REWIND) {
+    strcpy(reason, "a process that was not forked is not put back");
+    state.reset = RESET_FORK;
+  }
   if (state.reset == RESET_REWIND && body.threads <= 1) {
     int result = rewind_prepare(reason, sizeof reason);
     if (result == 1) { /* in a worker, with a request */

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "channel.h"
+#include "descriptors.h"
 #include "fork.h"
 #include "message/wire.h"
 
@@ -26,14 +27,6 @@
 #define INTERPOSED __attribute__((visibility("default")))
 
 enum role { ROLE_NONE, ROLE_ZYGOTE, ROLE_WORKER, ROLE_ANSWERING };
-
-/* A regular file or directory that stands open for reading at the checkpoint. */
-struct open_file {
-  int fd;
-  int flags; /* F_GETFL */
-  int close_on_exec;
-  off_t offset;
-};
 
 /* The strings of a request, in memory that outlives it. */
 struct request {
@@ -48,18 +41,24 @@ struct request {
 };
 
 enum {
-  kOpenFilesMax = 64,
   kInheritedFdsMax = 1024,
   kLaunchTextMax = 4096,
   kLaunchWordsMax = 256,
-  kReasonMax = 256
+  kReasonMax = 256,
+  kTimersMax = 16
 };
+
+/* Which modules that a request loaded are worth a NOTE_LOADED. */
+enum learn_what { LEARN_INSTALLED, LEARN_ALL, LEARN_NONE };
 
 struct checkpoint_state {
   enum role role;
+  int learn;                /* enum learn_what: which modules are worth a NOTE_LOADED */
   int level;                /* enum checkpoint_level that the bridge asked for */
   int reset;                /* enum checkpoint_reset that workers do */
   int tracking;             /* enum page_tracking that the bridge asked for */
+  int is_ahead;             /* becomes the one worker itself, instead of forking any */
+  char weaker[kReasonMax];  /* why the reset is weaker than the bridge asked for, or empty */
   unsigned left_out;        /* enum reset_part, for tests */
   struct engine *engine;    /* of RESET_REWIND */
   unsigned touched;         /* enum touched, since the request began */
@@ -81,6 +80,12 @@ struct checkpoint_state {
   unsigned char inherited[kInheritedFdsMax / 8];
   struct open_file files[kOpenFilesMax];
   size_t file_count;
+  int timers[kTimersMax]; /* of timer_create(), the kernel's numbers */
+  size_t timer_count;
+  int stands_at_fork;  /* the next fork() is the checkpoint */
+  int ruby_goes_by;    /* see ruby_run.c */
+  int ruby_end;        /* the exit code and one, if Ruby said it */
+  char ruby_code[128]; /* what is to be evaluated between compiler and run */
   struct request request;
   size_t argv_offset, env_offset; /* how far the adapter has read them */
 };
@@ -99,19 +104,13 @@ void checkpoint_stand(void);
 /* Says why the program does not bear this level and ends the zygote. */
 _Noreturn void checkpoint_refuse(const char *reason);
 
-/* stillness.c: what a process must not hold when it is copied (files, sockets, timers, children,
- * shared memory). Returns 0, or -1 with the reason. Fills state.files. */
-int stillness_check(char *reason, size_t reason_bytes);
-unsigned threads_of_process(void); /* 0: not known */
-
-/* descriptors.c */
-void descriptors_remember_start(void);
-int descriptors_watch(char *reason, size_t reason_bytes);
-int descriptors_make_private(void); /* in a worker: own offsets for state.files */
-int descriptor_move_high(int fd);   /* to a close-on-exec number out of the program's way, or -1 */
-
-/* zygote.c: serves MESSAGE_FORK until the bridge is gone; returns only in a worker. */
+/* zygote.c: serves MESSAGE_FORK until the bridge is gone; returns only in a worker, which with
+ * is_ahead is this very process. */
 void zygote_serve(void);
+
+/* start.c: runs the program anew, as the classic way would, for the request that was applied to
+ * this process but does not suit it. Returns only if that cannot be done. */
+void start_anew(const struct request *request);
 
 /* worker.c */
 void worker_begin(int channel, uint64_t worker_id); /* returns when a request was applied */
@@ -128,6 +127,10 @@ int request_parse(struct request *request, const struct message_request *head, c
 /* magic_path.c: the adapters' calls; 1 if path was one, with the answer's length or -1 in result.
  */
 int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result);
+
+/* ruby_run.c: code that libruby is to evaluate when the script is compiled, or -1 if this
+ * interpreter does not go by there. */
+int ruby_run_expect(const char *code);
 
 /* exec.c: puts what launch_variables_take() took back for a program that execs another one before
  * its checkpoint (an interpreter's wrapper script). */

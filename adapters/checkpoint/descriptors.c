@@ -1,8 +1,11 @@
 /* Descriptors: ours stay out of the program's way, and the program's own stay each worker's own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,6 +69,28 @@ static int is_inherited(int fd) {
   return fd < kInheritedFdsMax && (state.inherited[fd / 8] >> (fd % 8) & 1) != 0;
 }
 
+/* Nobody can open it a second time, but a new one with the same count is the same. One that counts
+ * down by ones (a semaphore) is not taken for one. */
+static int is_event(int fd, struct open_file *file) {
+  char path[48], text[512];
+  snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+  int info = open(path, O_RDONLY | O_CLOEXEC);
+  if (info < 0) return 0;
+  ssize_t bytes = read(info, text, sizeof text - 1);
+  close(info);
+  text[bytes > 0 ? bytes : 0] = '\0';
+  const char *count = strstr(text, "eventfd-count:");
+  if (count == NULL || strstr(text, "eventfd-semaphore: 1") != NULL) return 0;
+  unsigned long value = strtoul(count + strlen("eventfd-count:"), NULL, 16);
+  file->is_event = 1;
+  file->event_count = (unsigned)value;
+  return value <= UINT_MAX;
+}
+
+int descriptor_event_flags(const struct open_file *file) {
+  return (file->flags & O_NONBLOCK) | (file->close_on_exec ? O_CLOEXEC : 0);
+}
+
 struct watch {
   char *reason;
   size_t reason_bytes;
@@ -76,20 +101,17 @@ static int watch_fd(int fd, void *context) {
   struct stat status;
   if (fd < 3 || is_inherited(fd) || fstat(fd, &status) != 0) return 0;
   if (S_ISCHR(status.st_mode)) return 0; /* /dev/null, /dev/urandom: nothing in them is ours */
-  int flags = fcntl(fd, F_GETFL);
-  int reads_only = (flags & O_ACCMODE) == O_RDONLY;
+  struct open_file file = {
+      .fd = fd, .flags = fcntl(fd, F_GETFL), .close_on_exec = fcntl(fd, F_GETFD) & FD_CLOEXEC};
+  int reads_only = (file.flags & O_ACCMODE) == O_RDONLY;
   int is_file = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
-  if (!is_file || !reads_only || state.file_count == kOpenFilesMax) {
+  if (!(is_file ? reads_only : is_event(fd, &file)) || state.file_count == kOpenFilesMax) {
     snprintf(watch->reason, watch->reason_bytes, "descriptor %d (%s) is open at the checkpoint", fd,
              is_file ? "a file for writing" : "not a file");
     return -1;
   }
-  state.files[state.file_count++] = (struct open_file){
-      .fd = fd,
-      .flags = flags,
-      .close_on_exec = fcntl(fd, F_GETFD) & FD_CLOEXEC,
-      .offset = lseek(fd, 0, SEEK_CUR),
-  };
+  if (is_file) file.offset = lseek(fd, 0, SEEK_CUR);
+  state.files[state.file_count++] = file;
   return 0;
 }
 
@@ -108,10 +130,15 @@ int descriptors_watch(char *reason, size_t reason_bytes) {
   return for_each_fd(watch_fd, &watch);
 }
 
-static int reopen(const struct open_file *file) {
+static int open_again(const struct open_file *file) {
+  if (file->is_event) return eventfd(file->event_count, descriptor_event_flags(file));
   char path[48];
   snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
-  int fd = open(path, (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
+  return open(path, (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
+}
+
+static int reopen(const struct open_file *file) {
+  int fd = open_again(file);
   if (fd < 0) return -1;
   if (file->offset > 0 && lseek(fd, file->offset, SEEK_SET) < 0) return -1;
   int result = dup3(fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);

@@ -2,6 +2,7 @@
  * picks an interpreter, or an adapter that starts over): the other one is the zygote then, so it
  * gets the launch variables and the channel. At the level `linked` the wrapper itself is the
  * program. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,6 +45,26 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
   fcntl(state.channel, F_SETFD, FD_CLOEXEC);
   errno = failure;
   return (int)result;
+}
+
+static int exec_really(const char *name, const char *path, char *const argv[]) {
+  int (*real)(const char *, char *const[]) =
+      (int (*)(const char *, char *const[]))dlsym(RTLD_NEXT, name);
+  if (real != NULL) return real(path, argv);
+  errno = ENOSYS;
+  return -1;
+}
+
+/* Perl's exec, and others': libc's own would call its own execve(). */
+INTERPOSED int execv(const char *path, char *const argv[]) {
+  if (is_before_checkpoint()) return exec_as_zygote(path, argv, environ);
+  return exec_really("execv", path, argv);
+}
+
+INTERPOSED int execvp(const char *file, char *const argv[]) {
+  if (is_before_checkpoint() && strchr(file, '/') != NULL)
+    return exec_as_zygote(file, argv, environ);
+  return exec_really("execvp", file, argv);
 }
 
 INTERPOSED int execve(const char *path, char *const argv[], char *const envp[]) {

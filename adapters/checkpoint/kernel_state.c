@@ -110,14 +110,6 @@ static void signals_put_back(struct engine *engine, const struct process_words *
   raw_call(SYS_sigaltstack, &engine->kernel.alternate_stack, NULL);
 }
 
-static void timers_put_back(void) {
-  struct itimerval none;
-  memset(&none, 0, sizeof none);
-  for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; ++timer) {
-    raw_call(SYS_setitimer, timer, &none, NULL);
-  }
-}
-
 /* ---- identity ---- */
 
 static void capabilities_get(uint32_t *sets) {
@@ -262,10 +254,19 @@ static enum retirement words_put_back(struct engine *engine, const struct proces
 
 /* ---- descriptors ---- */
 
+static int event_put_back(const struct open_file *file) {
+  long fd = raw_call(SYS_eventfd2, file->event_count, descriptor_event_flags(file));
+  if (fd < 0 || fd == file->fd) return fd < 0 ? -1 : 0;
+  long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
+  raw_call(SYS_close, fd);
+  return result < 0 ? -1 : 0;
+}
+
 /* A file that stood open at the checkpoint gets a description of its own again: another's position,
  * flags and locks are gone with it. */
 static int file_put_back(const struct engine *engine, size_t index) {
   const struct open_file *file = &state.files[index];
+  if (file->is_event) return event_put_back(file);
   char path[40] = "/proc/self/fd/";
   char digits[12];
   int count = 0, pristine = engine->pristine_fds[index];

@@ -54,4 +54,11 @@ enum retirement kernel_state_put_back(struct engine *engine);
 /* How much is mapped now, at rest: later to be compared with. */
 int address_space_record(struct engine *engine);
 
+/* timers.c */
+int timer_runs(void);
+void timers_put_back(void);
+
+/* rare_calls.c: kind and name of the first call that cannot be undone. */
+void call_doubt(enum retirement kind, const char *call);
+
 #endif

@@ -49,6 +49,9 @@ static int parse_checkpoint(const char *text) {
     if (is_word(text, length, "level=compiled")) state.level = LEVEL_COMPILED;
     if (is_word(text, length, "reset=rewind")) state.reset = RESET_REWIND;
     if (is_word(text, length, "reset=none")) state.reset = RESET_NONE;
+    if (is_word(text, length, "ahead")) state.is_ahead = 1;
+    if (is_word(text, length, "learn=all")) state.learn = LEARN_ALL;
+    if (is_word(text, length, "learn=none")) state.learn = LEARN_NONE;
     if (is_word(text, length, "tracking=compare")) state.tracking = TRACKING_COMPARE;
     if (is_word(text, length, "tracking=scan")) state.tracking = TRACKING_SCAN;
     if (is_word(text, length, "tracking=soft-dirty")) state.tracking = TRACKING_SOFT_DIRTY;

@@ -1,8 +1,8 @@
 /* The adapters' call. readlink() is in every language's own library and takes any bytes: below
  * "/.cgibridge/" it talks to this library instead of the file system (see adapters/README.md).
  *
- * An answer never fills the caller's buffer: Ruby's readlink asks again with a larger one when it
- * is full, and the next call would give the next piece. */
+ * An answer never fills the caller's buffer, but for whole/argv and whole/env: Ruby's readlink asks
+ * again with a larger one when it is full, and the next call would give the next piece. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +37,14 @@ static ssize_t give_word(char *buffer, size_t size, const char *word) {
   return give(buffer, size, word, &offset, strlen(word));
 }
 
+/* The whole text at each call, or as much of it as fills the buffer: for callers that ask again
+ * with a larger one then. */
+static ssize_t give_whole(char *buffer, size_t size, const char *text, size_t bytes) {
+  size_t count = bytes < size ? bytes : size;
+  memcpy(buffer, text, count);
+  return (ssize_t)count;
+}
+
 static ssize_t refuse(void) {
   errno = ENOENT;
   return -1;
@@ -52,6 +60,14 @@ static ssize_t stand(const char *level, char *buffer, size_t size) {
   if (state.role != ROLE_ZYGOTE || level_of(level) != state.level) return refuse();
   checkpoint_stand();
   return give_word(buffer, size, "request");
+}
+
+/* The next fork() will stand, and return as in a child: what an interpreter's own fork() puts right
+ * behind it is right for a worker as well. */
+static ssize_t stand_at_fork(const char *level, char *buffer, size_t size) {
+  if (state.role != ROLE_ZYGOTE || level_of(level) != state.level) return refuse();
+  state.stands_at_fork = 1;
+  return give_word(buffer, size, "armed");
 }
 
 static ssize_t note(const char *text, char *buffer, size_t size) {
@@ -78,6 +94,10 @@ static const char *reset_name(void) {
   return state.reset == RESET_REWIND ? "rewind" : state.reset == RESET_NONE ? "none" : "fork";
 }
 
+static const char *learn_name(void) {
+  return state.learn == LEARN_ALL ? "all" : state.learn == LEARN_NONE ? "none" : "installed";
+}
+
 static ssize_t give_random(char *buffer, size_t size) {
   char bytes[16];
   size_t offset = 0;
@@ -99,9 +119,39 @@ static ssize_t give_streams(char *buffer, size_t size) {
   return give(buffer, size, letters, &offset, sizeof letters);
 }
 
+/* For a language whose readlink() ends at a NUL: argv's next word, or the next part of a long one.
+ * A letter stands in front: '+' if more of the word follows, else '.'; nothing: there is no more.
+ */
+static ssize_t give_word_of_argv(char *buffer, size_t size) {
+  struct request *request = &state.request;
+  if (size < 3) return refuse();
+  if (state.argv_offset == request->argv_bytes) return 0;
+  const char *word = request->argv_text + state.argv_offset;
+  size_t length = strlen(word), most = size - 2;
+  buffer[0] = length > most ? '+' : '.';
+  if (length > most) length = most;
+  memcpy(buffer + 1, word, length);
+  state.argv_offset += length + (buffer[0] == '.');
+  return (ssize_t)length + 1;
+}
+
+/* The adapter knows that the program does not bear the reset that was asked for. */
+static ssize_t fork_instead(const char *why, char *buffer, size_t size) {
+  state.reset = RESET_FORK;
+  strncpy(state.weaker, why, sizeof state.weaker - 1);
+  return give_word(buffer, size, reset_name());
+}
+
 static ssize_t next(const char *exit_code, char *buffer, size_t size) {
   if (state.reset != RESET_NONE || worker_next(atoi(exit_code)) != 0) return refuse();
   return give_word(buffer, size, "request");
+}
+
+/* For languages that cannot exec: the command that would have run this request without us. */
+static ssize_t give_up_level(const char *why) {
+  channel_note(NOTE_SHALLOWER, why, strlen(why));
+  start_anew(&state.request);
+  return refuse();
 }
 
 static ssize_t answer(const char *what, char *buffer, size_t size) {
@@ -109,19 +159,39 @@ static ssize_t answer(const char *what, char *buffer, size_t size) {
   const char *rest;
   if (strcmp(what, "active") == 0) return give_word(buffer, size, "1");
   if ((rest = behind(what, "checkpoint/")) != NULL) return stand(rest, buffer, size);
+  if ((rest = behind(what, "at-fork/")) != NULL) return stand_at_fork(rest, buffer, size);
+  if ((rest = behind(what, "ruby-run/")) != NULL) {
+    return ruby_run_expect(rest) == 0 ? give_word(buffer, size, "armed") : refuse();
+  }
   if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
+  if (strcmp(what, "learn") == 0) return give_word(buffer, size, learn_name());
+  if (state.role == ROLE_ZYGOTE && (rest = behind(what, "reset/fork/")) != NULL) {
+    return fork_instead(rest, buffer, size);
+  }
   if (state.role != ROLE_ANSWERING) return refuse();
   if ((rest = behind(what, "next/")) != NULL) return next(rest, buffer, size);
   if ((rest = behind(what, "exit/")) != NULL) exit(atoi(rest));
+  if ((rest = behind(what, "anew/")) != NULL) return give_up_level(rest);
+  if ((rest = behind(what, "ruby-end/")) != NULL) {
+    state.ruby_end = (atoi(rest) & 0xff) + 1;
+    return give_word(buffer, size, "noted");
+  }
   if (strcmp(what, "streams") == 0) return give_streams(buffer, size);
   if (strcmp(what, "environ/set") == 0) {
     environ = request->envp;
     return give_word(buffer, size, "set");
   }
+  if (strcmp(what, "argv/word") == 0) return give_word_of_argv(buffer, size);
   if (strcmp(what, "argv") == 0) {
     return give(buffer, size, request->argv_text, &state.argv_offset, request->argv_bytes);
+  }
+  if (strcmp(what, "whole/argv") == 0) {
+    return give_whole(buffer, size, request->argv_text, request->argv_bytes);
+  }
+  if (strcmp(what, "whole/env") == 0) {
+    return give_whole(buffer, size, request->env_text, request->env_bytes);
   }
   if (strcmp(what, "env") == 0) {
     return give(buffer, size, request->env_text, &state.env_offset, request->env_bytes);
@@ -135,6 +205,17 @@ int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *resu
   if (what == NULL || getpid() != state.pid) return 0;
   *result = answer(what, buffer, size);
   return 1;
+}
+
+INTERPOSED pid_t fork(void) {
+  static pid_t (*real)(void);
+  if (state.stands_at_fork && state.role == ROLE_ZYGOTE && getpid() == state.pid) {
+    state.stands_at_fork = 0;
+    checkpoint_stand();
+    return 0;
+  }
+  if (real == NULL) real = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+  return real();
 }
 
 INTERPOSED ssize_t readlink(const char *restrict path, char *restrict buffer, size_t size) {

@@ -32,8 +32,7 @@ static void touch(unsigned what) {
   state.touched |= what;
 }
 
-/* kind and name of the first call that cannot be undone */
-static void doubt(enum retirement kind, const char *call) {
+void call_doubt(enum retirement kind, const char *call) {
   if (state.doubt != RETIRED_NOT) return;
   state.doubt = kind;
   strncpy(state.doubtful_call, call, sizeof state.doubtful_call - 1);
@@ -101,9 +100,9 @@ static void note_prctl(long option, long what) {
   touch(TOUCHED_PRCTL);
   if (is_put_back(option)) return;
   if (option == PR_CAPBSET_DROP || option == PR_CAP_AMBIENT) {
-    doubt(RETIRED_IDENTITY, "prctl on capabilities");
+    call_doubt(RETIRED_IDENTITY, "prctl on capabilities");
   } else {
-    doubt(RETIRED_CALL, "prctl");
+    call_doubt(RETIRED_CALL, "prctl");
   }
 }
 
@@ -141,7 +140,7 @@ static int is_on_pages(int advice) {
 
 static void note_madvise(const void *start, size_t bytes, int advice) {
   touch(TOUCHED_PAGES);
-  if (!is_on_pages(advice) && stood(start, bytes, 0)) doubt(RETIRED_MAPPINGS, "madvise");
+  if (!is_on_pages(advice) && stood(start, bytes, 0)) call_doubt(RETIRED_MAPPINGS, "madvise");
 }
 
 INTERPOSED int madvise(void *start, size_t bytes, int advice) {
@@ -152,7 +151,7 @@ INTERPOSED int madvise(void *start, size_t bytes, int advice) {
 static void note_mprotect(const void *start, size_t bytes, int prot) {
   touch(TOUCHED_MAPPINGS);
   if ((prot & PROT_WRITE) != 0 && stood(start, bytes, 1)) {
-    doubt(RETIRED_MAPPINGS, "mprotect to write to constants");
+    call_doubt(RETIRED_MAPPINGS, "mprotect to write to constants");
   }
 }
 
@@ -261,17 +260,17 @@ INTERPOSED __sighandler_t signal(int number, __sighandler_t handler) {
 /* ---- what cannot be undone ---- */
 
 INTERPOSED int unshare(int flags) {
-  doubt(RETIRED_IDENTITY, "unshare");
+  call_doubt(RETIRED_IDENTITY, "unshare");
   return (int)back(raw_call(SYS_unshare, flags));
 }
 
 INTERPOSED int setns(int fd, int type) {
-  doubt(RETIRED_IDENTITY, "setns");
+  call_doubt(RETIRED_IDENTITY, "setns");
   return (int)back(raw_call(SYS_setns, fd, type));
 }
 
 INTERPOSED int chroot(const char *path) {
-  doubt(RETIRED_IDENTITY, "chroot");
+  call_doubt(RETIRED_IDENTITY, "chroot");
   return (int)back(raw_call(SYS_chroot, path));
 }
 
@@ -284,22 +283,12 @@ static int undoes(const struct sembuf *operations, size_t count) {
 
 INTERPOSED int semtimedop(int set, struct sembuf *operations, size_t count,
                           const struct timespec *timeout) {
-  if (undoes(operations, count)) doubt(RETIRED_CALL, "semop with SEM_UNDO");
+  if (undoes(operations, count)) call_doubt(RETIRED_CALL, "semop with SEM_UNDO");
   return (int)back(raw_call(SYS_semtimedop, set, operations, count, timeout));
 }
 
 INTERPOSED int semop(int set, struct sembuf *operations, size_t count) {
   return semtimedop(set, operations, count, NULL);
-}
-
-INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
-                            timer_t *restrict timer) {
-  static int (*real)(clockid_t, struct sigevent *, timer_t *);
-  doubt(RETIRED_CALL, "timer_create");
-  if (real == NULL) {
-    real = (int (*)(clockid_t, struct sigevent *, timer_t *))dlsym(RTLD_NEXT, "timer_create");
-  }
-  return real(clock, event, timer);
 }
 
 INTERPOSED long ptrace(enum __ptrace_request request, ...) {
@@ -308,7 +297,7 @@ INTERPOSED long ptrace(enum __ptrace_request request, ...) {
   pid_t pid = va_arg(list, pid_t);
   void *address = va_arg(list, void *), *data = va_arg(list, void *);
   va_end(list);
-  if (request == PTRACE_TRACEME) doubt(RETIRED_CALL, "ptrace");
+  if (request == PTRACE_TRACEME) call_doubt(RETIRED_CALL, "ptrace");
   long word = 0;
   int peeks =
       request == PTRACE_PEEKTEXT || request == PTRACE_PEEKDATA || request == PTRACE_PEEKUSER;
@@ -348,7 +337,7 @@ static void note_number(long number, long first, long second, long third) {
     case SYS_setns:
     case SYS_chroot:
     case SYS_pivot_root:
-      return doubt(RETIRED_IDENTITY, "a system call on namespaces or the root");
+      return call_doubt(RETIRED_IDENTITY, "a system call on namespaces or the root");
     case SYS_timer_create:
     case SYS_ptrace:
     case SYS_semop:
@@ -365,7 +354,7 @@ static void note_number(long number, long first, long second, long third) {
 #ifdef SYS_arch_prctl
     case SYS_arch_prctl:
 #endif
-      return doubt(RETIRED_CALL, "a system call by its number");
+      return call_doubt(RETIRED_CALL, "a system call by its number");
     default:
       return;
   }

@@ -61,17 +61,21 @@ static int find_word(struct dl_phdr_info *info, size_t bytes, void *word) {
   return -1; /* the program itself comes first */
 }
 
+void start_anew(const struct request *request) {
+  char path[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length <= 0) return;
+  path[length] = '\0';
+  reset_signals();
+  execve(path, request->argv, request->envp);
+}
+
 /* Constructors are called with argc and argv, and Rust's library keeps them for std::env::args().
  * Such a program is started anew for other arguments than its zygote's. */
 static void start_anew_for_other_arguments(const struct request *request, int argc, char **argv) {
   int same = request->argc == (uint32_t)argc;
   for (int i = 0; same && i < argc; ++i) same = strcmp(request->argv[i], argv[i]) == 0;
-  char path[PATH_MAX];
-  if (same || dl_iterate_phdr(find_word, argv) != 1) return;
-  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (length <= 0) return;
-  path[length] = '\0';
-  execve(path, request->argv, request->envp);
+  if (!same && dl_iterate_phdr(find_word, argv) == 1) start_anew(request);
 }
 
 static int main_at_checkpoint(int argc, char **argv, char **envp) {

@@ -4,26 +4,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
+#include "engine.h"
 
 unsigned threads_of_process(void) {
   struct stat status;
   if (stat("/proc/self/task", &status) != 0 || status.st_nlink < 3) return 0;
   return (unsigned)status.st_nlink - 2;
-}
-
-static int timer_runs(void) {
-  static const int kTimers[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
-  for (int i = 0; i < 3; ++i) {
-    struct itimerval value;
-    if (getitimer(kTimers[i], &value) != 0) continue;
-    if (value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0) return 1;
-  }
-  return 0;
 }
 
 static int child_stands(void) {

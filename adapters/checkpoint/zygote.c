@@ -1,4 +1,6 @@
-/* The zygote's loop: one worker for each MESSAGE_FORK, until the bridge is gone. */
+/* The zygote's loop: one worker for each MESSAGE_FORK, until the bridge is gone. A program that
+ * cannot be forked at its checkpoint (it has threads) becomes the worker itself at the first one.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +47,10 @@ void zygote_serve(void) {
       continue;
     }
     if (bytes != (ssize_t)sizeof body.fork || type != MESSAGE_FORK || fd_count != 1) _exit(0);
+    if (state.is_ahead) {
+      worker_begin(fds[0], body.fork.worker_id);
+      return;
+    }
     if (fork_worker(&body.fork, fds[0])) return;
     close(fds[0]);
   }

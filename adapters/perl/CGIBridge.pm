@@ -3,7 +3,7 @@ package CGIBridge;
 # Stops a Perl program at its checkpoint: the real script compiled by the real perl, none of its run
 # phase begun. Started by the bridge as
 #
-#     perl -I<this folder> -MCGIBridge SWITCHES SCRIPT
+#     perl -I<this folder> -MCGIBridge=MODULE,... SWITCHES SCRIPT
 #
 # Our INIT block is the first that perl sees, and INIT blocks run first in, first out: so it runs
 # behind every BEGIN, UNITCHECK and CHECK block of the script and its modules, and before any other
@@ -13,11 +13,14 @@ package CGIBridge;
 # While the script compiles, %ENV is watched. A variable of the request that is read there would be
 # frozen into every answer, so the program is told to stop less deep. The value of any other variable
 # that was read is compared with the request's; if it differs, the worker starts the program anew.
+# Then the modules are loaded that requests are known to load, with the script's own @INC. One that
+# looks at the request, prints or changes %ENV is left out.
 
 # What runs for each request writes to memory that the workers share, or that is put back behind it;
 # so nothing is done there that the zygote can do once.
 
-our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders);
+our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
+    $learn, @preload);
 
 sub ask { readlink "/.cgibridge/$_[0]" }
 
@@ -45,6 +48,42 @@ sub watch_environment {
     *main::ENV = \%watched;
 }
 
+sub ours_in { grep { $_[$_] =~ /^-MCGIBridge(?:=|$)/ } 1 .. $#_ }
+
+sub file_of { (my $file = "$_[0].pm") =~ s{::}{/}g; $file }
+
+sub load_ahead {
+    my %before = (%read);
+    for my $module (grep { !exists $INC{file_of($_)} } @preload) {
+        my ($written, $changed) = (tell STDOUT, scalar keys %changed);
+        (%read, $listed) = ();
+        {
+            local ($@, $_, $!);
+            my $file = file_of($module);
+            # One that cannot be loaded: as it would be for the program, if it asks.
+            eval { local $SIG{__DIE__}; require $file } or delete $INC{$file};
+        }
+        my ($name) = sort grep { is_of_request($_) } keys %read;
+        my $why = defined $name ? "reads \$ENV{$name}" : $listed ? 'lists all of %ENV'
+          : $cleared || $changed != scalar keys %changed ? 'writes %ENV'
+          : tell STDOUT != $written ? 'prints' : undef;
+        start_over_without($module, "$why while it is loaded") if defined $why;
+        %before = (%read, %before);
+    }
+    %read = %before;
+}
+
+# Nothing can be unloaded.
+sub start_over_without {
+    my ($module, $why) = @_;
+    ask("note/warning/$module is not loaded ahead: it $why");
+    my @command = command_line();
+    my $names = join ',', grep { $_ ne $module } @preload;
+    $_ = length $names ? "-MCGIBridge=$names" : '-MCGIBridge' for @command[ours_in(@command)];
+    %$environment = map { ($_ => $before_all{$_}) } keys %before_all;
+    exec { $command[0] } map { /(.*)/s } @command;
+}
+
 sub refuse_what_was_seen {
     my @request = sort grep { is_of_request($_) } keys %read;
     shallower("reads \$ENV{$request[0]} while compiling") if @request;
@@ -68,13 +107,18 @@ sub words_after {
     return @words[1 .. $#words];
 }
 
-# The command that would have run this program without us.
-sub plain_command {
+sub command_line {
     open my $file, '<', '/proc/self/cmdline' or return;
     local $/;
     my @words = split /\0/, scalar(<$file>), -1;
     pop @words;
-    my ($ours) = grep { $words[$_] eq '-MCGIBridge' } 1 .. $#words;
+    return @words;
+}
+
+# The command that would have run this program without us.
+sub plain_command {
+    my @words = command_line();
+    my ($ours) = ours_in(@words);
     return unless $ours && $words[$ours - 1] =~ /^-I/;
     splice @words, $ours - 1, 2;
     return @words;
@@ -119,8 +163,8 @@ sub take_all {
 }
 
 sub checkpoint {
-    *main::ENV = $environment;
     if (!defined ask('active')) {
+        *main::ENV = $environment;
         return if exists $ENV{REQUEST_METHOD};
         # Launched by a bridge, but on an interpreter that does not load the library.
         # exec, unlike exit, leaves without the script's END blocks.
@@ -128,6 +172,8 @@ sub checkpoint {
         exec { '/bin/false' } 'false';
     }
     refuse_what_was_seen();
+    load_ahead();
+    *main::ENV = $environment;
     note_files();
     prepare();
     defined ask('checkpoint/compiled') or shallower("the checkpoint refused: $!");
@@ -147,12 +193,13 @@ sub prepare {
     %known = map { ($_ => 1) } keys %INC;
 }
 
-# Modules of perl's own folders that the request loaded are loaded ahead by the next generation.
+# Modules of perl's own folders that the request loaded are loaded ahead by the next generation; those
+# of other folders, the program's own, if the operator said so.
 sub note_loaded {
     for my $file (grep { !$known{$_} } keys %INC) {
         my $path = $INC{$file};
         next unless $file =~ m{^\w+(?:/\w+)*\.pm$} && defined $path && !ref $path;
-        next unless grep { $path eq "$_/$file" } @usual_folders;
+        next unless $learn eq 'all' || grep { $path eq "$_/$file" } @usual_folders;
         (my $name = substr $file, 0, -3) =~ s{/}{::}g;
         ask("note/loaded/$name");
     }
@@ -179,13 +226,17 @@ my ($folder) = __FILE__ =~ m{^(.*)/};
 @INC = grep { ref || $_ ne $folder } @INC;
 delete $INC{'CGIBridge.pm'};
 
-@usual_folders = grep { !ref && m{^/} } @INC;
+# PERL5LIB may name the program's folder.
+my ($programs) = $0 =~ m{^(.*/)};
+@usual_folders = grep { !ref && m{^/} && !(defined $programs && index("$_/", $programs) == 0) } @INC;
+our %before_all = %ENV;
+$learn = ask('learn') // 'installed';
 
 INIT { checkpoint() }
 
 # The last END block, since it is the first that perl sees.
 END {
-    if (%known && keys %INC != keys %known) {
+    if (defined $usual && $learn ne 'none' && keys %INC != keys %known) {
         local ($!, $@, $_);
         note_loaded();
     }
@@ -194,6 +245,7 @@ END {
 watch_environment();
 
 sub import {
+    (undef, @preload) = @_;
     return unless (ask('reset') // '') eq 'none';
     require "$folder/Again.pm";
     use_again();

@@ -196,6 +196,7 @@ class LearnedModules:
     def __init__(self, command, folder):
         self.modules, self.known = sys.modules, set(sys.modules)
         self.count, self.told = len(self.known), self.known.union(command.preload)
+        self.learn = ask(b"learn")
         self.folder = os.path.join(folder or os.path.dirname(os.path.abspath(command.script)), "")
         library = os.path.dirname(os.__file__)
         installed = [path for path in sys.path
@@ -218,13 +219,16 @@ class LearnedModules:
         module = sys.modules.get(name)
         spec = getattr(module, "__spec__", None)
         origin = getattr(spec, "origin", None)
-        return (isinstance(origin, str) and spec.name == name and "," not in name
-                and origin.startswith(self.libraries) and not origin.startswith(self.folder))
+        if not isinstance(origin, str) or spec.name != name or "," in name:
+            return False
+        if self.learn == b"all":
+            return os.path.isabs(origin)
+        return origin.startswith(self.libraries) and not origin.startswith(self.folder)
 
     def report(self):
         """Returns the new names."""
         names = self.new_names()
-        if names:
+        if names and self.learn != b"none":
             untold = sorted(name for name in names if name not in self.told)  # parents come first
             for name in list(filter(self.is_learned, untold))[:LOADED_NOTES_MAX]:
                 note(b"loaded", name)

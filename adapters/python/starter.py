@@ -209,6 +209,8 @@ def rehearse(request, ending):
 
 
 def load_ahead(command, folder, code, environment):
+    if ask(b"learn") == b"all":
+        folder = None  # the program's own modules, too
     if folder is not None:
         del sys.path[0]
     preload = Preload(command, folder, code, environment)

@@ -123,6 +123,10 @@ std::string reasons_text(const json& program) {
   if (const std::string reason = text(program["level_reason"]); !reason.empty()) {
     lines += "    not deeper: " + reason + "\n";
   }
+  if (const json& learned = program["learned"]; !learned.empty()) {
+    lines += "    learned: preload = " + learned.dump() + "\n";
+  }
+  for (const json& step : program["failed_steps"]) lines += "    failed: " + text(step) + "\n";
   if (const std::string reason = text(program["reset_reason"]); !reason.empty()) {
     lines += fmt::format("    not reset = {}: {}\n", text(program["reset_asked"]), reason);
   }

@@ -71,8 +71,8 @@ std::string version_of(const std::string& interpreter) {
 }
 
 std::string kind_of(const worker::Executable& executable, bool is_script) {
-  if (executable.language == worker::Language::perl) return "Perl script";
-  if (executable.language == worker::Language::python) return "Python script";
+  const std::string_view language = worker::name_of(executable.language);
+  if (!language.empty()) return std::string(language) + " script";
   if (is_script) return base_name(executable.file) + " script";
   return "executable";
 }

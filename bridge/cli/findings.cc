@@ -113,7 +113,7 @@ std::string speed_words(double speed_up) {
 }
 
 Verdict safe(const Findings& findings, const ArmFindings& arm) {
-  Verdict verdict{Safety::safe, arm.arm, speed_up(findings, arm), {}};
+  Verdict verdict{Safety::safe, arm.arm, speed_up(findings, arm), {}, false};
   verdict.sentence = fmt::format(
       "Safe with reset = \"{}\": {} {} byte for byte as in classic{}; {}.",
       compare::to_string(arm.arm), arm.compared(),
@@ -127,6 +127,17 @@ Verdict safe(const Findings& findings, const ArmFindings& arm) {
     verdict.sentence += " Nothing is gained, so it may as well stay classic.";
     verdict.arm = Arm::classic;
   }
+  return verdict;
+}
+
+// What it keeps from one request to the next is meant by whoever wrote it for FastCGI.
+Verdict speaks_fastcgi(const Findings& findings, const ArmFindings& arm) {
+  Verdict verdict{Safety::safe, arm.arm, speed_up(findings, arm), {}, true};
+  verdict.sentence = fmt::format(
+      "It speaks FastCGI itself, so launch = \"fastcgi\" keeps its processes: {} answers were byte "
+      "for byte as in classic{}; {}. What state it keeps is its own affair.",
+      arm.compared(), arm.masked > 0 ? ", but for what varies in classic too" : "",
+      speed_words(verdict.speed_up));
   return verdict;
 }
 
@@ -148,7 +159,14 @@ std::uint64_t ArmFindings::retired_workers() const {
 
 const ArmFindings* Findings::find(Arm arm) const {
   for (const ArmFindings& entry : arms) {
-    if (entry.arm == arm) return &entry;
+    if (entry.arm == arm && !entry.by_fastcgi()) return &entry;
+  }
+  return nullptr;
+}
+
+const ArmFindings* Findings::find_fastcgi() const {
+  for (const ArmFindings& entry : arms) {
+    if (entry.by_fastcgi()) return &entry;
   }
   return nullptr;
 }
@@ -168,10 +186,12 @@ double speed_up(const Findings& findings, const ArmFindings& arm) {
 
 Verdict judge(const Findings& findings) {
   if (!findings.problem.empty()) {
-    return {Safety::unchecked, Arm::classic, 1, "Not checked: " + findings.problem + "."};
+    return {Safety::unchecked, Arm::classic, 1, "Not checked: " + findings.problem + ".", false};
   }
   const ArmFindings* rewind = findings.find(Arm::rewind);
   const ArmFindings* fork = findings.find(Arm::fork);
+  const ArmFindings* fastcgi = findings.find_fastcgi();
+  if (has_same_bytes(fastcgi)) return speaks_fastcgi(findings, *fastcgi);
   if (is_borne(rewind)) return safe(findings, *rewind);
   if (is_borne(fork)) return safe(findings, *fork);
   const std::string why_not_rewind = objection(rewind), why_not_fork = objection(fork);
@@ -183,7 +203,7 @@ Verdict judge(const Findings& findings) {
   }
   const bool differs =
       (rewind != nullptr && rewind->different > 0) || (fork != nullptr && fork->different > 0);
-  Verdict verdict{Safety::classic_only, Arm::classic, 1, {}};
+  Verdict verdict{Safety::classic_only, Arm::classic, 1, {}, false};
   verdict.sentence =
       fmt::format("{}: {}.", differs ? "Not safe beyond classic" : "Only classic is possible", why);
   if (differs && findings.level == "compiled") {
@@ -203,6 +223,8 @@ std::string stanza(const Findings& findings, const Verdict& verdict) {
   text += "match = " + quoted(pattern_of(findings.program)) + "\n";
   if (verdict.arm == Arm::classic) {
     text += "mode = \"classic\"\n";
+  } else if (verdict.by_fastcgi) {
+    text += "mode = \"persistent\"\nlaunch = \"fastcgi\"\n";
   } else {
     text += "mode = \"persistent\"\n";
     text += fmt::format("reset = \"{}\"\n", compare::to_string(verdict.arm));

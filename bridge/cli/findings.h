@@ -32,7 +32,7 @@ struct Retired {
 
 struct ArmFindings {
   compare::Arm arm = compare::Arm::classic;
-  std::string level;           // "linked", "compiled"
+  std::string level;           // "linked", "compiled", "fastcgi"
   std::string unavailable;     // why it could not be run; empty: it could
   std::uint64_t requests = 0;  // answered by a warm worker (classic: by a program launched for it)
   std::uint64_t same = 0, masked = 0, different = 0;  // of the answers that were compared
@@ -43,6 +43,10 @@ struct ArmFindings {
   std::vector<Times> times;                             // one for each request, in their order
   std::optional<std::uint64_t> worker_kib, zygote_kib;  // PSS
 
+  // It answers by FastCGI, as a process that it keeps (arm none).
+  bool by_fastcgi() const { return level == "fastcgi"; }
+  // "rewind", "fastcgi", ...
+  std::string_view label() const { return by_fastcgi() ? "fastcgi" : compare::to_string(arm); }
   bool ran() const { return unavailable.empty() && requests > 0; }
   std::uint64_t compared() const { return same + masked + different; }
   std::uint64_t retired_workers() const;
@@ -75,7 +79,8 @@ struct Findings {
   std::string last_words;                // what was printed on standard error then
   std::chrono::milliseconds took{};
 
-  const ArmFindings* find(compare::Arm arm) const;
+  const ArmFindings* find(compare::Arm arm) const;  // that is not by FastCGI
+  const ArmFindings* find_fastcgi() const;
 };
 
 enum class Safety {
@@ -90,6 +95,7 @@ struct Verdict {
   compare::Arm arm = compare::Arm::classic;  // the one that is recommended
   double speed_up = 1;                       // of that arm against classic
   std::string sentence;
+  bool by_fastcgi = false;  // arm is none, with launch = "fastcgi"
 };
 
 Verdict judge(const Findings& findings);

@@ -48,6 +48,7 @@ std::string program_lines(const Findings& findings, const Terminal& terminal) {
   std::string level = findings.level;
   if (level == "compiled") level += ": the script and its modules are, and nothing of it has run";
   if (level == "linked") level += ": loaded and linked, before main()";
+  if (level == "booted") level += ": a process is up ahead of each request, and serves that one";
   if (!findings.level_reason.empty())
     level += fmt::format("; not deeper: {}", findings.level_reason);
   if (!findings.arms.empty()) text += line("level", level, terminal);
@@ -137,8 +138,7 @@ std::string answer_lines(const Findings& findings, const Terminal& terminal) {
                    varies.empty() ? "the same each time" : "varies by itself: " + varies, terminal);
       continue;
     }
-    text += line("  " + std::string(compare::to_string(arm.arm)),
-                 answers_of(arm, arm.arm == Arm::none), terminal);
+    text += line("  " + std::string(arm.label()), answers_of(arm, arm.arm == Arm::none), terminal);
     if (!arm.differences.empty()) text += diff_lines(arm.differences.front(), terminal);
   }
   return text;
@@ -148,7 +148,7 @@ std::string bar_line(const ArmFindings& arm, const Times& times, const Times& cl
                      Microseconds longest, const Terminal& terminal) {
   const double share = static_cast<double>(times.median.count()) /
                        static_cast<double>(std::max<Microseconds::rep>(longest.count(), 1));
-  std::string text = "  " + padded(compare::to_string(arm.arm), 8) + " ";
+  std::string text = "  " + padded(arm.label(), 8) + " ";
   text += painted(bar(share, kBarColumns, terminal),
                   arm.arm == Arm::classic ? Colour::dim : Colour::green, terminal);
   text += fmt::format(" {:>8} {:>8}", time_text(times.median), time_text(times.p95));
@@ -165,7 +165,8 @@ std::string time_lines(const Findings& findings, const Terminal& terminal) {
   if (classic == nullptr || classic->times.empty()) return {};
   std::string text =
       "\n" + painted("Time per request", Colour::bold, terminal) +
-      fmt::format(": median and p95 of up to {} runs, one after another\n", findings.runs);
+      fmt::format(": median and p95 of up to {} runs, one after another{}\n", findings.runs,
+                  findings.level == "booted" ? ", fork's with a process up" : "");
   for (std::size_t i = 0; i < findings.requests.size(); ++i) {
     if (classic->times[i].runs == 0) continue;
     text += to_string(findings.requests[i].request) + "\n";
@@ -185,8 +186,8 @@ std::string memory_lines(const Findings& findings, const Terminal& terminal) {
   std::string text;
   for (const ArmFindings& arm : findings.arms) {
     if (!arm.worker_kib) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", compare::to_string(arm.arm),
-                        memory_text(*arm.worker_kib));
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", arm.label(), memory_text(*arm.worker_kib));
   }
   if (text.empty()) return {};
   std::string zygote;
@@ -261,28 +262,29 @@ std::string report_text(const Findings& findings, const Verdict& verdict,
 
 nlohmann::json report_json(const Findings& findings, const Verdict& verdict) {
   constexpr std::string_view kSafety[] = {"safe", "classic only", "not checked"};
-  nlohmann::json json = {{"program", findings.program},
-                         {"kind", findings.kind},
-                         {"first_line", findings.first_line},
-                         {"interpreter", findings.interpreter},
-                         {"version", findings.version},
-                         {"level", findings.level},
-                         {"level_reason", findings.level_reason},
-                         {"learned", findings.learned},
-                         {"problem", findings.problem},
-                         {"cut_short", findings.cut_short},
-                         {"last_words", findings.last_words},
-                         {"took_ms", findings.took.count()},
-                         {"verdict",
-                          {{"safety", kSafety[static_cast<std::size_t>(verdict.safety)]},
-                           {"arm", compare::to_string(verdict.arm)},
-                           {"speed_up", verdict.speed_up},
-                           {"sentence", verdict.sentence},
-                           {"exit_code", exit_code(verdict.safety)}}},
-                         {"stanza", ""},
-                         {"requests", nlohmann::json::array()},
-                         {"varies", nlohmann::json::array()},
-                         {"arms", nlohmann::json::object()}};
+  nlohmann::json json = {
+      {"program", findings.program},
+      {"kind", findings.kind},
+      {"first_line", findings.first_line},
+      {"interpreter", findings.interpreter},
+      {"version", findings.version},
+      {"level", findings.level},
+      {"level_reason", findings.level_reason},
+      {"learned", findings.learned},
+      {"problem", findings.problem},
+      {"cut_short", findings.cut_short},
+      {"last_words", findings.last_words},
+      {"took_ms", findings.took.count()},
+      {"verdict",
+       {{"safety", kSafety[static_cast<std::size_t>(verdict.safety)]},
+        {"arm", verdict.by_fastcgi ? "fastcgi" : compare::to_string(verdict.arm)},
+        {"speed_up", verdict.speed_up},
+        {"sentence", verdict.sentence},
+        {"exit_code", exit_code(verdict.safety)}}},
+      {"stanza", ""},
+      {"requests", nlohmann::json::array()},
+      {"varies", nlohmann::json::array()},
+      {"arms", nlohmann::json::object()}};
   if (verdict.safety != Safety::unchecked) json["stanza"] = stanza(findings, verdict);
   for (const RequestFindings& entry : findings.requests) {
     json["requests"].push_back({{"request", to_string(entry.request)},
@@ -294,7 +296,7 @@ nlohmann::json report_json(const Findings& findings, const Verdict& verdict) {
         {{"before", mask.before}, {"after", mask.after}, {"form", mask.form}, {"used", mask.used}});
   }
   for (const ArmFindings& arm : findings.arms) {
-    json["arms"][std::string(compare::to_string(arm.arm))] = arm_json(findings, arm);
+    json["arms"][std::string(arm.label())] = arm_json(findings, arm);
   }
   return json;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "admin/worker_memory.h"
@@ -28,8 +30,10 @@ constexpr int kTimeShare = 9;
 constexpr std::size_t kDifferencesKept = 5;
 constexpr std::size_t kLastWordsMax = 2000;
 
-config::ProgramSettings settings_of(const TrialPlan& plan, Arm arm) {
+config::ProgramSettings settings_of(const TrialPlan& plan, Arm arm,
+                                    config::Launch launch = config::Launch::cgi) {
   config::ProgramSettings settings;
+  settings.launch = launch;
   settings.level = plan.level;
   settings.env.insert(plan.settings_env.begin(), plan.settings_env.end());
   // How often a worker cannot stay is judged here.
@@ -46,6 +50,18 @@ config::ProgramSettings strict(config::ProgramSettings settings) {
   settings.workers.spare = 1;
   settings.rewind.verify = 1;
   return settings;
+}
+
+// Whether a program's file has a word in it that FastCGI programs have. Only such a program is
+// started as one: another might do things for which nobody asked it.
+bool mentions_fastcgi(const std::string& program) {
+  std::ifstream file(program, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const std::string_view word :
+       {"FCGI", "FastCGI", "fastcgi", "CGI::Fast", "fcgi", "flup", "php-cgi"}) {
+    if (text.find(word) != text.npos) return true;
+  }
+  return false;
 }
 
 // What standard error holds, fit for a terminal.
@@ -76,7 +92,8 @@ class Trial {
 
  private:
   bool answers_at_all();
-  void try_arm(Arm arm);
+  void try_arm(Arm arm, config::Launch launch = config::Launch::cgi);
+  void look_for_fastcgi_alone();
   bool make_warm(Arm arm, ArmFindings& found);
   void compare_answers(Arm arm, ArmFindings& found);
   bool compare_once(Arm arm, std::size_t request, ArmFindings& found);
@@ -96,6 +113,7 @@ class Trial {
   OwnBridge bridge_;
   std::vector<std::string> records_;
   compare::ShadowRecord record_;
+  config::Launch launch_ = config::Launch::cgi;                         // of the arm that is tried
   std::array<std::uint64_t, pool::kRetirementKinds> retired_before_{};  // in the arms before
 };
 
@@ -109,7 +127,10 @@ void Trial::run() {
     findings_.arms.push_back(std::move(classic));
     try_arm(Arm::fork);
     try_arm(Arm::rewind);
-    if (findings_.level == "compiled") try_arm(Arm::none);
+    if (findings_.level == "compiled" || findings_.level == "booted") try_arm(Arm::none);
+    if (mentions_fastcgi(plan_.program)) try_arm(Arm::none, config::Launch::fastcgi);
+  } else if (mentions_fastcgi(plan_.program)) {
+    look_for_fastcgi_alone();
   }
   for (const auto* masks : {&record_.head_masks(), &record_.body_masks()}) {
     findings_.masks.insert(findings_.masks.end(), masks->all().begin(), masks->all().end());
@@ -159,15 +180,29 @@ bool Trial::answers_at_all() {
   return any;
 }
 
-void Trial::try_arm(Arm arm) {
+// Classic has no answer: perhaps it is no CGI program at all.
+void Trial::look_for_fastcgi_alone() {
+  if (!bridge_.stopped().empty()) return;
+  progress_("fastcgi: asking");
+  const Heard heard = ask(0, strict(settings_of(plan_, Arm::none, config::Launch::fastcgi)));
+  if (!heard.complete || heard.refused || !heard.warm) return;
+  findings_.last_words.clear();
+  findings_.problem =
+      "it answers by FastCGI alone, so there is nothing to compare it with; launch = \"fastcgi\" "
+      "runs it";
+}
+
+void Trial::try_arm(Arm arm, config::Launch launch) {
   if (!bridge_.stopped().empty()) return;
   ArmFindings found;
   found.arm = arm;
-  if (arm != Arm::fork && findings_.level == "none") {
+  launch_ = launch;
+  if (arm != Arm::fork && launch == config::Launch::cgi && findings_.level == "none") {
     found.unavailable = findings_.level_reason;
     return findings_.arms.push_back(std::move(found));
   }
-  const std::string name(compare::to_string(arm));
+  const std::string name(launch == config::Launch::fastcgi ? std::string_view("fastcgi")
+                                                           : compare::to_string(arm));
   progress_(name + ": warming up");
   const std::uint64_t warm_before = bridge_.status().persistent;
   if (make_warm(arm, found)) {
@@ -180,7 +215,9 @@ void Trial::try_arm(Arm arm) {
     found.requests = bridge_.status().persistent - warm_before;
     take_status(arm, found);
   }
-  findings_.arms.push_back(std::move(found));
+  // One that only mentions FastCGI is no arm.
+  const bool is_arm = launch == config::Launch::cgi || found.by_fastcgi();
+  if (is_arm) findings_.arms.push_back(std::move(found));
 }
 
 bool Trial::wait_settled() {
@@ -189,7 +226,7 @@ bool Trial::wait_settled() {
 
 // Until the generation that loads ahead what the requests need serves, with the arm's reset.
 bool Trial::make_warm(Arm arm, ArmFindings& found) {
-  const config::ProgramSettings settings = strict(settings_of(plan_, arm));
+  const config::ProgramSettings settings = strict(settings_of(plan_, arm, launch_));
   std::uint64_t generation = 0;
   for (int round = 0; round < kWarmRoundsMax && bridge_.stopped().empty(); ++round) {
     for (std::size_t i = 0; i < records_.size(); ++i) {
@@ -244,7 +281,7 @@ void Trial::compare_answers(Arm arm, ArmFindings& found) {
 bool Trial::compare_once(Arm arm, std::size_t request, ArmFindings& found) {
   const config::ProgramSettings classic_settings = settings_of(plan_, Arm::classic);
   const Heard classic = ask(request, classic_settings);
-  const Heard warm = ask(request, strict(settings_of(plan_, arm)));
+  const Heard warm = ask(request, strict(settings_of(plan_, arm, launch_)));
   if (!classic.complete || !warm.complete || !warm.warm) return false;
   const std::string uri =
       to_string(plan_.requests[request]).substr(plan_.requests[request].method.size() + 1);
@@ -274,7 +311,7 @@ bool Trial::compare_once(Arm arm, std::size_t request, ArmFindings& found) {
 void Trial::take_times(Arm arm, ArmFindings& found) {
   found.times.assign(records_.size(), {});
   std::vector<std::vector<Microseconds>> samples(records_.size());
-  const config::ProgramSettings settings = settings_of(plan_, arm);
+  const config::ProgramSettings settings = settings_of(plan_, arm, launch_);
   const auto enough = base::Clock::now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
   // A round 0 is not counted: workers that are to stand ready are forked in it.
   for (std::size_t round = arm == Arm::classic ? 1 : 0;
@@ -282,6 +319,10 @@ void Trial::take_times(Arm arm, ArmFindings& found) {
     if (round > 1 && base::Clock::now() > enough) break;
     for (std::size_t i = 0; i < records_.size(); ++i) {
       if (!is_compared(i)) continue;
+      // A process that is started ahead of need gets the time that a site at rest gives it.
+      if (findings_.level == "booted" && arm == Arm::fork) {
+        bridge_.run_until(kSettleMax, [this] { return bridge_.status().idle > 0; });
+      }
       const Heard heard = ask(i, settings);
       const bool counts = round > 0 && heard.complete && heard.warm == (arm != Arm::classic);
       if (counts) samples[i].push_back(heard.time);

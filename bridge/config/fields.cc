@@ -252,10 +252,19 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
     return bind<ProgramSettings>(member, kind, takes_effect, doc);
   };
   return {
+      field(MEMBER(interpreter), text("path", "absolute or empty", absolute_or_empty),
+            new_generation,
+            "What runs the program, whatever its first line says; the program itself need not be "
+            "executable then. /usr/bin/php-cgi for .php. Empty: the program runs itself."),
+      field(MEMBER(launch), choice<Launch>(kLaunchNames), new_generation,
+            "How warm workers are made: cgi: from a checkpoint of the CGI program. fastcgi: each "
+            "is a process of a program that speaks FastCGI itself, and keeps what state it keeps. "
+            "auto: fastcgi for what php-cgi runs, cgi for all else."),
       field(MEMBER(reset), choice<Reset>(kResetNames), new_generation,
             "How the next request gets a worker that has seen nothing before: a worker puts its "
             "memory and kernel state back, or serves one request and another is forked. none: it "
-            "keeps its state, for Perl and Python programs that were written for it."),
+            "keeps its state, for scripts in Perl, Python, Ruby, Tcl or Node that were written for "
+            "it."),
       field(MEMBER(rewind.verify), count(0, 1'000'000'000), live,
             "Every so many rewinds of a worker its zygote compares it with itself. 0: never."),
       field(MEMBER(rewind.tracking), choice<Tracking>(kTrackingNames), new_generation,
@@ -265,7 +274,9 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
             "A program is given reset = fork if more than this per cent of its requests leave a "
             "worker that cannot be put back."),
       field(MEMBER(level), choice<Level>(kLevelNames), new_generation,
-            "The deepest checkpoint that is tried: before main, or after a script was compiled."),
+            "The deepest checkpoint that is tried: before main, with the interpreter up (Node), or "
+            "after a "
+            "script was compiled."),
       field(MEMBER(workers.min), count(0, 10'000), live,
             "Workers that are kept even when nothing is asked. Never above workers.max."),
       field(MEMBER(workers.max), count(1, 10'000), live, "The most requests answered at once."),
@@ -293,7 +304,11 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
             "Environment that every request gets besides the web server's. A [[program]] adds to "
             "[defaults], name by name."),
       field(MEMBER(preload), list_of(text("string", "", not_empty)), new_generation,
-            "Modules loaded before the checkpoint, besides those the adapter learns by itself."),
+            "Modules loaded before the checkpoint, besides those that are learned."),
+      field(MEMBER(learn), choice<Learn>(kLearnNames), new_generation,
+            "Which modules that requests load are loaded before the checkpoint from then on: those "
+            "of "
+            "the interpreter's own folders, all (the program's own, too), or none but preload."),
   };
 }
 

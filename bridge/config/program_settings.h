@@ -32,8 +32,18 @@ inline constexpr std::array<std::string_view, 4> kTrackingNames = {"auto", "comp
                                                                    "soft-dirty"};
 
 // The deepest checkpoint that a program may be given; ordered, deeper is greater.
-enum class Level { linked, compiled };
-inline constexpr std::array<std::string_view, 2> kLevelNames = {"linked", "compiled"};
+enum class Level { linked, booted, compiled };
+inline constexpr std::array<std::string_view, 3> kLevelNames = {"linked", "booted", "compiled"};
+
+// How warm workers are made: as copies of a program at its checkpoint, or as processes that speak
+// FastCGI by themselves; automatic: what php-cgi runs by FastCGI, all else from a checkpoint.
+enum class Launch { automatic, cgi, fastcgi };
+inline constexpr std::array<std::string_view, 3> kLaunchNames = {"auto", "cgi", "fastcgi"};
+
+// Which of the modules that requests load are loaded before the checkpoint from then on: those of
+// the interpreter and its installed libraries, also the program's own, or none.
+enum class Learn { installed, all, none };
+inline constexpr std::array<std::string_view, 3> kLearnNames = {"installed", "all", "none"};
 
 // The word that stands for it in the file, in logs and in commands.
 constexpr std::string_view to_string(Mode mode) {
@@ -41,6 +51,9 @@ constexpr std::string_view to_string(Mode mode) {
 }
 constexpr std::string_view to_string(Reset reset) {
   return kResetNames[std::size_t(reset)];
+}
+constexpr std::string_view to_string(Learn learn) {
+  return kLearnNames[std::size_t(learn)];
 }
 constexpr std::string_view to_string(Tracking tracking) {
   return kTrackingNames[std::size_t(tracking)];
@@ -85,7 +98,9 @@ struct ProgramSettings {
     std::vector<std::string> from;  // addresses or blocks
     bool operator==(const Pin&) const = default;
   } pin;
-  std::string arm_header;  // of the response, in which the arm is named; empty: none
+  std::string arm_header;   // of the response, in which the arm is named; empty: none
+  std::string interpreter;  // that runs it, executable or not; empty: what its first line says
+  Launch launch = Launch::automatic;
   Reset reset = Reset::rewind;
   struct Rewind {
     unsigned verify = 1000;  // every so many rewinds are checked; 0: none
@@ -120,6 +135,7 @@ struct ProgramSettings {
   } limits;
   std::map<std::string, std::string> env;
   std::vector<std::string> preload;
+  Learn learn = Learn::installed;
 
   bool operator==(const ProgramSettings&) const = default;
 };

@@ -12,6 +12,10 @@ namespace fastcgi {
 // bad_record: the stream is not FastCGI 1; the connection must be closed. It stays so.
 enum class Step { need_more, fragment, bad_record };
 
+// The same for the events of a connection. need_more: every byte fed was used up. event: out was
+// filled; ask again.
+enum class EventStep { need_more, event };
+
 // A piece of one record's content. A record of n > 0 content bytes gives one or more fragments,
 // none empty; a record without content gives one empty fragment. Padding is never seen.
 struct Fragment {

@@ -19,9 +19,6 @@ struct ServerLimits {
   unsigned max_reqs = 1;                          // answered to FCGI_MAX_REQS
 };
 
-// need_more: every byte fed was used up. event: out was filled; ask again.
-enum class EventStep { need_more, event };
-
 // Owned by whoever owns the socket; does no I/O. Until request_ready hands them over it holds
 // params, at most requests_max * params_bytes_max bytes (and up to as much again in spare
 // capacity). It never keeps body bytes.

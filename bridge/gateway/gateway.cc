@@ -109,9 +109,13 @@ void Gateway::settings_changed() {
   comparisons_.limit(settings->bridge.figures_max);
   pools_.set_limits({.zygotes_max = settings->bridge.zygotes_max,
                      .zygote_idle_timeout = settings->bridge.zygote_idle_timeout});
-  if (resolver_ != nullptr && roots_ == settings->bridge.roots) return;
+  // Which files need no x bit is the settings' word: whatever was seen is looked at again.
+  const bool same_roots = resolver_ != nullptr && roots_ == settings->bridge.roots;
   roots_ = settings->bridge.roots;
-  resolver_ = std::make_unique<router::Resolver>(roots_);
+  resolver_ = std::make_unique<router::Resolver>(roots_, [this](const std::string& program) {
+    return !settings_now_()->for_program(program).interpreter.empty();
+  });
+  if (same_roots) return;
   for (const std::string& problem : resolver_->roots().problems()) {
     spdlog::warn("bridge.roots: {}: nothing below it runs", problem);
   }

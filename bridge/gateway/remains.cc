@@ -11,7 +11,10 @@ namespace gateway {
 
 Remains::Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
                  base::UniqueFd stderr_end, const std::string& label, std::function<void()> on_over)
-    : on_over_(std::move(on_over)), stdout_(std::move(stdout_end)), run_(std::move(run)) {
+    : on_over_(std::move(on_over)),
+      error_lines_(label),
+      stdout_(std::move(stdout_end)),
+      run_(std::move(run)) {
   if (stdout_) {
     stdout_watch_ =
         std::make_unique<loop::FdWatch>(loop, stdout_.get(), [this](unsigned) { discard(); });
@@ -39,6 +42,9 @@ void Remains::on_ended(const worker::Ending&) {
 
 // A worker that had been given it may be gone before it began: then it shall not begin at all.
 base::Result<std::array<int, 3>> Remains::descriptors() {
+  return base::Error{"nobody waits for it any more"};
+}
+base::Result<base::UniqueFd> Remains::body() {
   return base::Error{"nobody waits for it any more"};
 }
 void Remains::on_refused(const cgi::Refusal&) {

@@ -27,6 +27,10 @@ class Remains : public pool::RunClient {
  private:
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
+  base::Result<base::UniqueFd> body() override;
+  bool has_room() const override { return true; }
+  void on_output(base::ByteView) override {}
+  void on_errors(base::ByteView bytes) override { error_lines_.write(bytes); }
   void on_started(compare::Arm arm) override;
   void on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
@@ -35,6 +39,7 @@ class Remains : public pool::RunClient {
 
   std::function<void()> on_over_;
   bool over_ = false;
+  worker::LineLog error_lines_;
   base::UniqueFd stdout_;
   std::unique_ptr<loop::FdWatch> stdout_watch_;
   std::unique_ptr<worker::LogPipe> stderr_;

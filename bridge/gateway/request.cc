@@ -1,5 +1,9 @@
 #include "gateway/request.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
+
 #include "base/log.h"
 #include "cgi/error_response.h"
 #include "cgi/query_words.h"
@@ -10,6 +14,8 @@ namespace gateway {
 namespace {
 // A body that does not go on for so long, though it could, no longer holds back the answer.
 constexpr std::chrono::milliseconds kBodyPause{100};
+// php-cgi as a CGI program answers only what a web server has "redirected" to it.
+constexpr std::string_view kRedirectStatus = "REDIRECT_STATUS";
 }  // namespace
 
 Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
@@ -83,7 +89,14 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
                                          *environment_.content_length, body_max)};
   }
   choose_arm(variables, resolution.identity);
-  gateway_.pools().of(program_).refresh(*settings_, resolution.identity, environment_.block, side_);
+  pool::Pool& pool = gateway_.pools().of(program_);
+  pool.refresh(*settings_, resolution.identity, environment_.block, side_);
+  if (pool.is_php() && !cgi::find(variables, kRedirectStatus) &&
+      settings_->env.count(std::string(kRedirectStatus)) == 0) {
+    environment_.block += std::string(kRedirectStatus) + "=200";
+    environment_.block.push_back('\0');
+    environment_.count += 1;
+  }
   if (const auto refusal = open_body(variables)) return refusal;
   open_response(cgi::value_or_empty(variables, "REQUEST_METHOD") == "HEAD" ? BodyWanted::no
                                                                            : BodyWanted::yes);
@@ -112,7 +125,7 @@ void Request::open_response(BodyWanted body_wanted) {
       ResponseStream::Sink{
           answer_.out(), [this] { return answer_.has_room(); }, [this] { answer_.wrote(); },
           [this] { program_ends_ = {}; },
-          [this](const std::string& reason) { on_bad_head(reason); }, [this] { finish(); },
+          [this](const std::string& reason) { on_bad_head(reason); }, [this] { complete(); },
           [this](const cgi::ResponseHead& head) {
             if (copy_ != nullptr) copy_->take_head(head);
             if (head.dropped_lines == 0) return;
@@ -131,6 +144,8 @@ base::Result<std::array<int, 3>> Request::descriptors() {
   if (!program_ends_.out) {
     const auto made = make_ends();
     if (!made) return made.error();
+    // The worker that was to take it by FastCGI did not.
+    if (started_) connect_response();
   }
   const int in_fd = body_ != nullptr ? program_ends_.in.get()
                     : spooled_       ? spooled_.get()
@@ -138,23 +153,40 @@ base::Result<std::array<int, 3>> Request::descriptors() {
   return std::array<int, 3>{in_fd, program_ends_.out.get(), program_ends_.err.get()};
 }
 
+base::Result<base::UniqueFd> Request::body() {
+  const auto made = make_body_ends();
+  if (!made) return made.error();
+  const int fd = body_ != nullptr ? program_ends_.in.get() : spooled_.get();
+  if (fd < 0) return base::UniqueFd();
+  base::UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return base::errno_error("cannot copy a descriptor", errno);
+  return copy;
+}
+
+base::Status Request::make_body_ends() {
+  if (body_ == nullptr || program_ends_.in) return base::Done{};
+  auto in = base::make_pipe(base::NonblockingEnd::writing);
+  if (!in) return in.error();
+  program_ends_.in = std::move(in.value().first);
+  body_writing_end_ = std::move(in.value().second);
+  return base::Done{};
+}
+
 base::Status Request::make_ends() {
   auto out = base::make_pipe(base::NonblockingEnd::reading);
   if (!out) return out.error();
   auto err = base::make_pipe(base::NonblockingEnd::reading);
   if (!err) return err.error();
-  base::FdPair in;
-  if (body_ != nullptr) {
-    auto made = base::make_pipe(base::NonblockingEnd::writing);
-    if (!made) return made.error();
-    in = made.take();
-  }
+  if (const auto made = make_body_ends(); !made) return made.error();
   stdout_end_ = std::move(out.value().first);
   stderr_end_ = std::move(err.value().first);
-  body_writing_end_ = std::move(in.second);
-  program_ends_ = {std::move(in.first), std::move(out.value().second),
-                   std::move(err.value().second)};
+  program_ends_.out = std::move(out.value().second);
+  program_ends_.err = std::move(err.value().second);
   return base::Done{};
+}
+
+void Request::connect_response() {
+  if (stdout_end_) response_->connect(std::move(stdout_end_), std::move(stderr_end_));
 }
 
 void Request::on_started(compare::Arm arm) {
@@ -162,8 +194,9 @@ void Request::on_started(compare::Arm arm) {
   if (!settings_->arm_header.empty()) {
     response_->add_field(fmt::format("{}: {}\r\n", settings_->arm_header, compare::to_string(arm)));
   }
+  started_ = true;
   if (body_ != nullptr) body_->connect(std::move(body_writing_end_));
-  response_->connect(std::move(stdout_end_), std::move(stderr_end_));
+  connect_response();
   if (body_ != nullptr && !body_complete_) {
     body_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] { watch_body(); });
     body_timer_->start(kBodyPause);
@@ -262,7 +295,25 @@ void Request::body_end() {
 // ---- the answer ----
 
 void Request::resume() {
-  if (response_ != nullptr && !finished_) response_->resume();
+  if (response_ == nullptr || finished_) return;
+  response_->resume();
+  if (run_ != nullptr) run_->resume();
+}
+
+void Request::on_output(base::ByteView bytes) {
+  if (!finished_) response_->take_output(bytes);
+}
+
+void Request::on_errors(base::ByteView bytes) {
+  if (!finished_) response_->take_errors(bytes);
+}
+
+// What a program that speaks FastCGI never called whole must not look whole.
+void Request::complete() {
+  if (!ending_.incomplete || finished_) return finish();
+  finished_ = true;
+  observe();
+  answer_.break_off(id_, app_status_);
 }
 
 void Request::on_ended(const worker::Ending& ending) {

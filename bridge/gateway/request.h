@@ -67,6 +67,10 @@ class Request : public pool::RunClient {
  private:
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
+  base::Result<base::UniqueFd> body() override;
+  bool has_room() const override { return answer_.has_room(); }
+  void on_output(base::ByteView bytes) override;
+  void on_errors(base::ByteView bytes) override;
   void on_started(compare::Arm arm) override;
   void on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
@@ -74,7 +78,10 @@ class Request : public pool::RunClient {
   std::optional<cgi::Refusal> route(const cgi::Variables& variables);
   std::optional<cgi::Refusal> open_body(const cgi::Variables& variables);
   void run();
+  base::Status make_body_ends();
   base::Status make_ends();
+  void connect_response();
+  void complete();
   void limit_body(std::uint64_t received);
   void end_spool();
   void open_response(BodyWanted body_wanted);
@@ -99,6 +106,7 @@ class Request : public pool::RunClient {
   cgi::Environment environment_;
   std::vector<std::string> query_words_;
   bool body_complete_ = false;
+  bool started_ = false;
   bool finished_ = false;
   std::uint32_t app_status_ = 0;
   worker::Ending ending_;  // of the program

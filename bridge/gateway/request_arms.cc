@@ -41,7 +41,8 @@ void Request::choose_arm(const cgi::Variables& variables, const router::FileIden
   keep_promotion(*settings_, version_of(identity), comparison);
   const ArmChoice choice = gateway::choose_arm(*settings_, variables, comparison);
   side_ = choice.side;
-  observation_.arm = intended_arm(side_, settings_->reset);
+  const bool keeps = settings_->launch == config::Launch::fastcgi;
+  observation_.arm = intended_arm(side_, keeps ? config::Reset::none : settings_->reset);
   if (!choice.shadowed) return;
   const std::uint64_t announced = environment_.content_length.value_or(0);
   const bool chunked = !environment_.content_length.has_value() &&

@@ -128,6 +128,7 @@ void ResponseStream::drain() {
     if (!sink_.has_room()) return set_asked();
     if (stdout_ && is_output) pump_stdout();
     if (stderr_ && is_error) pump_stderr();
+    if (!stdout_ && !stderr_) break;
     std::array<pollfd, 2> pipes{pollfd{stdout_.get(), POLLIN, 0}, pollfd{stderr_.get(), POLLIN, 0}};
     if (::poll(pipes.data(), pipes.size(), 0) < 0) continue;
     is_output = (pipes[0].revents & POLLIN) != 0;
@@ -157,17 +158,33 @@ ResponseStream::ReadStep ResponseStream::read_head() {
   if (got == 0) return ReadStep::over;
   bytes_read_ += static_cast<std::uint64_t>(got);
   begin();
-  switch (head_.feed(base::ByteView(scratch().data(), static_cast<std::size_t>(got)))) {
-    case cgi::HeadStep::need_more:
-      return ReadStep::open;
-    case cgi::HeadStep::complete:
-      take_head();
-      return ReadStep::open;
-    case cgi::HeadStep::bad:
-      break;
-  }
-  head_bad_ = true;
+  feed_head(base::ByteView(scratch().data(), static_cast<std::size_t>(got)));
   return ReadStep::open;
+}
+
+void ResponseStream::feed_head(base::ByteView bytes) {
+  const cgi::HeadStep step = head_.feed(bytes);
+  if (step == cgi::HeadStep::complete) take_head();
+  if (step == cgi::HeadStep::bad) head_bad_ = true;
+}
+
+void ResponseStream::take_output(base::ByteView bytes) {
+  if (over_) return;
+  bytes_read_ += bytes.size();
+  begin();
+  if (!head_sent_ && !head_bad_) return feed_head(bytes);
+  if (body_wanted_ == BodyWanted::no || head_bad_) return;
+  append_record(out(), fastcgi::RecordType::std_out, id_, bytes);
+  if (sink_.on_body) sink_.on_body(bytes);
+  wrote();
+}
+
+void ResponseStream::take_errors(base::ByteView bytes) {
+  if (over_) return;
+  begin();
+  append_record(out(), fastcgi::RecordType::std_err, id_, bytes);
+  error_lines_.write(bytes);
+  wrote();
 }
 
 void ResponseStream::take_head() {

@@ -59,6 +59,11 @@ class ResponseStream {
   // The program's ends are ready. Ours must not block.
   void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
 
+  // The same without pipes, for a program that speaks FastCGI: its output, and its standard error,
+  // as they come.
+  void take_output(base::ByteView bytes);
+  void take_errors(base::ByteView bytes);
+
   // One more line for the head, "Name: value\r\n"; before the first output.
   void add_field(std::string line) { added_field_ = std::move(line); }
 
@@ -93,6 +98,7 @@ class ResponseStream {
   ReadStep read_head();
   ReadStep read_body();
   ReadStep read_errors();
+  void feed_head(base::ByteView bytes);
   void take_head();
   void end_stdout();
   void end_stderr();

@@ -20,7 +20,7 @@
 #define MESSAGE_REQUEST_FDS 3
 #define MESSAGE_FDS_MAX 4
 
-/* How a zygote is told: "fd=N level=L reset=R tracking=T name=N" (see adapters/README.md). */
+/* How a zygote is told: "fd=N level=L reset=R ..." (see adapters/README.md). */
 #define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT"
 
 enum message_type {

@@ -1,6 +1,11 @@
 #include "pool/generation.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/log.h"
+#include "worker/ahead_starter.h"
+#include "worker/zygote.h"
 
 namespace pool {
 namespace {
@@ -14,10 +19,14 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
     : surroundings_(surroundings),
       plan_(std::move(plan)),
       events_(std::move(events)),
+      by_fastcgi_(worker::speaks_fastcgi(plan_.executable, plan_.settings.launch)),
       level_(worker::deepest_level(plan_.executable, plan_.settings.level)),
       restart_(surroundings.loop, [this] { start_zygote(); }),
       verdict_(surroundings.loop, [this] { judge_lost_workers(); }) {
-  if (!plan_.executable.cold_reason.empty()) {
+  if (by_fastcgi_) {
+    warmth_ = Warmth::warm;
+    spdlog::info("program={} gen={}: its workers speak FastCGI", plan_.program, plan_.number);
+  } else if (!plan_.executable.cold_reason.empty()) {
     become_cold(plan_.executable.cold_reason);
   } else {
     start_zygote();
@@ -27,15 +36,30 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
 void Generation::start_zygote() {
   warmth_ = Warmth::warming;
   lost_in_a_row_ = 0;
-  files_ = {};
+  files_ = LoadedFiles(LoadedFiles::file_clock_ns(), plan_.program);
   starts_ += 1;
-  zygote_ = std::make_unique<worker::Zygote>(
-      surroundings_.loop, surroundings_.reaper, "program=" + plan_.program,
-      plan_.settings.timeouts.start, reset_to_ask(),
-      worker::Zygote::Events{
-          [this] { on_ready(); }, [this](const std::string& why) { on_zygote_gone(why); },
-          [this](std::uint32_t kind, const std::string& text) { on_note(kind, text); },
-          events_.on_fork_failed, events_.on_verified});
+  starter_ = make_starter();
+  const auto started = starter_->start(warm_program());
+  if (!started) become_cold("cannot start a zygote: " + started.error().message);
+}
+
+std::unique_ptr<worker::Starter> Generation::make_starter() {
+  worker::StartTerms terms{"program=" + plan_.program, plan_.settings.timeouts.start,
+                           reset_to_ask()};
+  worker::Starter::Events events{
+      [this] { on_ready(); }, [this](const std::string& why) { on_zygote_gone(why); },
+      [this](std::uint32_t kind, const std::string& text) { on_note(kind, text); },
+      events_.on_fork_failed, events_.on_verified};
+  if (making() == worker::Making::ahead) {
+    return std::make_unique<worker::AheadStarter>(surroundings_.loop, surroundings_.reaper,
+                                                  std::move(terms), std::move(events));
+  }
+  return std::make_unique<worker::Zygote>(surroundings_.loop, surroundings_.reaper,
+                                          std::move(terms), worker::Making::forked,
+                                          std::move(events));
+}
+
+worker::WarmProgram Generation::warm_program() const {
   std::vector<std::string> preload = plan_.settings.preload;
   preload.insert(preload.end(), plan_.learned.begin(), plan_.learned.end());
   WarmEnvironment environment = warm_environment(plan_.constants, plan_.settings,
@@ -43,24 +67,31 @@ void Generation::start_zygote() {
                                                   .adapters = surroundings_.adapters,
                                                   .level = level_,
                                                   .reset = reset_to_ask(),
+                                                  .making = making(),
                                                   .binding = binding_});
   for (const std::string& assignment : plan_.executable.assignments) {
     const std::size_t equals = assignment.find('=');
     environment.add(assignment.substr(0, equals), assignment.substr(equals + 1));
   }
-  const auto started = zygote_->start(
-      plan_.executable.file,
-      worker::zygote_argv(plan_.executable, level_, surroundings_.adapters, preload),
-      environment.block, environment.count, plan_.program.substr(0, plan_.program.rfind('/') + 1));
-  if (!started) become_cold("cannot start a zygote: " + started.error().message);
+  for (const auto& [name, value] :
+       worker::zygote_variables(plan_.executable, level_, surroundings_.adapters, preload)) {
+    environment.add_first(name, value);
+  }
+  return {.file = plan_.executable.file,
+          .argv = worker::zygote_argv(plan_.executable, level_, surroundings_.adapters, preload),
+          .environment = std::move(environment.block),
+          .environment_count = environment.count,
+          .cwd = plan_.program.substr(0, plan_.program.rfind('/') + 1)};
 }
 
 void Generation::on_ready() {
   warmth_ = Warmth::warm;
+  files_.add_mapped(starter_->pid());
   const std::string reset_why = reset_reason();
-  spdlog::info("program={} gen={} zygote={}: ready at level {}, reset {} in {} ms{}{}",
-               plan_.program, plan_.number, zygote_->pid(), config::to_string(zygote_->level()),
-               config::to_string(reset()), zygote_->start_time().count(),
+  spdlog::info("program={} gen={} {}={}: ready at level {}, reset {} in {} ms{}{}", plan_.program,
+               plan_.number, making() == worker::Making::ahead ? "ahead" : "zygote",
+               starter_->pid(), config::to_string(starter_->level()), config::to_string(reset()),
+               starter_->start_time().count(),
                reason_.empty() ? "" : " (not deeper: " + reason_ + ")",
                reset_why.empty() ? "" : " (reset: " + reset_why + ")");
   if (plan_.settings.reset == config::Reset::none && reset() != config::Reset::none) {
@@ -82,17 +113,22 @@ void Generation::on_note(std::uint32_t kind, const std::string& text) {
 config::Reset Generation::reset_to_ask() const {
   if (!plan_.demotion.empty()) return config::Reset::fork;
   const bool none = plan_.settings.reset == config::Reset::none;
-  return none && level_ != config::Level::compiled ? config::Reset::rewind : plan_.settings.reset;
+  if (none && worker::runs_again(plan_.executable.language, level_)) return config::Reset::none;
+  if (making() == worker::Making::ahead) return config::Reset::fork;
+  return none ? config::Reset::rewind : plan_.settings.reset;
 }
 
 std::string Generation::reset_reason() const {
+  if (by_fastcgi_) return "it speaks FastCGI: what a request leaves is its own affair";
   if (!plan_.demotion.empty()) return plan_.demotion;
   std::string reason;
   if (reset_to_ask() != plan_.settings.reset) {
-    reason = "none is for Perl and Python programs at level compiled";
+    reason = making() == worker::Making::ahead
+                 ? "it has threads: each request gets a process that was started ahead of need"
+                 : "none is for programs whose language has an adapter, at its level";
   }
-  if (warmth_ != Warmth::warm || zygote_->reset_reason().empty()) return reason;
-  return reason + (reason.empty() ? "" : "; ") + zygote_->reset_reason();
+  if (warmth_ != Warmth::warm || starter_->reset_reason().empty()) return reason;
+  return reason + (reason.empty() ? "" : "; ") + starter_->reset_reason();
 }
 
 void Generation::on_zygote_gone(const std::string& why) {
@@ -108,7 +144,11 @@ void Generation::on_zygote_gone(const std::string& why) {
 }
 
 void Generation::step_back(const std::string& why) {
-  if (binding_ == Binding::early && why.find("undefined symbol") != std::string::npos) {
+  steps_.push_back(std::string("level ") + std::string(config::to_string(level_)) +
+                   (plan_.learned.empty() ? "" : " with learned modules") + ": " + why);
+  if (by_fastcgi_) {
+    become_cold(why);
+  } else if (binding_ == Binding::early && why.find("undefined symbol") != std::string::npos) {
     spdlog::warn("program={} gen={}: {}; trying without binding it early", plan_.program,
                  plan_.number, why);
     binding_ = Binding::lazy;
@@ -118,9 +158,9 @@ void Generation::step_back(const std::string& why) {
                  plan_.program, plan_.number, why);
     plan_.learned.clear();
     restart_.schedule();
-  } else if (level_ == config::Level::compiled) {
-    spdlog::warn("program={} gen={}: not at level compiled: {}; trying level linked", plan_.program,
-                 plan_.number, why);
+  } else if (level_ != config::Level::linked) {
+    spdlog::warn("program={} gen={}: not at level {}: {}; trying level linked", plan_.program,
+                 plan_.number, config::to_string(level_), why);
     reason_ = why;
     level_ = config::Level::linked;
     restart_.schedule();
@@ -145,6 +185,7 @@ void Generation::replace_zygote(const std::string& why) {
 void Generation::become_cold(const std::string& why) {
   warmth_ = Warmth::cold;
   reason_ = why;
+  if (steps_.empty()) steps_.push_back(why);
   spdlog::warn("program={} gen={}: runs classic: {}", plan_.program, plan_.number, why);
   events_.on_change();
 }

@@ -1,4 +1,4 @@
-// The warm side of one version of a program: its zygote, and how deep it could be made.
+// The warm side of one version of a program: what makes its workers, and how deep it could be made.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 #include "pool/warm_environment.h"
 #include "worker/child_reaper.h"
 #include "worker/executable.h"
-#include "worker/zygote.h"
+#include "worker/starter.h"
 
 namespace pool {
 
@@ -38,7 +38,8 @@ struct GenerationPlan {
   std::vector<std::string> learned;  // modules to load before the checkpoint, beside preload
 };
 
-// One zygote of a pool: a worker is a copy of it, and can be compared with no other.
+// One zygote of a pool, or what stands for it: a worker is a copy of it, and can be compared with
+// no other.
 struct ZygoteId {
   std::uint64_t generation = 0;
   unsigned start = 0;
@@ -66,23 +67,34 @@ class Generation {
   const std::string& cold_reason() const { return reason_; }
   // Why the level is not deeper than it is; empty if it is as deep as asked for.
   const std::string& level_reason() const { return reason_; }
-  // Only while warm.
-  config::Level level() const { return zygote_->level(); }
+  // What was tried in vain, and why it failed, in order.
+  const std::vector<std::string>& steps() const { return steps_; }
+  // Its workers are no copies of a zygote, but processes that speak FastCGI (upstream/): warm from
+  // the first moment, though a request waits until one has started.
+  bool speaks_fastcgi() const { return by_fastcgi_; }
+  // Only while warm. The level of what speaks FastCGI is no checkpoint's.
+  std::string_view level() const {
+    return by_fastcgi_ ? "fastcgi" : config::to_string(starter_->level());
+  }
   // What its workers do behind a request, and why that is less than the settings ask for.
-  config::Reset reset() const { return zygote_->reset(); }
+  config::Reset reset() const { return by_fastcgi_ ? config::Reset::none : starter_->reset(); }
   std::string reset_reason() const;
   ZygoteId zygote() const { return {plan_.number, starts_}; }
   const GenerationPlan& plan() const { return plan_; }
-  pid_t zygote_pid() const { return zygote_ == nullptr ? -1 : zygote_->pid(); }
-  base::Duration start_time() const { return zygote_->start_time(); }
+  // forked: workers are cheap and come at once. ahead: each takes an interpreter's start.
+  worker::Making making() const { return worker::making_of(plan_.executable.language, level_); }
+  // Whether it holds processes, or may any moment.
+  bool is_up() const { return warmth_ != Warmth::cold; }
+  pid_t zygote_pid() const { return starter_ == nullptr ? -1 : starter_->pid(); }
+  base::Duration start_time() const { return starter_->start_time(); }
 
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
-    return zygote_->fork_worker(worker_id, std::move(channel_end));
+    return starter_->fork_worker(worker_id, std::move(channel_end));
   }
 
   // Has the zygote compare a worker with itself; it must be that worker's zygote.
   base::Status verify_worker(std::uint64_t worker_id, pid_t pid) {
-    return zygote_->verify_worker(worker_id, pid);
+    return starter_->verify_worker(worker_id, pid);
   }
 
   // A worker found that the program does not bear this level after all: it is made anew, one level
@@ -109,20 +121,24 @@ class Generation {
   void on_ready();
   void on_note(std::uint32_t kind, const std::string& text);
   config::Reset reset_to_ask() const;
+  std::unique_ptr<worker::Starter> make_starter();
+  worker::WarmProgram warm_program() const;
 
   const Surroundings& surroundings_;
   GenerationPlan plan_;
   Events events_;
+  const bool by_fastcgi_;
   Warmth warmth_ = Warmth::warming;
   config::Level level_;
   Binding binding_ = Binding::early;
   std::string reason_;
+  std::vector<std::string> steps_;
   std::string shallower_reason_;  // the adapter's word on why this level cannot be borne
   LoadedFiles files_;
   unsigned starts_ = 0;  // of zygotes
   unsigned lost_in_a_row_ = 0;
   unsigned sudden_ends_ = 0;  // of zygotes that had been warm
-  std::unique_ptr<worker::Zygote> zygote_;
+  std::unique_ptr<worker::Starter> starter_;
   loop::Deferred restart_;  // a zygote is never replaced from within its own callback
   loop::Timer verdict_;     // runs when too many workers were lost
 };

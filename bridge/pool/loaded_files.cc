@@ -1,9 +1,17 @@
 #include "pool/loaded_files.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 
 namespace pool {
 namespace {
+
+constexpr std::string_view kGoneMark = " (deleted)";
 
 // All zero for a file that is not there, which differs from any that was.
 router::FileIdentity look_at(const std::string& path) {
@@ -13,21 +21,95 @@ router::FileIdentity look_at(const std::string& path) {
 
 }  // namespace
 
+std::int64_t LoadedFiles::file_clock_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
 void LoadedFiles::add(std::string_view paths) {
+  const std::int64_t now_ns = file_clock_ns();
   while (!paths.empty()) {
     const std::string path(paths.substr(0, paths.find('\n')));
     paths.remove_prefix(std::min(path.size() + 1, paths.size()));
-    if (path.starts_with('/') && files_.size() < kFilesMax) files_.emplace(path, look_at(path));
+    if (!path.starts_with('/') || path == program_ || files_.size() >= kFilesMax) continue;
+    router::FileIdentity identity = look_at(path);
+    // A time in the future is another machine's.
+    const bool is_younger = launched_ns_ > 0 && identity.changed_ns >= launched_ns_;
+    if (is_younger && identity.changed_ns <= now_ns) identity = {};
+    files_.emplace(path, identity);
+  }
+}
+
+void LoadedFiles::add_mapped(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/maps");
+  add_maps(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+void LoadedFiles::add_maps(std::string_view maps) {
+  while (!maps.empty()) {
+    std::string_view line = maps.substr(0, maps.find('\n'));
+    maps.remove_prefix(std::min(line.size() + 1, maps.size()));
+    // "from-to perms offset dev inode   path": nothing before the path holds a slash.
+    line.remove_prefix(std::min(line.find('/'), line.size()));
+    if (!line.ends_with(kGoneMark)) {
+      add(line);
+      continue;
+    }
+    // Replaced since it was mapped, if there is another file by that name. (Memory has such names,
+    // too.)
+    line.remove_suffix(kGoneMark.size());
+    const std::string path(line);
+    if (S_ISREG(look_at(path).mode)) files_.insert_or_assign(path, router::FileIdentity{});
   }
 }
 
 std::string LoadedFiles::changed(base::TimePoint now) {
-  if (now - checked_ < kCheckInterval) return {};
-  checked_ = now;
+  if (now < next_look_) return {};
+  const base::TimePoint begin = base::Clock::now();
+  std::string found;
   for (const auto& [path, identity] : files_) {
-    if (look_at(path) != identity) return path;
+    if (look_at(path) == identity) continue;
+    found = path;
+    break;
   }
-  return {};
+  const auto took = std::chrono::duration_cast<base::Duration>(100 * (base::Clock::now() - begin));
+  next_look_ = now + std::clamp<base::Duration>(took, kLeastInterval, kMostInterval);
+  return found;
+}
+
+bool is_module_name(std::string_view name) {
+  return !name.empty() && name.size() < 200 && name.front() != '-' &&
+         name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyz"
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/-") == name.npos;
+}
+
+void ChangeDamper::note_change(base::TimePoint now) {
+  if (is_started_) thrown_away_ = now - started_ < kCalm ? thrown_away_ + 1 : 0;
+  is_started_ = false;
+  changed_ = now;
+}
+
+void ChangeDamper::note_start(base::TimePoint now) {
+  is_started_ = true;
+  started_ = now;
+}
+
+base::Duration ChangeDamper::pause() const {
+  if (thrown_away_ < 2) return base::Duration(0);
+  const unsigned doublings = std::min(thrown_away_ - 2, 16U);
+  return std::min<base::Duration>(kFirstPause * (1U << doublings), kLongestPause);
+}
+
+std::string ChangeDamper::describe() const {
+  return fmt::format("its files change too fast: classic until {} ms without a change",
+                     pause().count());
+}
+
+base::Duration ChangeDamper::wait(base::TimePoint now) const {
+  const auto left = std::chrono::ceil<base::Duration>(changed_ + pause() - now);
+  return std::max(left, base::Duration(0));
 }
 
 }  // namespace pool

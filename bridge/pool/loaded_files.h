@@ -1,5 +1,8 @@
-// The files that a zygote loaded on its way to its checkpoint, and whether they are still the same.
+// The files that a zygote loaded on its way to its checkpoint, whether they are still the same, and
+// how soon after a change the program is made warm again.
 #pragma once
+
+#include <sys/types.h>
 
 #include <string>
 #include <string_view>
@@ -11,23 +14,74 @@
 namespace pool {
 
 // A module that was edited must not answer from a zygote that compiled the old one. Files are
-// looked at again by stat(), all of them at most every kCheckInterval: within it a changed module
-// may serve once more, as a request that began before the change would.
+// looked at again by stat(), all of them in one look, which may take one per cent of the time: so
+// looks are kLeastInterval to kMostInterval apart. Within that a changed module may serve once
+// more, as a request that began before the change would.
 class LoadedFiles {
  public:
-  static constexpr std::chrono::milliseconds kCheckInterval{500};
+  static constexpr std::chrono::milliseconds kLeastInterval{10};
+  static constexpr std::chrono::milliseconds kMostInterval{500};
   static constexpr std::size_t kFilesMax = 2000;
+
+  LoadedFiles() = default;
+  // A file that changed since launched_ns (file_clock_ns()) counts as changed from the beginning:
+  // nobody knows whether it was read before or after. program is passed over, as it is looked at
+  // for each request.
+  explicit LoadedFiles(std::int64_t launched_ns, std::string program = {})
+      : launched_ns_(launched_ns), program_(std::move(program)) {}
+
+  // Now, by the clock with which the kernel stamps files, in nanoseconds since 1970.
+  static std::int64_t file_clock_ns();
 
   // paths: one a line. Those that are not absolute, or more than kFilesMax, are passed over.
   void add(std::string_view paths);
+  // What is mapped into a process: the program or its interpreter, and shared libraries.
+  void add_mapped(pid_t pid);
+  // The same, of the text of /proc/PID/maps.
+  void add_maps(std::string_view maps);
 
-  // The path of a file that has changed since it was added, or "". Looks at most once in
-  // kCheckInterval.
+  // The path of a file that has changed since it was added, or "". Looks at most once in its
+  // interval.
   std::string changed(base::TimePoint now);
+
+  std::size_t size() const { return files_.size(); }
 
  private:
   std::unordered_map<std::string, router::FileIdentity> files_;
-  base::TimePoint checked_{};
+  std::int64_t launched_ns_ = 0;
+  std::string program_;
+  base::TimePoint next_look_{};
+};
+
+// Whether a module that a program loaded can be named in a zygote's command line, in a list that
+// commas part.
+bool is_module_name(std::string_view name);
+
+// Keeps a program whose files change all the time from being made warm for nothing: each start
+// costs as much as tens of requests. A change is followed at once by a new generation. But if
+// changes throw away generations younger than kCalm, two and more in a row, the next one is started
+// only when nothing has changed for kFirstPause, then twice as long each time, kLongestPause at
+// most; meanwhile the program runs classic, and so answers as its newest version does. One that is
+// left alone for kCalm ends that.
+class ChangeDamper {
+ public:
+  static constexpr std::chrono::seconds kCalm{10};
+  static constexpr std::chrono::milliseconds kFirstPause{250};
+  static constexpr std::chrono::milliseconds kLongestPause{8000};
+
+  void note_change(base::TimePoint now);
+  void note_start(base::TimePoint now);
+  // How long to wait yet before a start; zero: it may be now.
+  base::Duration wait(base::TimePoint now) const;
+  // How long nothing must change.
+  base::Duration pause() const;
+  std::string describe() const;
+
+ private:
+  base::TimePoint changed_{};
+  base::TimePoint started_{};
+  bool is_started_ = false;   // since the last change
+  unsigned thrown_away_ = 0;  // young generations, in a row
 };
 
 }  // namespace pool

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "base/clock.h"
+#include "worker/starter.h"
 
 namespace pool {
 
@@ -27,6 +28,8 @@ struct PoolView {
   unsigned spare = 0;
   bool rested = false;  // no request came for workers.idle_timeout
   Afterwards afterwards = Afterwards::exits;
+  worker::Making making = worker::Making::forked;
+  unsigned idle_cores = 1;  // of the machine; looked at only with Making::ahead
 };
 
 struct PoolPlan {
@@ -42,6 +45,10 @@ struct PoolPlan {
 // Of workers that return, there are as many as requests came at once lately and spare besides, max
 // at most, all together; those that run beside the clients' requests come on top.
 // A rested pool keeps min.
+// A worker that has to be started ahead of need costs as much as a classic request, so such starts
+// keep out of the requests' way: beside running ones one at a time, and only on a core that nobody
+// uses, unless one waits for it; else on all cores that are idle, or one. A rested pool keeps one,
+// which is what a zygote is to the others.
 PoolPlan plan(const PoolView& pool);
 
 // Whether one more client's request may run now.

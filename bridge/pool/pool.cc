@@ -2,17 +2,15 @@
 
 #include <algorithm>
 
+#include "base/idle_cores.h"
 #include "base/log.h"
 #include "cgi/environment.h"
 
 namespace pool {
 namespace {
 
-// After a zygote could not be made, the program runs classic for this long before another try.
-constexpr std::chrono::seconds kColdPause{60};
 // How often it is looked whether something takes too long, while requests wait.
 constexpr std::chrono::milliseconds kWatchInterval{500};
-constexpr std::size_t kLearnedMax = 200;
 constexpr unsigned kRelearnsMax = 5;
 
 // A request that so many workers were given and none began runs classic.
@@ -30,90 +28,10 @@ Pool::Pool(const Surroundings& surroundings, std::string program)
                                [this](const message::Received& note) { on_note(note); }}),
       rest_timer_(surroundings.loop, [this] { look_whether_rested(); }),
       fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
+      calm_timer_(surroundings.loop, [this] { start_when_calm(); }),
       pump_(surroundings.loop, [this] { pump(); }) {}
 
 Pool::~Pool() = default;
-
-// ---- what a request is about ----
-
-void Pool::refresh(const config::ProgramSettings& settings, const router::FileIdentity& identity,
-                   std::string_view environment, compare::Side side) {
-  const bool other_file = identity != identity_;
-  if (settings != settings_) settings_ = settings;
-  last_used_ = base::Clock::now();
-  rested_ = false;
-  if (settings_.mode == config::Mode::classic && side == compare::Side::classic) return;
-  warmth_wanted_ = last_used_;
-
-  const Generation* newest = upcoming_ != nullptr ? upcoming_.get() : active_.get();
-  const bool other_settings = newest != nullptr && newest->plan().settings != settings_ &&
-                              !config::same_generation(settings_, newest->plan().settings);
-  bool stale = newest == nullptr || other_file || other_settings;
-  if (active_ != nullptr && active_->warmth() == Warmth::cold &&
-      active_->plan().executable.cold_reason.empty() &&
-      base::Clock::now() > cold_since_ + kColdPause) {
-    stale = true;
-  }
-  const std::string changed = active_ == nullptr ? "" : active_->changed_file(last_used_);
-  if (!changed.empty()) {
-    spdlog::info("program={}: {} has changed: a new generation", program_, changed);
-    stale = true;
-  }
-  if (!stale) return;
-  if (other_file) {
-    identity_ = identity;
-    learned_.clear();
-    relearned_ = 0;
-  }
-  demotion_.clear();
-  // The old version of a file, or an environment that was wrong, must not answer once more.
-  if (!other_settings || other_file) cool_down();
-  constants_ = constant_variables(environment);
-  start_generation();
-}
-
-void Pool::start_generation() {
-  GenerationPlan plan{.number = ++generations_,
-                      .program = program_,
-                      .executable = {},
-                      .settings = settings_,
-                      .demotion = demotion_,
-                      .constants = constants_,
-                      .learned = {learned_.begin(), learned_.end()}};
-  const auto path = settings_.env.find("PATH");
-  plan.executable = worker::inspect(
-      program_, path == settings_.env.end() ? cgi::kDefaultPath : std::string_view(path->second));
-  if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
-  learned_more_ = false;
-  cold_since_ = base::Clock::now();
-  upcoming_ = std::make_unique<Generation>(
-      surroundings_, std::move(plan),
-      Generation::Events{[this] { pump_.schedule(); },
-                         [this](std::uint64_t worker_id, const std::string& why) {
-                           workers_.pause_forks();
-                           spdlog::warn("program={} cannot fork worker={}: {}; classic for now",
-                                        program_, worker_id, why);
-                         },
-                         [this](std::uint64_t worker_id, const std::string& difference) {
-                           workers_.verified(worker_id, difference);
-                         }});
-  pump_.schedule();
-}
-
-void Pool::adopt_upcoming() {
-  if (upcoming_ == nullptr || upcoming_->warmth() == Warmth::warming) return;
-  workers_.serve(upcoming_.get());
-  if (active_ != nullptr) outgoing_.push_back(std::move(active_));
-  active_ = std::move(upcoming_);
-  cold_since_ = base::Clock::now();
-}
-
-void Pool::cool_down() {
-  workers_.serve(nullptr);
-  if (active_ != nullptr) outgoing_.push_back(std::move(active_));
-  if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
-  pump_.schedule();
-}
 
 std::optional<compare::Arm> Pool::warm_arm() const {
   if (!warm()) return std::nullopt;
@@ -121,8 +39,10 @@ std::optional<compare::Arm> Pool::warm_arm() const {
 }
 
 bool Pool::has_zygote() const {
-  return (active_ != nullptr && active_->zygote_pid() > 0) ||
-         (upcoming_ != nullptr && upcoming_->zygote_pid() > 0);
+  const auto holds = [](const auto& generation) {
+    return generation != nullptr && (generation->is_up() || generation->speaks_fastcgi());
+  };
+  return holds(active_) || holds(upcoming_);
 }
 
 // ---- the queue ----
@@ -170,7 +90,9 @@ void Pool::pump() {
     start_generation();
   }
   demote_if_due();
-  carry_out(plan(view()));
+  PoolView now = view();
+  if (now.making == worker::Making::ahead) now.idle_cores = base::idle_cores();
+  carry_out(plan(now));
   watch_forks();
   check_invariants();
 }
@@ -179,19 +101,20 @@ void Pool::pump() {
 // before them waits for.
 void Pool::serve_clients() {
   std::size_t passed_over = 0;
-  bool workers_are_due = false;
+  std::size_t due = 0;  // of them, who wait for workers that are on their way
   while (passed_over < waiting_.size() && has_room(view())) {
     Run& run = *waiting_[passed_over];
-    if (workers_are_due && run.job_.side == compare::Side::persistent) {
+    if (due > 0 && run.job_.side == compare::Side::persistent && workers_.worth_waiting(due)) {
       ++passed_over;
+      ++due;
       continue;
     }
     // Taken out first: serving it may end it, and ending it may end others.
     const auto place = waiting_.begin() + static_cast<std::ptrdiff_t>(passed_over);
     waiting_.erase(place);
-    if (serve(run)) continue;
+    if (serve(run, due)) continue;
     waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(passed_over), &run);
-    workers_are_due = true;
+    ++due;
     ++passed_over;
   }
 }
@@ -221,7 +144,7 @@ void Pool::serve_shadows() {
     } else if (!warm() || run.starts_ >= kStartsMax) {
       refuse(run, 503, "it is not warm");
     } else if (!serve_warm(run)) {
-      if (!workers_.worth_waiting()) {
+      if (!workers_.worth_waiting(0)) {
         refuse(run, 503, "no worker is to be had");
       } else {
         beside_.push_back(&run);
@@ -236,14 +159,14 @@ unsigned Pool::waiting_for_workers() const {
   }));
 }
 
-// False: run has to wait for a worker that is on its way.
-bool Pool::serve(Run& run) {
+// False: run has to wait for a worker that is on its way. before: how many do already.
+bool Pool::serve(Run& run, std::size_t before) {
   if (run.job_.side == compare::Side::classic || !warm() || run.starts_ >= kStartsMax) {
     start_classic(run);
     return true;
   }
   if (serve_warm(run)) return true;
-  if (workers_.worth_waiting()) return false;
+  if (workers_.worth_waiting(before)) return false;
   start_classic(run);
   return true;
 }
@@ -251,12 +174,24 @@ bool Pool::serve(Run& run) {
 // False: no worker took it.
 bool Pool::serve_warm(Run& run) {
   if (!workers_.has_idle()) return false;
+  if (active_->speaks_fastcgi()) return serve_by_fastcgi(run);
   const auto fds = run.client_->descriptors();
   if (!fds) {
     refuse(run, 502, fds.error().message);
     return true;
   }
   if (!workers_.give(run, fds.value())) return false;
+  started(run);
+  return true;
+}
+
+bool Pool::serve_by_fastcgi(Run& run) {
+  auto body = run.client_->body();
+  if (!body) {
+    refuse(run, 502, body.error().message);
+    return true;
+  }
+  if (!workers_.give_by_fastcgi(run, body.take())) return false;
   started(run);
   return true;
 }
@@ -325,35 +260,6 @@ void Pool::watch_forks() {
 }
 
 // Requests do not wait for it: the old generation serves until the new one is warm.
-void Pool::demote_if_due() {
-  if (!demotion_.empty() || !warm() || active_->reset() != config::Reset::rewind) return;
-  if (!workers_.retirements().more_than(settings_.rewind.max_retired)) return;
-  demotion_ = workers_.retirements().describe();
-  spdlog::warn(
-      "program={} gen={}: {}; it gets reset = fork from here on (rewind.max_retired is {})",
-      program_, active_->plan().number, demotion_, settings_.rewind.max_retired);
-  start_generation();
-}
-
-void Pool::on_note(const message::Received& note) {
-  if (note.note_kind == NOTE_WARNING) {
-    spdlog::warn("program={} {}", program_, base::printable(note.text, 300));
-  }
-  if (note.note_kind == NOTE_SHALLOWER && active_ != nullptr) {
-    active_->demote(base::printable(note.text, 300));
-  }
-  if (note.note_kind != NOTE_LOADED || learned_.size() >= kLearnedMax) return;
-  // It goes into a command line, in a list that commas part.
-  const bool sound = !note.text.empty() && note.text.size() < 200 &&
-                     note.text.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyz"
-                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/") == std::string::npos;
-  if (sound && learned_.insert(note.text).second) {
-    learned_more_ = true;
-    pump_.schedule();
-  }
-}
-
 void Pool::look_whether_rested() {
   const auto rest = base::Clock::now() - last_used_;
   if (runs_any()) return rest_timer_.start(settings_.workers.idle_timeout);

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,39 +12,12 @@
 #include "config/settings.h"
 #include "pool/generation.h"
 #include "pool/plan.h"
+#include "pool/pool_status.h"
 #include "pool/run.h"
 #include "pool/workers.h"
 #include "router/resolver.h"
 
 namespace pool {
-
-// What `status` says of a program.
-struct PoolStatus {
-  std::string program;
-  std::string name;
-  config::Mode mode;
-  config::Reset reset_asked;  // by the settings
-  config::Reset reset;        // what its workers really do, if it is warm; else reset_asked
-  std::string reset_reason;   // why it is not reset_asked
-  std::string level;          // "linked", "compiled", "none" (classic), "warming"
-  std::string level_reason;   // why it is not deeper
-  std::uint64_t generation = 0;
-  std::uint64_t newest_generation = 0;  // greater while another is on its way to take over
-  unsigned idle = 0, busy = 0, starting = 0, returning = 0;
-  std::size_t waiting = 0;
-  pid_t zygote_pid = -1;
-  std::vector<pid_t> worker_pids;
-  std::vector<WorkerStatus> worker_list;
-  std::vector<std::string> learned;          // modules loaded before the checkpoint beside preload
-  std::uint64_t requests = 0;                // started
-  std::uint64_t classic = 0;                 // of them, by fork and exec
-  std::uint64_t persistent = 0;              // of them, by a warm worker
-  std::uint64_t refused = 0;                 // queue full, waited too long, not startable
-  std::uint64_t failed = 0;                  // ended by a signal or with an exit code that is not 0
-  std::uint64_t given_back = 0;              // by a worker that ended before it began them
-  const Retirements* retirements = nullptr;  // valid as long as the pool is
-  const RewindRecord* rewinds = nullptr;
-};
 
 // Lives as long as its program is known. Events are noted; one pump() at the end of the turn acts.
 class Pool {
@@ -65,6 +39,9 @@ class Pool {
 
   PoolStatus status() const;
   const std::string& program() const { return program_; }
+  // Whether php-cgi runs it, which answers nothing without REDIRECT_STATUS. Of the version that
+  // refresh() saw.
+  bool is_php() const { return language_ == worker::Language::php; }
   bool has_zygote() const;
   // Nothing runs or waits here.
   bool quiet() const { return waiting_.empty() && beside_.empty() && workers_.empty(); }
@@ -80,12 +57,14 @@ class Pool {
   void leave(Run& run);
   void give_up(Run& run);
 
+  worker::Executable look_at_file() const;
   void pump();
   void serve_clients();
   void serve_shadows();
   void limit_queue();
-  bool serve(Run& run);
+  bool serve(Run& run, std::size_t before);
   bool serve_warm(Run& run);
+  bool serve_by_fastcgi(Run& run);
   unsigned waiting_for_workers() const;
   void start_classic(Run& run);
   void refuse(Run& run, int status, const std::string& reason);
@@ -98,7 +77,9 @@ class Pool {
   void on_note(const message::Received& note);
   void demote_if_due();
   void start_generation();
+  void start_when_calm();
   void adopt_upcoming();
+  bool keep_active_instead();
   void look_whether_rested();
   void check_invariants() const;
   PoolView view() const;
@@ -108,12 +89,21 @@ class Pool {
   const Surroundings& surroundings_;
   const std::string program_;
   config::ProgramSettings settings_;
-  router::FileIdentity identity_;
+  router::FileIdentity identity_;  // for which generations were made
+  router::FileIdentity seen_;      // by look_at_file()
+  worker::Language language_ = worker::Language::none;
   ConstantVariables constants_;
   std::set<std::string> learned_;
   bool learned_more_ = false;
   unsigned relearned_ = 0;  // generations started for what was learned of this version
   std::string demotion_;    // why this version runs with reset = fork; empty if it does not
+
+  ChangeDamper damper_;
+  base::Duration told_pause_{0};  // the pause that the log has told of
+  // The settings with which no generation came up, while an older one serves; tried again later.
+  std::optional<config::ProgramSettings> failed_settings_;
+  std::vector<std::string> failed_steps_;
+  base::TimePoint failed_at_{};
 
   std::unique_ptr<Generation> active_;
   std::unique_ptr<Generation> upcoming_;  // takes over from active_ once it is no longer warming
@@ -131,6 +121,7 @@ class Pool {
   PoolStatus counts_;
   loop::Timer rest_timer_;
   loop::Timer fork_timer_;  // runs while requests wait for a fork
+  loop::Timer calm_timer_;  // runs while changes come too fast
   loop::Deferred pump_;
 };
 

@@ -1,10 +1,12 @@
-// What a pool shows of itself: to plan(), to `status`, to its own checks.
+// What a pool and its workers show of themselves: to plan(), to `status`, to their own checks.
 #include <algorithm>
 
 #include "base/assert.h"
 #include "pool/pool.h"
 
 namespace pool {
+
+using worker::WorkerState;
 
 PoolView Pool::view() const {
   PoolView view{.waiting = waiting_for_workers(),
@@ -36,21 +38,25 @@ PoolStatus Pool::status() const {
   status.returning = now.returning;
   status.waiting = waiting_.size();
   status.newest_generation = generations_;
-  status.learned = {learned_.begin(), learned_.end()};
+  if (settings_.learn != config::Learn::none) status.learned = {learned_.begin(), learned_.end()};
   status.worker_pids = workers_.pids();
   std::sort(status.worker_pids.begin(), status.worker_pids.end());
   status.worker_list = workers_.list();
   status.retirements = &workers_.retirements();
   status.rewinds = &workers_.rewinds();
+  status.failed_steps = failed_steps_;
   const Generation* generation = active_ != nullptr ? active_.get() : upcoming_.get();
   status.level = "none";
-  if (generation == nullptr) return status;
+  if (generation == nullptr) {
+    if (told_pause_.count() > 0) status.level_reason = damper_.describe();
+    return status;
+  }
   status.generation = generation->plan().number;
   status.level_reason = generation->level_reason();
   status.zygote_pid = generation->zygote_pid();
   if (generation->warmth() == Warmth::warming) status.level = "warming";
   if (generation->warmth() == Warmth::warm) {
-    status.level = config::to_string(generation->level());
+    status.level = generation->level();
     status.reset = generation->reset();
     status.reset_reason = generation->reset_reason();
   }
@@ -61,6 +67,86 @@ void Pool::check_invariants() const {
   workers_.check_invariants();
   for (const Run* run : waiting_) BRIDGE_ASSERT(run->place_ == Run::Place::queued);
   for (const Run* run : beside_) BRIDGE_ASSERT(run->place_ == Run::Place::queued);
+}
+
+// ---- its workers ----
+
+void Workers::count(PoolView& view) const {
+  const bool warm = generation_ != nullptr && generation_->warmth() == Warmth::warm;
+  if (warm && generation_->reset() != config::Reset::fork) {
+    view.afterwards = Afterwards::returns;
+  }
+  if (warm) view.making = generation_->making();
+  for (const auto& [id, place] : places_) {
+    const WorkerState state = place.worker->state();
+    if (state == WorkerState::idle) ++view.idle;
+    if (state == WorkerState::starting && is_of_serving_generation(place)) ++view.starting;
+    if (state == WorkerState::busy && !place.worker->terminating()) count_busy(place, view);
+    if (worker::is_returning(state)) ++view.returning;
+  }
+}
+
+void Workers::count_busy(const Place& place, PoolView& view) {
+  const bool beside = place.run != nullptr && place.run->job_.for_whom == ForWhom::shadow;
+  if (place.arm != compare::Arm::classic) {
+    ++(beside ? view.beside : view.busy);
+  } else if (!beside) {
+    ++view.classic;
+  }
+}
+
+std::vector<WorkerStatus> Workers::list() const {
+  std::vector<WorkerStatus> list;
+  const base::TimePoint now = base::Clock::now();
+  for (const auto& [id, place] : places_) {
+    if (place.worker->pid() <= 0) continue;
+    list.push_back({.pid = place.worker->pid(),
+                    .state = worker::to_string(place.worker->state()),
+                    .arm = place.arm,
+                    .served = place.worker->served(),
+                    .in_state = std::chrono::duration_cast<base::Duration>(
+                        now - place.worker->state_since())});
+  }
+  std::sort(list.begin(), list.end(),
+            [](const auto& one, const auto& other) { return one.pid < other.pid; });
+  return list;
+}
+
+std::vector<pid_t> Workers::pids() const {
+  std::vector<pid_t> pids;
+  for (const auto& [id, place] : places_) {
+    if (place.worker->pid() > 0) pids.push_back(place.worker->pid());
+  }
+  return pids;
+}
+
+bool Workers::worth_waiting(std::size_t before) const {
+  const base::TimePoint now = base::Clock::now();
+  const bool ahead = generation_ != nullptr && generation_->making() == worker::Making::ahead;
+  bool late = false;
+  std::size_t coming = 0;
+  for (const auto& [id, place] : places_) {
+    const WorkerState state = place.worker->state();
+    // It is back sooner than an interpreter is up.
+    if (ahead && state == WorkerState::busy && place.arm == compare::Arm::none) return true;
+    if (!worker::is_returning(state) && state != WorkerState::starting) continue;
+    // What speaks FastCGI may know no other way: its requests wait as long as it may start.
+    const auto patience = place.by_fastcgi != nullptr ? settings_.timeouts.start : kPatience;
+    const bool in_time = now - place.since < patience;
+    coming += in_time ? 1 : 0;
+    late = late || !in_time;
+  }
+  if (ahead) return coming > before;
+  return coming > 0 || (!late && may_fork());
+}
+
+void Workers::check_invariants() const {
+  for (const worker::Worker* worker : idle_) {
+    const WorkerState state = worker->state();
+    // One that speaks FastCGI may have closed its connection meanwhile.
+    BRIDGE_ASSERT(state == WorkerState::idle || state == WorkerState::ending ||
+                  state == WorkerState::resetting);
+  }
 }
 
 }  // namespace pool

@@ -16,6 +16,10 @@ void Run::terminate() {
   if (worker_ != nullptr) worker_->terminate();
 }
 
+void Run::resume() {
+  if (worker_ != nullptr) worker_->resume();
+}
+
 std::chrono::microseconds Run::queue_time() const {
   const base::TimePoint until =
       place_ == Place::queued ? base::Clock::now() : std::max(started_at_, since_);

@@ -11,6 +11,7 @@
 #include "cgi/refusal.h"
 #include "compare/arm.h"
 #include "loop/timer.h"
+#include "upstream/answer_sink.h"
 #include "worker/worker.h"
 
 namespace pool {
@@ -33,16 +34,21 @@ struct Job {
 };
 
 // The request's side. All run on the loop, and none before Run's constructor has returned; all
-// but descriptors() may destroy the Run.
-class RunClient {
+// but descriptors(), body() and what an AnswerSink is told may destroy the Run.
+//
+// A program that speaks FastCGI has no descriptors of its own for a request: it is given body(),
+// and its answer comes by the AnswerSink.
+class RunClient : public upstream::AnswerSink {
  public:
-  virtual ~RunClient() = default;
-
   // The program is about to start: makes the three descriptors that become its 0, 1 and 2. They
   // are borrowed, and asked for again if a worker that had been given them was gone before it
   // began: then the same ones have to be there still. What shows that it has begun is output of it,
   // or its end.
   virtual base::Result<std::array<int, 3>> descriptors() = 0;
+
+  // The same for one that speaks FastCGI: where the request's body can be read, a copy of the
+  // descriptor; none if there is no body.
+  virtual base::Result<base::UniqueFd> body() = 0;
 
   // The program has them, for the first time. arm: how it really runs.
   virtual void on_started(compare::Arm arm) = 0;
@@ -57,15 +63,18 @@ class RunClient {
 
 // Owned by the request. Destroying it while it waits takes it out of the queue; while it runs,
 // terminates the program (TERM, then KILL, to its process group).
-class Run {
+class Run : private upstream::AnswerSink {
  public:
   Run(Pool& pool, Job job, RunClient& client);
-  ~Run();
+  ~Run() override;
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   // Ends the program; on_ended() follows when it has died.
   void terminate();
+
+  // The client has room again for output that it is told of.
+  void resume();
 
   // Another client hears of its end from here on. Only while it runs.
   void hand_over(RunClient& client) { client_ = &client; }
@@ -79,6 +88,11 @@ class Run {
  private:
   friend class Pool;
   friend class Workers;
+
+  // upstream::AnswerSink, for the client of now
+  bool has_room() const override { return client_->has_room(); }
+  void on_output(base::ByteView bytes) override { client_->on_output(bytes); }
+  void on_errors(base::ByteView bytes) override { client_->on_errors(bytes); }
 
   Pool& pool_;
   const Job job_;

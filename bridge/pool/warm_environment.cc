@@ -38,6 +38,13 @@ void WarmEnvironment::add(std::string_view name, std::string_view value) {
   ++count;
 }
 
+void WarmEnvironment::add_first(std::string_view name, std::string_view value) {
+  WarmEnvironment first;
+  first.add(name, value);
+  block.insert(0, first.block);
+  ++count;
+}
+
 WarmEnvironment warm_environment(const ConstantVariables& constants,
                                  const config::ProgramSettings& settings, const WarmStart& start) {
   std::map<std::string, std::string> variables = {{"PATH", std::string(cgi::kDefaultPath)}};
@@ -51,9 +58,29 @@ WarmEnvironment warm_environment(const ConstantVariables& constants,
       "fd=" + std::to_string(worker::kControlFd) +
       " level=" + std::string(config::to_string(start.level)) +
       " reset=" + std::string(config::to_string(start.reset)) +
+      (start.making == worker::Making::ahead ? " ahead" : "") +
+      " learn=" + std::string(config::to_string(settings.learn)) +
       " tracking=" + std::string(config::to_string(settings.rewind.tracking)) +
       " name=" + start.program.substr(start.program.rfind('/') + 1);
   if (start.binding == Binding::early) variables["LD_BIND_NOW"] = "1";
+  WarmEnvironment environment;
+  for (const auto& [name, value] : variables) environment.add(name, value);
+  return environment;
+}
+
+WarmEnvironment fastcgi_environment(const config::ProgramSettings& settings,
+                                    const worker::Executable& executable) {
+  std::map<std::string, std::string> variables = {{"PATH", std::string(cgi::kDefaultPath)}};
+  for (const auto& [name, value] : settings.env) variables[name] = value;
+  // Its workers are counted and replaced here: php-cgi shall not fork its own, nor leave.
+  if (executable.language == worker::Language::php) {
+    variables["PHP_FCGI_CHILDREN"] = "0";
+    variables["PHP_FCGI_MAX_REQUESTS"] = "0";
+  }
+  for (const std::string& assignment : executable.assignments) {
+    const std::size_t equals = assignment.find('=');
+    variables[assignment.substr(0, equals)] = assignment.substr(equals + 1);
+  }
   WarmEnvironment environment;
   for (const auto& [name, value] : variables) environment.add(name, value);
   return environment;

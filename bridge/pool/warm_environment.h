@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "worker/executable.h"
+#include "worker/starter.h"
 
 namespace pool {
 
@@ -23,6 +25,8 @@ struct WarmEnvironment {
   std::uint32_t count = 0;
 
   void add(std::string_view name, std::string_view value);
+  // Counts before another of that name.
+  void add_first(std::string_view name, std::string_view value);
 };
 
 // When the functions of its libraries are bound to a program: early, or each request binds again
@@ -35,6 +39,7 @@ struct WarmStart {
   const std::string& adapters;
   config::Level level;
   config::Reset reset;
+  worker::Making making = worker::Making::forked;
   Binding binding = Binding::early;
 };
 
@@ -42,5 +47,10 @@ struct WarmStart {
 // stop at start's level and do its reset; the program sees none of these.
 WarmEnvironment warm_environment(const ConstantVariables& constants,
                                  const config::ProgramSettings& settings, const WarmStart& start);
+
+// What a program that speaks FastCGI starts with: the operator's env and PATH. What a request
+// brings comes with the request.
+WarmEnvironment fastcgi_environment(const config::ProgramSettings& settings,
+                                    const worker::Executable& executable);
 
 }  // namespace pool

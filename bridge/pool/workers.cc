@@ -13,9 +13,7 @@ using worker::WorkerState;
 
 // After a fork failed, requests run classic for this long before the zygote is asked again.
 constexpr std::chrono::milliseconds kForkPause{500};
-// A fork or a reset that is not over after so long will not be, and no request waits longer for it.
-constexpr std::chrono::milliseconds kPatience{1000};
-// The same for a comparison, which reads all memory of a worker, and for a fork behind one.
+// kPatience for a comparison, which reads all memory of a worker, and for a fork behind one.
 constexpr std::chrono::milliseconds kCheckPatience{10000};
 
 std::string folder_of(const std::string& path) {
@@ -86,7 +84,34 @@ worker::Worker& Workers::add(const ZygoteId& zygote, compare::Arm arm) {
   return *place.worker;
 }
 
+void Workers::start_fastcgi_worker() {
+  const std::uint64_t id = next_worker_id_++;
+  worker::WorkerOwner& owner = *this;
+  auto made = std::make_unique<upstream::FastcgiWorker>(
+      surroundings_.loop, surroundings_.reaper, id, label_, settings_.timeouts.kill_grace, owner);
+  upstream::FastcgiWorker& worker = *made;
+  places_[id] = {.worker = std::move(made),
+                 .by_fastcgi = &worker,
+                 .zygote = generation_->zygote(),
+                 .arm = compare::Arm::none};
+  const auto& executable = generation_->plan().executable;
+  const WarmEnvironment environment = fastcgi_environment(generation_->plan().settings, executable);
+  const auto started = worker.start({.file = executable.file,
+                                     .argv = worker::fastcgi_argv(executable),
+                                     .environment = environment.block,
+                                     .environment_count = environment.count,
+                                     .cwd = folder_,
+                                     .timeout = settings_.timeouts.start});
+  if (started) return;
+  pause_forks();
+  spdlog::warn("program={} cannot start a worker: {}; classic for now", program_,
+               started.error().message);
+  gone_.push_back(id);
+  generation_->count_lost_worker();
+}
+
 void Workers::fork_one() {
+  if (generation_->speaks_fastcgi()) return start_fastcgi_worker();
   auto channel = worker::make_channel();
   if (!channel) {
     pause_forks();
@@ -109,6 +134,7 @@ void Workers::on_ready(worker::Worker& worker) {
   const Place& place = places_.at(worker.id());
   if (!is_of_serving_generation(place)) return worker.retire();
   generation_->count_ready_worker();
+  std::erase(idle_, &worker);  // it may have been idle before
   idle_.push_back(&worker);
 }
 
@@ -140,6 +166,23 @@ bool Workers::give(Run& run, std::span<const int> fds) {
   return false;
 }
 
+bool Workers::give_by_fastcgi(Run& run, base::UniqueFd body) {
+  while (has_idle()) {
+    worker::Worker& worker = take_idle();
+    const std::uint64_t id = worker.id();
+    Place& place = places_.at(id);
+    const auto assigned = place.by_fastcgi->assign(
+        run.job_.environment, body, run, [this, id](const auto& ending) { on_ended(id, ending); });
+    if (assigned) {
+      take_place(place, run);
+      return true;
+    }
+    spdlog::warn("program={} worker={}: {}; another takes the request", program_, id,
+                 assigned.error().message);
+  }
+  return false;
+}
+
 bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker) {
   const std::uint64_t id = worker.id();
   Place& place = places_.at(id);
@@ -159,10 +202,14 @@ bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker)
                  assigned.error().message);
     return false;
   }
-  place.run = &run;
-  run.worker_ = &worker;
-  run.arm_ = place.arm;
+  take_place(place, run);
   return true;
+}
+
+void Workers::take_place(Place& place, Run& run) {
+  place.run = &run;
+  run.worker_ = place.worker.get();
+  run.arm_ = place.arm;
 }
 
 message::SayReady Workers::whether_to_check(const Place& place) {
@@ -173,9 +220,11 @@ message::SayReady Workers::whether_to_check(const Place& place) {
 }
 
 base::Status Workers::launch(Run& run, std::span<const int> fds) {
+  const std::string& interpreter = settings_.interpreter;
   std::vector<std::string> argv{program_};
+  if (!interpreter.empty()) argv.insert(argv.begin(), interpreter);
   argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
-  const auto pid = worker::launch({.file = program_,
+  const auto pid = worker::launch({.file = interpreter.empty() ? program_ : interpreter,
                                    .argv = argv,
                                    .environment = run.job_.environment,
                                    .environment_count = run.job_.environment_count,
@@ -187,9 +236,7 @@ base::Status Workers::launch(Run& run, std::span<const int> fds) {
   worker::Worker& worker = add({}, compare::Arm::classic);
   const std::uint64_t id = worker.id();
   worker.adopt(pid.value(), [this, id](const auto& ending) { on_ended(id, ending); });
-  places_.at(id).run = &run;
-  run.worker_ = &worker;
-  run.arm_ = compare::Arm::classic;
+  take_place(places_.at(id), run);
   return base::Done{};
 }
 
@@ -298,7 +345,7 @@ void Workers::on_note(worker::Worker&, const message::Received& note) {
 void Workers::on_gone(worker::Worker& worker) {
   std::erase(idle_, &worker);
   const Place& place = places_.at(worker.id());
-  if (worker.pid() <= 0 && is_of_serving_generation(place)) generation_->count_lost_worker();
+  if (worker.lost() && is_of_serving_generation(place)) generation_->count_lost_worker();
   gone_.push_back(worker.id());
   events_.on_change();
 }
@@ -323,8 +370,10 @@ std::string Workers::end_overdue() {
     const WorkerState state = place.worker->state();
     const auto age = now - place.since;
     if (state == WorkerState::resetting && age > kPatience) place.worker->terminate();
-    if (age < zygote_patience || !serves(place)) continue;
+    if (age < zygote_patience || !serves(place) || place.by_fastcgi != nullptr) continue;
     if (state != WorkerState::starting && state != WorkerState::checking) continue;
+    // The starter itself looks after these.
+    if (state == WorkerState::starting && generation_->making() == worker::Making::ahead) continue;
     return fmt::format("no worker was {} within {} ms",
                        state == WorkerState::starting ? "forked" : "compared with it",
                        zygote_patience.count());
@@ -339,18 +388,6 @@ void Workers::sweep() {
   for (const auto& [id, place] : places_) {
     if (place.worker->state() == WorkerState::checking && !serves(place)) place.worker->retire();
   }
-}
-
-bool Workers::worth_waiting() const {
-  const base::TimePoint now = base::Clock::now();
-  bool late = false;
-  for (const auto& [id, place] : places_) {
-    const WorkerState state = place.worker->state();
-    if (!worker::is_returning(state) && state != WorkerState::starting) continue;
-    if (now - place.since < kPatience) return true;
-    late = true;
-  }
-  return !late && may_fork();
 }
 
 }  // namespace pool

@@ -12,6 +12,7 @@
 #include "pool/retirements.h"
 #include "pool/rewind_record.h"
 #include "pool/run.h"
+#include "upstream/fastcgi_worker.h"
 #include "worker/worker.h"
 
 namespace pool {
@@ -38,6 +39,9 @@ class Workers : private worker::WorkerOwner {
     std::function<void(const message::Received&)> on_note;
   };
 
+  // A fork or a reset that is not over after so long will not be, and no request waits longer.
+  static constexpr std::chrono::milliseconds kPatience{1000};
+
   // The references outlive it.
   Workers(const Surroundings& surroundings, const std::string& program,
           const config::ProgramSettings& settings, Events events);
@@ -60,6 +64,8 @@ class Workers : private worker::WorkerOwner {
   bool has_idle() const;
   // Gives the request to an idle worker, with its descriptors; false if none took it.
   bool give(Run& run, std::span<const int> fds);
+  // The same for a worker that speaks FastCGI, with the body, if there is one.
+  bool give_by_fastcgi(Run& run, base::UniqueFd body);
   // Launches the program itself for the request.
   base::Status launch(Run& run, std::span<const int> fds);
   // run is over for its client: its program is ended.
@@ -76,8 +82,9 @@ class Workers : private worker::WorkerOwner {
 
   bool empty() const { return places_.empty(); }
   // Whether a worker is about to be idle, or may be forked, so that a request should not run
-  // classic.
-  bool worth_waiting() const;
+  // classic, when so many wait before it. One that has to be started ahead of need is worth a wait
+  // only if it is on its way already, and to one request.
+  bool worth_waiting(std::size_t before) const;
   // Fills the counts of workers, and what becomes of them.
   void count(PoolView& view) const;
   std::vector<pid_t> pids() const;
@@ -89,7 +96,8 @@ class Workers : private worker::WorkerOwner {
  private:
   struct Place {
     std::unique_ptr<worker::Worker> worker;
-    ZygoteId zygote;  // all zero: launched by the bridge
+    upstream::FastcgiWorker* by_fastcgi = nullptr;  // the same, if it speaks that
+    ZygoteId zygote;                                // all zero: launched by the bridge
     compare::Arm arm = compare::Arm::classic;
     Run* run = nullptr;
     base::TimePoint since = base::Clock::now();  // of its fork, or of what it does behind a request
@@ -106,8 +114,10 @@ class Workers : private worker::WorkerOwner {
   void on_note(worker::Worker& worker, const message::Received& note) override;
 
   worker::Worker& add(const ZygoteId& zygote, compare::Arm arm);
+  void start_fastcgi_worker();
   worker::Worker& take_idle();
   bool assign(Run& run, std::span<const int> fds, worker::Worker& worker);
+  static void take_place(Place& place, Run& run);
   message::SayReady whether_to_check(const Place& place);
   void on_ended(std::uint64_t worker_id, const worker::Ending& ending);
   void settle(worker::Worker& worker, const Place& place);

@@ -48,14 +48,6 @@ const char* kind_of(mode_t mode) {
   return "a device";
 }
 
-// May this file, whatever its path, be run as a program?
-std::optional<Refusal> refuse_file(const std::string& path, mode_t mode) {
-  if (!S_ISREG(mode)) return Refusal{403, path + ": is " + kind_of(mode) + ", not a program"};
-  // Any x bit: which of them counts depends on the user that the program will run as.
-  if ((mode & 0111) == 0) return Refusal{403, path + ": is not executable"};
-  return std::nullopt;
-}
-
 // The leading part of path, in whole segments, that is no folder: its length. What is asked of the
 // file system is bounded by the folders that really exist.
 cgi::OrRefusal<std::size_t> find_file(std::string_view path) {
@@ -83,8 +75,9 @@ FileIdentity identity_of(const struct stat& file) {
       file.st_mode, file.st_uid, file.st_gid};
 }
 
-Resolver::Resolver(const std::vector<std::string>& roots, std::size_t programs_max)
-    : roots_(roots), programs_max_(programs_max) {
+Resolver::Resolver(const std::vector<std::string>& roots, HasInterpreter has_interpreter,
+                   std::size_t programs_max)
+    : roots_(roots), has_interpreter_(std::move(has_interpreter)), programs_max_(programs_max) {
   BRIDGE_ASSERT(programs_max > 0);
 }
 
@@ -136,6 +129,15 @@ cgi::OrRefusal<Resolution> Resolver::look_up(std::string_view path) {
   if (auto refusal = refuse_file(real_path, file.st_mode)) return *std::move(refusal);
   return Resolution{real_path, std::move(script), std::string(path.substr(script_bytes.value())),
                     identity_of(file)};
+}
+
+// May this file, whatever its path, be run as a program?
+std::optional<Refusal> Resolver::refuse_file(const std::string& path, mode_t mode) const {
+  if (!S_ISREG(mode)) return Refusal{403, path + ": is " + kind_of(mode) + ", not a program"};
+  if (has_interpreter_ && has_interpreter_(path)) return std::nullopt;
+  // Any x bit: which of them counts depends on the user that the program will run as.
+  if ((mode & 0111) == 0) return Refusal{403, path + ": is not executable"};
+  return std::nullopt;
 }
 
 void Resolver::remember(const Resolution& resolution) {

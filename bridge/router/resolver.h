@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -50,7 +52,12 @@ struct Resolution {
 // resolved anew. A folder above it that lost its x bit shows in stat() as well.
 class Resolver {
  public:
-  explicit Resolver(const std::vector<std::string>& roots, std::size_t programs_max = 4096);
+  // Whether a file, by its real path, is run by an interpreter that the settings name: then it
+  // needs no x bit. Asked when a program is new; another answer needs another Resolver.
+  using HasInterpreter = std::function<bool(const std::string& program)>;
+
+  explicit Resolver(const std::vector<std::string>& roots, HasInterpreter has_interpreter = {},
+                    std::size_t programs_max = 4096);
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
@@ -71,10 +78,12 @@ class Resolver {
 
   const Seen* recall(std::string_view path);
   cgi::OrRefusal<Resolution> look_up(std::string_view path);
+  std::optional<cgi::Refusal> refuse_file(const std::string& path, mode_t mode) const;
   void remember(const Resolution& resolution);
   void forget(SeenList::iterator seen);
 
   Roots roots_;
+  HasInterpreter has_interpreter_;
   std::size_t programs_max_;
   SeenList seen_;
   std::unordered_map<std::string_view, SeenList::iterator> by_script_;  // views of Seen::script

@@ -1,5 +1,6 @@
 #include "shadow/second_run.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,20 +52,32 @@ base::Result<std::array<int, 3>> SecondRun::descriptors() {
     program_out_ = std::move(out.value().second);
     err_ = std::move(err.value().first);
     program_err_ = std::move(err.value().second);
+    // The worker that was to take it by FastCGI did not.
+    if (outcome_.has_run) watch_output();
   }
-  if (task_.has_body && !program_in_) {
-    auto in = base::make_pipe(base::NonblockingEnd::writing);
-    if (!in) return in.error();
-    program_in_ = std::move(in.value().first);
-    in_ = std::move(in.value().second);
-  }
+  if (const auto made = make_body_ends(); !made) return made.error();
   return std::array<int, 3>{task_.has_body ? program_in_.get() : dev_null_, program_out_.get(),
                             program_err_.get()};
 }
 
-void SecondRun::on_started(compare::Arm arm) {
-  outcome_.has_run = true;
-  outcome_.observation.arm = arm;
+base::Status SecondRun::make_body_ends() {
+  if (!task_.has_body || program_in_) return base::Done{};
+  auto in = base::make_pipe(base::NonblockingEnd::writing);
+  if (!in) return in.error();
+  program_in_ = std::move(in.value().first);
+  in_ = std::move(in.value().second);
+  return base::Done{};
+}
+
+base::Result<base::UniqueFd> SecondRun::body() {
+  if (const auto made = make_body_ends(); !made) return made.error();
+  if (!program_in_) return base::UniqueFd();
+  base::UniqueFd copy(::fcntl(program_in_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return base::errno_error("cannot copy a descriptor", errno);
+  return copy;
+}
+
+void SecondRun::watch_output() {
   out_watch_ = std::make_unique<loop::FdWatch>(loop_, out_.get(), [this](unsigned) {
     program_out_.reset();
     if (read_output() == Read::end) out_watch_->ask(loop::kNothing);
@@ -75,6 +88,12 @@ void SecondRun::on_started(compare::Arm arm) {
   });
   out_watch_->ask(loop::kReadable);
   err_watch_->ask(loop::kReadable);
+}
+
+void SecondRun::on_started(compare::Arm arm) {
+  outcome_.has_run = true;
+  outcome_.observation.arm = arm;
+  if (out_) watch_output();
   if (!task_.has_body) return;
   body_ = std::make_unique<worker::BodyPipe>(loop_, task_.body.size(), [] {});
   body_->write(task_.body);
@@ -98,6 +117,12 @@ SecondRun::Read SecondRun::read_errors() {
   return got > 0 ? Read::some : Read::end;
 }
 
+void SecondRun::on_output(base::ByteView bytes) {
+  program_in_.reset();
+  outcome_.observation.bytes_out += bytes.size();
+  take(bytes);
+}
+
 void SecondRun::take(base::ByteView bytes) {
   if (bytes.empty()) return;
   const bool wants_body = task_.method != "HEAD";
@@ -114,7 +139,7 @@ void SecondRun::take(base::ByteView bytes) {
 }
 
 void SecondRun::on_ended(const worker::Ending& ending) {
-  while (read_output() == Read::some) {
+  while (out_ && read_output() == Read::some) {
   }
   over(ending);
 }

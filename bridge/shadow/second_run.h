@@ -53,11 +53,17 @@ class SecondRun : public pool::RunClient {
  private:
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
+  base::Result<base::UniqueFd> body() override;
+  bool has_room() const override { return true; }
+  void on_output(base::ByteView bytes) override;
+  void on_errors(base::ByteView) override {}
   void on_started(compare::Arm arm) override;
   void on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
 
   enum class Read { some, nothing_now, end };
+  base::Status make_body_ends();
+  void watch_output();
   Read read_output();
   Read read_errors();
   void take(base::ByteView bytes);

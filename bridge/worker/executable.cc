@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 
 #include "base/unique_fd.h"
 #include "router/first_line.h"
@@ -34,16 +35,11 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-// "perl", "perl5.36.0"; "python", "python3", "python3.11"; nothing else behind the name.
-Language language_of(std::string_view interpreter) {
-  const std::string_view name = base_name(interpreter);
-  for (const auto& [prefix, language] :
-       {std::pair{std::string_view("perl"), Language::perl}, {"python", Language::python}}) {
-    if (!starts_with(name, prefix)) continue;
-    const std::string_view version = name.substr(prefix.size());
-    if (version.find_first_not_of("0123456789.") == version.npos) return language;
-  }
-  return Language::none;
+// Tcl's adapter depends on what tclsh does before it looks at its script, which is known of this
+// version alone.
+bool is_known_tclsh(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::canonical(file, error).filename() == "tclsh8.6";
 }
 
 // The dynamic loader that a 64-bit ELF file asks for; empty if it is static.
@@ -86,6 +82,13 @@ std::string privilege_reason(const std::string& file, int fd) {
   return {};
 }
 
+// Lua 5.4 starts its generator from the clock's second and an address, which all workers would have
+// in common.
+bool draws_from_addresses(const std::string& file) {
+  std::error_code error;
+  return starts_with(std::filesystem::canonical(file, error).filename().string(), "lua5.4");
+}
+
 // Where the kernel, or env(1), would find the interpreter; empty if nowhere.
 std::string locate(const router::Interpreter& interpreter, std::string_view search_path) {
   if (interpreter.lookup == router::Lookup::path ||
@@ -125,8 +128,19 @@ std::string enter_interpreter(Executable& executable, const router::FirstLine& l
 
 }  // namespace
 
-Executable inspect(const std::string& program, std::string_view search_path) {
+bool speaks_fastcgi(const Executable& executable, config::Launch launch) {
+  if (launch == config::Launch::automatic) return executable.language == Language::php;
+  return launch == config::Launch::fastcgi;
+}
+
+Executable inspect(const std::string& program, std::string_view search_path,
+                   const std::string& interpreter) {
   Executable executable{.file = program, .argv = {program}};
+  if (!interpreter.empty()) {
+    executable.file = interpreter;
+    executable.argv = {interpreter, program};
+    executable.interpreter_words = 1;
+  }
   for (int depth = 0; depth <= kInterpretersMax; ++depth) {
     const base::UniqueFd fd(::open(executable.file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!fd) {
@@ -141,8 +155,16 @@ Executable inspect(const std::string& program, std::string_view search_path) {
         std::string_view(start.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))));
     if (!line) {
       executable.cold_reason = cold_reason_of_elf(fd.get());
+      if (executable.cold_reason.empty() && draws_from_addresses(executable.file)) {
+        executable.cold_reason = "Lua 5.4's random numbers would be the same in all workers";
+      }
       // Only a script that its interpreter reads itself can be compiled ahead.
-      if (depth == 1) executable.language = language_of(executable.argv.front());
+      if (depth == (interpreter.empty() ? 1 : 0)) {
+        executable.language = language_of(executable.argv.front());
+      }
+      if (executable.language == Language::tcl && !is_known_tclsh(executable.file)) {
+        executable.language = Language::none;
+      }
       return executable;
     }
     executable.cold_reason = enter_interpreter(executable, *line, search_path);
@@ -152,31 +174,32 @@ Executable inspect(const std::string& program, std::string_view search_path) {
   return executable;
 }
 
+std::vector<std::string> fastcgi_argv(const Executable& executable) {
+  if (executable.language != Language::php) return executable.argv;
+  return {executable.argv.begin(),
+          executable.argv.begin() + static_cast<std::ptrdiff_t>(executable.interpreter_words)};
+}
+
 config::Level deepest_level(const Executable& executable, config::Level ceiling) {
-  if (executable.language == Language::none) return config::Level::linked;
-  return ceiling;
+  return deepest_level(executable.language, ceiling);
+}
+
+std::vector<std::pair<std::string, std::string>> zygote_variables(
+    const Executable& executable, config::Level level, const std::string& adapters,
+    const std::vector<std::string>& preload) {
+  if (level == config::Level::linked) return {};
+  return way_in(executable.language, adapters, preload).variables;
 }
 
 std::vector<std::string> zygote_argv(const Executable& executable, config::Level level,
                                      const std::string& adapters,
                                      const std::vector<std::string>& preload) {
-  if (level != config::Level::compiled) return executable.argv;
-  std::vector<std::string> adapter_words;
-  if (executable.language == Language::perl) {
-    adapter_words = {"-I" + adapters + "/perl", "-MCGIBridge"};
-    // -m loads and imports nothing: the script's own `use` still does that.
-    for (const std::string& module : preload) adapter_words.push_back("-m" + module);
-  } else {
-    std::string list;
-    for (const std::string& module : preload) list += (list.empty() ? "" : ",") + module;
-    adapter_words = {adapters + "/python/start.py", "--preload=" + list};
-  }
-  // perl: in front of the first line's own -M, whose INIT blocks must come behind the adapter's.
-  const std::size_t place =
-      executable.language == Language::perl ? 1 : executable.interpreter_words;
   std::vector<std::string> argv = executable.argv;
-  argv.insert(argv.begin() + static_cast<std::ptrdiff_t>(place), adapter_words.begin(),
-              adapter_words.end());
+  if (level == config::Level::linked) return argv;
+  const WayIn way = way_in(executable.language, adapters, preload);
+  const std::size_t place = way.place == 0 ? executable.interpreter_words : way.place;
+  argv.insert(argv.begin() + static_cast<std::ptrdiff_t>(place), way.words.begin(),
+              way.words.end());
   return argv;
 }
 

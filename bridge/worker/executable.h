@@ -3,14 +3,13 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/settings.h"
+#include "worker/language.h"
 
 namespace worker {
-
-// Whose adapter can stop the program at level compiled.
-enum class Language { none, perl, python };
 
 struct Executable {
   // What a zygote executes: the program itself, or the interpreter that its first line leads to
@@ -30,14 +29,28 @@ struct Executable {
 
 // Looks at the file of program (an absolute path) and of its interpreters: static, setuid, of
 // another machine or C library, without an interpreter. Reads files, blocking; done once for each
-// version of a program. search_path is the program's PATH, for env(1).
-Executable inspect(const std::string& program, std::string_view search_path);
+// version of a program. search_path is the program's PATH, for env(1). interpreter: what the
+// operator has it run by, whatever its first line says; empty: nothing.
+Executable inspect(const std::string& program, std::string_view search_path,
+                   const std::string& interpreter = {});
+
+// Whether it is started on a listening socket, as a FastCGI program, instead of as a CGI program.
+bool speaks_fastcgi(const Executable& executable, config::Launch launch);
 
 // What a zygote at this level executes: file, and argv with the adapter's words in it.
 // adapters: the folder that holds the adapters.
 std::vector<std::string> zygote_argv(const Executable& executable, config::Level level,
                                      const std::string& adapters,
                                      const std::vector<std::string>& preload);
+
+// What is put in front of such a zygote's environment, by name, for an adapter that the command
+// line has no place for.
+std::vector<std::pair<std::string, std::string>> zygote_variables(
+    const Executable& executable, config::Level level, const std::string& adapters,
+    const std::vector<std::string>& preload);
+
+// The command line of one that speaks FastCGI: its own, but php-cgi's without the script.
+std::vector<std::string> fastcgi_argv(const Executable& executable);
 
 // The level that executable can be given under the operator's ceiling.
 config::Level deepest_level(const Executable& executable, config::Level ceiling);

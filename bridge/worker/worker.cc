@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "worker/wait_status.h"
+#include "worker/worker_state.h"
 
 namespace worker {
 
@@ -57,10 +57,14 @@ void Worker::await_fork(base::UniqueFd channel_fd) {
 
 void Worker::adopt(pid_t pid, OnEnded on_ended) {
   BRIDGE_ASSERT(state_ == WorkerState::starting);
-  pid_ = pid;
+  own_pid(pid);
   on_ended_ = std::move(on_ended);
-  reaper_.expect(pid_, [this](const Death& death) { on_death(death); });
   enter(WorkerState::busy);
+}
+
+void Worker::own_pid(pid_t pid) {
+  pid_ = pid;
+  reaper_.expect(pid_, [this](const Death& death) { on_death(death); });
 }
 
 base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_ready,
@@ -153,11 +157,31 @@ void Worker::on_ready_message(pid_t pid) {
   if (!ChildReaper::is_living_child(pid)) {
     return on_broken(ChannelEnd::closed, "it died as soon as it was forked");
   }
-  pid_ = pid;
-  reaper_.expect(pid_, [this](const Death& death) { on_death(death); });
+  own_pid(pid);
+  become_ready();
+}
+
+void Worker::become_ready() {
   idle_since_ = base::Clock::now();
   enter(WorkerState::idle);
   owner_.on_ready(*this);
+}
+
+void Worker::begin_request(OnEnded on_ended) {
+  BRIDGE_ASSERT(state_ == WorkerState::idle);
+  on_ended_ = std::move(on_ended);
+  enter(WorkerState::busy);
+}
+
+void Worker::end_request_and_stay(WorkerState next, const Ending& ending) {
+  BRIDGE_ASSERT(state_ == WorkerState::busy);
+  served_ += 1;
+  idle_since_ = base::Clock::now();
+  enter(next);
+  message::Received done{.type = MESSAGE_DONE};
+  done.stays = true;
+  owner_.on_done(*this, done);
+  end_request(ending);
 }
 
 void Worker::on_done(const message::Received& done) {
@@ -235,12 +259,16 @@ void Worker::on_death(const Death& death) {
   explain_death(death.wait_status);
   // Otherwise kill_rest() is still to end its group, and then it is gone.
   if (grace_timer_ == nullptr || grace_over_) enter(WorkerState::gone);
+  end_request(ending_of(death));
+  if (state_ == WorkerState::gone) owner_.on_gone(*this);
+}
+
+Ending Worker::ending_of(const Death& death) const {
   // Of one that had served others, nobody knows what this request used.
   const auto cpu = served_ == 0 ? death.cpu : std::chrono::microseconds(0);
-  end_request({app_status_of(death.wait_status),
-               WIFSIGNALED(death.wait_status) ? describe_end(death.wait_status) : std::string(),
-               cpu, death.peak_kib});
-  if (state_ == WorkerState::gone) owner_.on_gone(*this);
+  return {app_status_of(death.wait_status),
+          WIFSIGNALED(death.wait_status) ? describe_end(death.wait_status) : std::string(), cpu,
+          death.peak_kib};
 }
 
 void Worker::explain_death(int wait_status) {

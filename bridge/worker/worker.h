@@ -15,31 +15,9 @@
 #include "message/channel_message.h"
 #include "worker/channel.h"
 #include "worker/child_reaper.h"
+#include "worker/worker_state.h"
 
 namespace worker {
-
-// The life of a worker (the table is in README.md). idle: takes a request; it may still be
-// resetting itself behind the one before, which then waits in its channel. resetting: the same, but
-// it is to be checked before it takes another. checking: its zygote looks at it. ending: it serves
-// nobody any more; the process is not gone yet.
-enum class WorkerState { starting, idle, busy, resetting, checking, ending, gone };
-std::string_view to_string(WorkerState state);
-// Behind a request, and not to be given another yet.
-constexpr bool is_returning(WorkerState state) {
-  return state == WorkerState::resetting || state == WorkerState::checking;
-}
-
-// How a request's program ended.
-struct Ending {
-  std::uint32_t app_status = 0;  // exit code, or 128 + signal
-  std::string description;       // empty if it exited by itself
-  // Used by the request and the children it waited for; by the process at its peak (0: not known).
-  std::chrono::microseconds cpu{};
-  std::uint64_t peak_kib = 0;
-};
-
-// Beside enum retirement: it ended in the middle of a request, by _exit(), exec() or a signal.
-constexpr std::uint32_t kRetiredLeft = RETIREMENTS;
 
 class Worker;
 
@@ -71,7 +49,7 @@ class Worker {
 
   Worker(loop::Loop& loop, ChildReaper& reaper, std::uint64_t id, const std::string& label,
          base::Duration kill_grace, WorkerOwner& owner);
-  ~Worker();
+  virtual ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -95,13 +73,19 @@ class Worker {
 
   // Nobody waits for its answer any more: SIGTERM to its process group, SIGKILL after kill_grace
   // to what is left of the group. on_ended may still run. May be called twice.
-  void terminate();
+  virtual void terminate();
 
   // From here on on_ended is not called: the request is gone. The process is left alone.
-  void forget_request() { on_ended_ = nullptr; }
+  virtual void forget_request() { on_ended_ = nullptr; }
 
   // A worker without a request is told to exit (its channel ends); it will be gone.
-  void retire();
+  virtual void retire();
+
+  // Its request's client takes output again; of no meaning to one that writes into pipes.
+  virtual void resume() {}
+
+  // Whether it came to its end before it was ready.
+  virtual bool lost() const { return pid_ <= 0; }
 
   std::uint64_t id() const { return id_; }
   pid_t pid() const { return pid_; }
@@ -112,18 +96,31 @@ class Worker {
   std::uint64_t served() const { return served_; }            // requests that came to their `done`
   base::TimePoint idle_since() const { return idle_since_; }  // its fork, or its last `done`
 
+ protected:
+  // For workers of another kind (upstream/), that get their requests another way.
+  void own_pid(pid_t pid);
+  void become_ready();
+  // The request given by begin_request() is over and the process stays: busy → idle or resetting.
+  void begin_request(OnEnded on_ended);
+  void end_request_and_stay(WorkerState next, const Ending& ending);
+  void enter(WorkerState next);
+  void give_request_back();
+  void explain() { explained_ = true; }
+  WorkerOwner& owner() { return owner_; }
+  const std::string& label() const { return label_; }
+  base::Duration kill_grace() const { return kill_grace_; }
+  virtual void on_death(const Death& death);
+  virtual Ending ending_of(const Death& death) const;
+
  private:
   void on_message(const message::Received& received);
   void on_broken(ChannelEnd end, const std::string& why);
   void on_ready_message(pid_t pid);
   void on_done(const message::Received& done);
   void on_retired_message(const message::Received& received);
-  void give_request_back();
   void end_request(const Ending& ending);
-  void on_death(const Death& death);
   void explain_death(int wait_status);
   void kill_rest();
-  void enter(WorkerState next);
   bool has_no_request() const;
 
   loop::Loop& loop_;

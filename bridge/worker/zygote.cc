@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
-#include "worker/wait_status.h"
+#include "worker/worker_state.h"
 
 namespace worker {
 
@@ -15,6 +15,11 @@ namespace {
 config::Reset reset_of(std::uint32_t wire) {
   if (wire == RESET_REWIND) return config::Reset::rewind;
   return wire == RESET_NONE ? config::Reset::none : config::Reset::fork;
+}
+
+config::Level level_of(std::uint32_t wire) {
+  if (wire == LEVEL_COMPILED) return config::Level::compiled;
+  return wire == LEVEL_BOOTED ? config::Level::booted : config::Level::linked;
 }
 
 int safety_of(config::Reset reset) {
@@ -36,16 +41,16 @@ std::string_view to_string(ZygoteState state) {
   return "?";
 }
 
-Zygote::Zygote(loop::Loop& loop, ChildReaper& reaper, std::string label,
-               base::Duration start_timeout, config::Reset reset, Events events)
+Zygote::Zygote(loop::Loop& loop, ChildReaper& reaper, StartTerms terms, Making making,
+               Events events)
     : loop_(loop),
       reaper_(reaper),
-      label_(std::move(label)),
-      start_timeout_(start_timeout),
+      terms_(std::move(terms)),
+      making_(making),
       events_(std::move(events)),
-      reset_(reset),
+      reset_(terms_.reset),
       start_timer_(loop, [this] {
-        end(fmt::format("not at its checkpoint after {} ms", start_timeout_.count()));
+        end(fmt::format("not at its checkpoint after {} ms", terms_.start_timeout.count()));
       }) {}
 
 Zygote::~Zygote() {
@@ -55,20 +60,18 @@ Zygote::~Zygote() {
   ::kill(-pid_, SIGKILL);
 }
 
-base::Status Zygote::start(const std::string& file, const std::vector<std::string>& argv,
-                           base::ByteView environment, std::uint32_t environment_count,
-                           const std::string& cwd) {
+base::Status Zygote::start(const WarmProgram& program) {
   auto channel = make_channel();
   if (!channel) return channel.error();
   auto errors = base::make_pipe();
   if (!errors) return errors.error();
   const base::UniqueFd null_in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const base::UniqueFd null_out(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  const LaunchSpec spec{.file = file,
-                        .argv = argv,
-                        .environment = environment,
-                        .environment_count = environment_count,
-                        .cwd = cwd,
+  const LaunchSpec spec{.file = program.file,
+                        .argv = program.argv,
+                        .environment = program.environment,
+                        .environment_count = program.environment_count,
+                        .cwd = program.cwd,
                         .stdin_fd = null_in.get(),
                         .stdout_fd = null_out.get(),
                         .stderr_fd = errors.value().second.get(),
@@ -78,12 +81,12 @@ base::Status Zygote::start(const std::string& file, const std::vector<std::strin
   pid_ = pid.value();
   launched_at_ = base::Clock::now();
   reaper_.expect(pid_, [this](const Death& death) { on_death(death.wait_status); });
-  stderr_ = std::make_unique<LogPipe>(loop_, std::move(errors.value().first), label_);
+  stderr_ = std::make_unique<LogPipe>(loop_, std::move(errors.value().first), terms_.label);
   channel_ = std::make_unique<Channel>(
       loop_, std::move(channel.value().first),
       Channel::Events{[this](const message::Received& received) { on_message(received); },
                       [this](ChannelEnd, const std::string& why) { end("its channel: " + why); }});
-  start_timer_.start(start_timeout_);
+  start_timer_.start(terms_.start_timeout);
   return base::Done{};
 }
 
@@ -96,7 +99,17 @@ base::Status Zygote::verify_worker(std::uint64_t worker_id, pid_t worker_pid) {
   return channel_->send(message::encode_verify(worker_id, worker_pid), {});
 }
 
+base::Status Zygote::become_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
+  const auto told = fork_worker(worker_id, std::move(channel_end));
+  // From here on its pid is the worker's; if it dies first, nobody waits for it but the reaper.
+  reaper_.forget(pid_);
+  pid_ = -1;
+  state_ = ZygoteState::gone;
+  return told;
+}
+
 void Zygote::on_message(const message::Received& received) {
+  if (pid_ <= 0) return;
   switch (received.type) {
     case MESSAGE_CHECKPOINT:
       return on_checkpoint(received);
@@ -114,7 +127,7 @@ void Zygote::on_message(const message::Received& received) {
 void Zygote::on_checkpoint(const message::Received& received) {
   if (state_ != ZygoteState::starting) return end("a second checkpoint");
   start_timer_.stop();
-  if (received.threads != 1) {
+  if (making_ == Making::forked && received.threads != 1) {
     return end(fmt::format("{} threads at its checkpoint: it cannot be forked", received.threads));
   }
   const config::Reset reset = reset_of(received.reset);
@@ -122,10 +135,10 @@ void Zygote::on_checkpoint(const message::Received& received) {
   if (safety_of(reset) < safety_of(reset_)) return end("a cheaper reset than was asked for");
   reset_ = reset;
   reset_reason_ = base::printable(received.text, 300);
-  level_ = received.level == LEVEL_COMPILED ? config::Level::compiled : config::Level::linked;
+  level_ = level_of(received.level);
   state_ = ZygoteState::ready;
   start_time_ = std::chrono::duration_cast<base::Duration>(base::Clock::now() - launched_at_);
-  spdlog::debug("{} zygote={} starting→ready level={} reset={} in {} ms", label_, pid_,
+  spdlog::debug("{} zygote={} starting→ready level={} reset={} in {} ms", terms_.label, pid_,
                 config::to_string(level_), config::to_string(reset_), start_time_.count());
   events_.on_ready();
 }

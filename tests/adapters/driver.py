@@ -300,11 +300,11 @@ class Zygote:
     words. without: parts of the reset that are left out, so that a leak is seen."""
 
     def __init__(self, argv, level="linked", env=None, cwd="/", preload=None, reset="fork",
-                 tracking="auto", without="", **popen_options):
+                 tracking="auto", without="", learn="installed", **popen_options):
         self.channel = Channel()
         self.log_file = tempfile.TemporaryFile()
         fd = self.channel.theirs.fileno()
-        words = f"fd={fd} level={level} reset={reset} tracking={tracking}"
+        words = f"fd={fd} level={level} reset={reset} learn={learn} tracking={tracking}"
         words += f" without={without}" if without else ""
         self.process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log_file,

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import ruby
 from driver import Warm, Zygote, adapters_dir
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
@@ -43,6 +44,18 @@ for (1 .. %d) {
 }
 """ % EACH
 PERL_EARLY = "BEGIN { our @early = map rand, 1 .. 5; }\n" + PERL_TEXT
+
+RUBY_TEXT = """
+require 'openssl'; require 'securerandom'; require 'tmpdir'
+OWN = Random.new
+%d.times do
+  puts "rand #{rand}", "Random #{Random.rand(1 << 60)}", "own #{OWN.rand}"
+  puts "bytes #{Random.bytes(8).unpack1('H*')}", "openssl #{OpenSSL::Random.random_bytes(8).unpack1('H*')}"
+  puts "urandom #{Random.urandom(8).unpack1('H*')}", "hex #{SecureRandom.hex}", "uuid #{SecureRandom.uuid}"
+  puts "temporary #{Dir::Tmpname.const_get(:RANDOM).rand}"
+  puts "shuffled #{[*'a'..'z'].shuffle.join}", "seed #{Random.new_seed}"
+end
+""" % EACH
 
 BASH_TEXT = """
 for ((n = 0; n < %d; ++n)); do
@@ -114,6 +127,14 @@ def test_perl_s_tokens(folder, text):
     with Warm([PERL, f"-I{adapters_dir()}/perl", "-MCGIBridge", script], level="compiled",
               verify=False) as warm:
         assert len(draws_no_token_twice(warm)) == 5
+
+
+@pytest.mark.parametrize("preload", ["", "openssl,securerandom,tmpdir"], ids=["fresh", "loaded ahead"])
+def test_ruby_s_tokens(folder, needs, preload):
+    needs("ruby")
+    script = folder.script("x.rb", RUBY_TEXT)
+    with Warm(ruby.command(script, preload=preload), level="compiled", verify=False) as warm:
+        assert len(draws_no_token_twice(warm)) == 11
 
 
 def test_bash_s_tokens(folder, needs):

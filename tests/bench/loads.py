@@ -1,11 +1,15 @@
 """The programs that make the load, each answering with figures as a dict."""
 
 import functools
+import http.client
 import json
 import pathlib
 import re
+import statistics
 import subprocess
 import tempfile
+import time
+import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -24,6 +28,24 @@ def wrk(url, seconds, connections, form=None):
                              "-s", HERE / "load.lua", url, *more).splitlines()[-1])
     result["requests_per_second"] = result["requests"] * 1e6 / result.pop("microseconds")
     return result
+
+
+def one_by_one(url, requests, pause_s):
+    """One client on one connection, who rests between two requests: the latency of a site that has
+    little to do."""
+    parts = urllib.parse.urlsplit(url)
+    peer = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    taken, wrong = [], 0
+    for _ in range(requests):
+        time.sleep(pause_s)
+        begun = time.perf_counter()
+        peer.request("GET", parts.path)
+        answer = peer.getresponse()
+        answer.read()
+        taken.append((time.perf_counter() - begun) * 1000)
+        wrong += answer.status != 200
+    peer.close()
+    return {"p50_ms": statistics.median(taken), "most_ms": max(taken), "wrong": wrong}
 
 
 def ab(url, requests, connections):

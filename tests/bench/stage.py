@@ -1,5 +1,7 @@
 """Everything that answers in a comparison: bridges, fcgiwrap, responders, nginx and Apache."""
 
+import pathlib
+import shutil
 import socket
 import subprocess
 
@@ -11,24 +13,40 @@ RESPONDERS = BUILD / "examples" / "responders"
 PROGRAMS = {
     "hello.cgi": ("C", "hello.fcgi"),
     "hello-rust.cgi": ("Rust", None),
+    "hello-go.cgi": ("Go, static", None),
+    "hello-cgo.cgi": ("Go, cgo", None),
     "hello.sh": ("bash", None),
     "hello.pl": ("Perl", "hello.pl"),
     "hello-cgi.pl": ("Perl, CGI.pm and DBI", "hello-cgi.pl"),
     "hello.py": ("Python", "hello.py"),
     "hello-modules.py": ("Python, modules", None),
+    "hello.js": ("Node", None),
+    "hello.rb": ("Ruby", None),
+    "hello-libraries.rb": ("Ruby, libraries", None),
+    # Nothing is rewritten: nginx asks php-cgi's own processes, without the bridge between.
+    "hello.php": ("PHP", "/usr/bin/php-cgi"),
 }
+# Static: nothing can be preloaded, so the bridge has one way only.
+STATIC = {"hello-go.cgi"}
 # One bridge each: its settings.
 BRIDGES = {
     "classic": 'mode = "classic"',
     "fork": 'mode = "persistent"\nreset = "fork"',
     "rewind": 'mode = "persistent"\nreset = "rewind"\nrewind = { verify = 1000 }',
+    "none": 'mode = "persistent"\nreset = "none"',
 }
+# Whose programs are measured with reset = "none", which keeps a program's state.
+NONE = {"hello.js"}
 SIDES = ["fcgiwrap", "mod_cgid", *BRIDGES, "by-hand"]
 
 
 def missing(program):
     """Why a program cannot be measured here, or None."""
-    return None if (EXAMPLES / program).exists() else "not built (no rustc when it was configured?)"
+    if program.endswith(".php") and not pathlib.Path("/usr/bin/php-cgi").exists():
+        return "no php-cgi"
+    if program.endswith(".js") and not shutil.which("/usr/bin/node"):
+        return "no node"
+    return None if (EXAMPLES / program).exists() else "not built (no compiler for it when it was configured?)"
 
 
 def nginx_variables(variables):
@@ -100,7 +118,7 @@ class Stage:
         listener.listen(512)
         self.sockets.append((listener, path))
         for _ in range(count):
-            self.site.start(command, *more, stdin=listener, env=environment(),
+            self.site.start(command, *more, stdin=listener, env=environment(PHP_FCGI_MAX_REQUESTS="0"),
                             stderr=subprocess.DEVNULL)
         return f"unix:{path}"
 
@@ -108,7 +126,7 @@ class Stage:
         return f"""
 location {prefix} {{
   include /etc/nginx/fastcgi_params;
-  rewrite ^{prefix}(.*)$ /cgi-bin/$1 break;
+  rewrite ^/[^/]*/(.*)$ /cgi-bin/$1 break;
   fastcgi_param SCRIPT_FILENAME {self.site.folder}$uri;
   {nginx_variables(self.variables(upstream))}
   {"fastcgi_keep_conn on;" if keep_alive else ""}
@@ -123,7 +141,9 @@ location {prefix} {{
 
     def sides(self, program):
         return [side for side in SIDES if side in self.wanted
-                and (side != "by-hand" or program in self.has_responder)]
+                and (side != "by-hand" or program in self.has_responder)
+                and (side != "none" or program in NONE)
+                and (side not in ("fork", "rewind") or program not in STATIC)]
 
     def answer(self, side, program):
         """The body of one answer, which must be a good one."""

@@ -10,48 +10,86 @@ import subprocess
 import driver
 
 SOURCES = pathlib.Path(__file__).parent / "battery"
-LANGUAGES = ["c", "bash", "perl", "python"]
+LANGUAGES = ["c", "bash", "perl", "python", "ruby", "tcl"]
 BODY = b"body line\nrest\n"
-PROGRAMS = {"c": "battery", "bash": "battery.bash", "perl": "battery.pl", "python": "battery.py"}
+PROGRAMS = {"c": "battery", "bash": "battery.bash", "perl": "battery.pl", "python": "battery.py",
+            "ruby": "battery.rb", "tcl": "battery.tcl"}
+# Those of Debian's compilers, where there are any.
+COMPILED = {"rust": ("battery-rust", "battery.rs", "/usr/bin/rustc"),
+            "go": ("battery-go", "battery.go", "/usr/bin/go")}
+for _language, (_program, _, _compiler) in COMPILED.items():
+    PROGRAMS[_language] = _program
+    if os.path.exists(_compiler):
+        LANGUAGES.append(_language)
+# The resets that put a worker back, or replace it; both, for the others.
+RESETS = {"go": ["fork"]}
 
 # How a program says that it has a kind: its name, and what lets it leak.
 KINDS = {"c": r'^KIND\((\w+), "([^"]*)"\)', "bash": r"^kind (\w+) '([^']*)'",
-         "perl": r"^kind (\w+) => '([^']*)'", "python": r'^kind\("(\w+)", "([^"]*)"'}
+         "perl": r"^kind (\w+) => '([^']*)'", "python": r'^kind\("(\w+)", "([^"]*)"',
+         "ruby": r"^kind :(\w+), '([^']*)'",
+         "tcl": r"^kind (\w+) \{?(\w*)\}? ",
+         "rust": r'^    kind!\("(\w+)", "([^"]*)"',
+         "go": r'^\t\{"(\w+)", "([^"]*)"'}
 
 
 # All but the stack, without which main() cannot run again.
-MEMORY = "memory,libraries,heap,brk,mappings"
+PARTS = {"memory": "memory,libraries,heap,brk,mappings", "own data": "memory"}
 
 
 def kinds(language):
     """{name: what must be left out of the reset, or `none`, the reset that leaves it; empty if it
     cannot outlive a request in any case, or retires the worker}"""
     found = {}
-    paths = sorted(SOURCES.glob("*.c")) if language == "c" else [SOURCES / PROGRAMS[language]]
+    paths = sorted(SOURCES.glob("*.c")) if language == "c" else [SOURCES / source_of(language)]
     for path in paths:
         found.update(re.findall(KINDS[language], path.read_text(), re.MULTILINE))
-    return {name: MEMORY if part == "memory" else part for name, part in found.items()}
+    return {name: PARTS.get(part, part) for name, part in found.items()}
 
 
-def install(folder):
-    """Puts the four programs into a folder, ready to be run."""
+def source_of(language):
+    return COMPILED[language][1] if language in COMPILED else PROGRAMS[language]
+
+
+def install(folder, languages=None):
+    """Puts the programs of these languages, or of all, into a folder, ready to be run."""
     folder = pathlib.Path(folder)
+    for language in LANGUAGES if languages is None else languages:
+        if language == "c":
+            install_c(folder)
+        elif language in COMPILED:
+            compile_one(language, folder)
+        else:
+            shutil.copy2(SOURCES / PROGRAMS[language], folder / PROGRAMS[language])
+            (folder / PROGRAMS[language]).chmod(0o755)
+
+
+def compile_one(language, folder):
+    name, source, compiler = COMPILED[language]
+    command = [compiler, "--edition", "2021", "-O", "-o", folder / name, SOURCES / source]
+    environment = None
+    if compiler.endswith("go"):
+        # Linked by the system's linker it is a dynamic executable, as if it called C.
+        command = [compiler, "build", "-ldflags", "-linkmode external", "-o", folder / name, SOURCES / source]
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GO111MODULE": "off", "CGO_ENABLED": "1",
+                       "GOCACHE": str(pathlib.Path(driver.adapters_dir()).parent / "go-cache")}
+    subprocess.run(command, check=True, env=environment)
+
+
+def install_c(folder):
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", folder / "libinbattery.so",
                     SOURCES / "library.c"], check=True)
     # errno is looked at first.
     sources = [SOURCES / f"{name}.c" for name in ("battery", "libc", "memory", "files", "signals", "process")]
     subprocess.run(["cc", "-O1", "-w", "-o", folder / "battery", *sources, f"-L{folder}", "-linbattery",
                     f"-Wl,-rpath,{folder}", "-ldl", "-lm", "-pthread"], check=True)
-    for name in list(PROGRAMS.values())[1:]:
-        shutil.copy2(SOURCES / name, folder / name)
-        (folder / name).chmod(0o755)
 
 
 def command(language, folder):
     path = str(pathlib.Path(folder) / PROGRAMS[language])
-    interpreter = {"c": [], "bash": ["/bin/bash"], "perl": ["/usr/bin/perl"],
-                   "python": ["/usr/bin/python3"]}[language]
-    return [*interpreter, path]
+    interpreter = {"bash": ["/bin/bash"], "perl": ["/usr/bin/perl"], "python": ["/usr/bin/python3"],
+                   "ruby": ["/usr/bin/ruby"], "tcl": ["/usr/bin/tclsh"]}
+    return [*interpreter.get(language, []), path]
 
 
 def environment(query):
@@ -94,6 +132,15 @@ class Stand:
             argv = [argv[0], f"{driver.adapters_dir()}/python/start.py",
                     "--preload=" + ",".join(imports), argv[1]]
             level = "compiled"
+        elif language == "ruby":
+            names = re.findall(r"^require '([\w/]+)'", (SOURCES / PROGRAMS["ruby"]).read_text(), re.M)
+            argv = [argv[0], f"-I{driver.adapters_dir()}/ruby/preload={','.join(names)}",
+                    f"-r{driver.adapters_dir()}/ruby/start.rb", argv[1]]
+            level = "compiled"
+        elif language == "tcl":
+            level = "compiled"
+            options["env"] = {"TCL_LIBRARY": f"{driver.adapters_dir()}/tcl",
+                              "CGIBRIDGE_PRELOAD": "clock.tcl", **driver.LAUNCH_ENV}
         self.zygote = driver.Warm(argv, level=level, cwd=str(folder), **options)
         self.untouched = None  # what a worker's second request sees, if the first left nothing
 

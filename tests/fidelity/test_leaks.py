@@ -60,5 +60,5 @@ def test_a_kind(stands, language, name, leaks_under):
     sees(stands, language, name)
     if leaks_under:
         leaks(stands, language, name, leaks_under)
-    is_clean(stands, language, name, "fork")
-    is_clean(stands, language, name, "rewind")
+    for reset in batteries.RESETS.get(language, ["fork", "rewind"]):
+        is_clean(stands, language, name, reset)

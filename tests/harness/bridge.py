@@ -212,7 +212,7 @@ class Bridge:
 
     def surplus_fds(self):
         """Descriptors above those at the start. Each zygote and worker may hold a channel, a pidfd
-        and the pipe of its own standard error."""
+        and the pipe of its own standard error; one that speaks FastCGI the place of its socket."""
         status = self.status()
         held = sum(len(entry["worker_pids"]) + (1 if entry["zygote_pid"] else 0)
                    for entry in status["programs"])
@@ -221,6 +221,8 @@ class Bridge:
             more = count - self._base_fds.get(kind, 0)
             if kind in ("socket", "pipe", "anon_inode:[pidfd]"):
                 more -= held
+            if kind.endswith("/socket (deleted)"):
+                more -= 1
             if more > 0:
                 surplus[kind] = more
         return surplus

@@ -2,7 +2,8 @@
 
 import pytest
 
-HELLOS = ["hello.cgi", "hello.sh", "hello.pl", "hello-cgi.pl", "hello.py", "hello-modules.py"]
+HELLOS = ["hello.cgi", "hello.sh", "hello.pl", "hello-cgi.pl", "hello.py", "hello-modules.py",
+          "hello.js", "hello.rb", "hello-libraries.rb"]
 
 
 @pytest.mark.parametrize("name", HELLOS)

@@ -284,6 +284,18 @@ class TestLearning:
         wait_until(lambda: bridge.request(script).body == b"True\n",
                    "decimal is loaded before the checkpoint", 15)
 
+    def test_libraries_that_a_ruby_program_loads_are_there_before_its_next_requests(self, site, bridge):
+        script = site.script("learned.rb", r"""
+            #!/usr/bin/ruby
+            before = ''.respond_to?(:to_d)
+            require 'bigdecimal/util'
+            print "Content-Type: text/plain\n\n", before
+            """)
+        warm(bridge, script)
+        wait_until(lambda: bridge.request(script).body == b"true",
+                   "bigdecimal is loaded before the checkpoint", 15)
+        assert "bigdecimal/util" in bridge.program(script)["learned"]
+
     def test_the_program_s_own_modules_are_not_kept(self, site, bridge):
         (site.cgi_bin / "of_its_own.py").write_text("word = 'first'\n")
         script = site.python("own", """

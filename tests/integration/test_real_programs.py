@@ -117,7 +117,7 @@ def start(site, program, way, settings=""):
     reset = "fork" if way == "classic" else way
     bridge = site.start_bridge(
         f'mode = "{"classic" if way == "classic" else "persistent"}"\nreset = "{reset}"\n{settings}',
-        roots=ROOTS, name=f"{way}.toml", listen=[f"unix:{site.folder}/{way}.sock"])
+        roots=[*ROOTS, site.cgi_bin], name=f"{way}.toml", listen=[f"unix:{site.folder}/{way}.sock"])
     nginx = site.start_nginx(bridge, keep_alive=True, locations=program.location())
     return bridge, nginx
 
@@ -244,6 +244,41 @@ def test_man2html(site, times):
     compare(site, program, ["/man2html?/usr/share/man/man1/git-clone.1.gz", "/man2html?1+git-clone",
                             "/man2html/usr/share/man/man1/git-push.1.gz", "/man2html?1+no-such-page",
                             "/man2html"], times, retired=["left"])
+
+
+TDIARY_CONF = """@data_path = "{folder}/data"
+@lang = "en"
+@style = "Wiki"
+require "tdiary/io/default"
+@io_class = TDiary::IO::Default
+@options["sp.path"] = ["/usr/share/tdiary/misc/plugin"]
+load_cgi_conf
+"""
+TDIARY_DAYS = """TDIARY2.01.00
+Date: 20240102
+Title: A day
+Last-Modified: 1704153600
+Visible: true
+Format: Wiki
+
+! A section of it
+Some ''text'' of the day.
+.
+"""
+
+
+def test_tdiary(site, times):
+    """In Ruby, as its Debian package sets it up: a file of two lines beside the diary's settings."""
+    months = site.cgi_bin / "data" / "2024"
+    months.mkdir(parents=True)
+    (months / "202401.td2").write_text(TDIARY_DAYS)
+    (months / "202401.tdc").write_text("TDIARY2.01.00\n")
+    (site.cgi_bin / "tdiary.conf").write_text(TDIARY_CONF.format(folder=site.cgi_bin))
+    index = shutil.copy("/usr/share/tdiary/debian-tools/index-debian.rb", site.cgi_bin / "index.rb")
+    os.chmod(index, 0o755)
+    program = Program("tdiary", index)
+    program.by_hand("/tdiary")  # the first request of all makes what is kept beside the diary
+    compare(site, program, ["/tdiary", "/tdiary?date=20240102", "/tdiary?date=20230101"], times)
 
 
 @pytest.fixture

@@ -270,7 +270,7 @@ class TestFallingBack:
         script = site.c("x", HELLO_C)
         bridge = site.start_bridge('mode = "persistent"\nreset = "none"')
         entry = warm(bridge, script)
-        assert entry["reset"] == "rewind" and "Perl and Python" in entry["reset_reason"]
+        assert entry["reset"] == "rewind" and "language has an adapter" in entry["reset_reason"]
         bridge.expect_log("warning .*not reset = none but rewind")
 
     @pytest.mark.parametrize("language", ["perl", "python"])

@@ -7,12 +7,14 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 # Which rooms of bridge/ a room may include, besides itself. The order is DESIGN's:
 # base < {fastcgi, cgi, message, config, compare} < {router, loop} < {worker, limits} < pool
-#      < shadow < gateway < admin < {cli, daemon}; shadow is ours, as gateway grew past its twelve files.
+#      < shadow < gateway < admin < {cli, daemon}; shadow is ours, as gateway grew past its twelve files, and
+#      upstream, as it has the client's side of fastcgi, which worker and pool know nothing of.
 LAYERS = [
     ["base"],
     ["fastcgi", "cgi", "message", "config", "compare"],
     ["router", "loop"],
     ["worker", "limits"],
+    ["upstream"],
     ["pool"],
     ["shadow"],
     ["gateway"],

@@ -111,6 +111,9 @@ const std::vector<BadFile> kBadFiles = {
       R"(5:68: defaults.shadow.answer_max: "1GiB" is not within 0 to 16MiB)",
       R"(6:14: defaults.arm_header: "X-CGI-Arm:" is no header's name of at most 64 bytes, like )"
       R"("X-CGI-Arm")"}},
+    {"bad_launch", kBridge + kProgram + "interpreter = \"php-cgi\"\nlaunch = \"fcgi\"\n",
+     {R"(5:15: program[1].interpreter: "php-cgi" is not an absolute path)",
+      R"(6:10: program[1].launch: "fcgi" is none of "auto", "cgi", "fastcgi")"}},
     {"bad_pin", kBridge + "[defaults]\n"
      "pin = { header = \"X Mode\", param = \"HTTP_X_MODE\", from = [\"10.0.0.0/33\"] }\n"
      "[[program]]\nmatch = \"/a\"\npin.param = \"QUERY_STRING\"\n"

@@ -49,14 +49,15 @@ TEST(Settings, keep_a_generation_when_only_policy_changes) {
   EXPECT_TRUE(same_generation(before, after));
 }
 
-TEST(Settings, end_a_generation_when_env_preload_level_or_reset_changes) {
-  ProgramSettings env, preload, level, reset, tracking;
+TEST(Settings, end_a_generation_when_env_preload_learn_level_or_reset_changes) {
+  ProgramSettings env, preload, learn, level, reset, tracking;
   env.env["A"] = "1";
   preload.preload = {"json"};
+  learn.learn = Learn::none;
   level.level = Level::linked;
   reset.reset = Reset::fork;
   tracking.rewind.tracking = Tracking::compare;
-  for (const ProgramSettings& changed : {env, preload, level, reset, tracking}) {
+  for (const ProgramSettings& changed : {env, preload, learn, level, reset, tracking}) {
     EXPECT_FALSE(same_generation(ProgramSettings(), changed));
   }
 }

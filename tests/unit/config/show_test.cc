@@ -42,6 +42,8 @@ shadow = { share = 100, methods = ["GET", "HEAD"], body_max = "1MiB", answer_max
 promote = { after = 0, max_diff = 0, max_error_delta = 0.1, max_latency_delta = 25 }
 pin = { header = "", param = "", from = [] }
 arm_header = ""
+interpreter = ""
+launch = "auto"
 reset = "rewind"
 rewind = { verify = 1000, tracking = "auto", max_retired = 20 }
 level = "compiled"
@@ -51,6 +53,7 @@ timeouts = { start = "10s", request = "30s", output = "0s", kill_grace = "3s" }
 limits = { body = 0 }
 env = {}
 preload = []
+learn = "installed"
 )");
 }
 
@@ -70,6 +73,7 @@ name = "one"
 match = "/srv/*.pl"
 workers = { max = 1 }
 preload = ["CGI", "DBI"]
+learn = "none"
 limits.body = "2GiB"
 [[program]]
 name = "two"

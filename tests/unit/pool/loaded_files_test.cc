@@ -31,7 +31,7 @@ TEST_F(LoadedFilesTest, names_a_file_that_has_changed) {
   files.add(path("one") + "\n" + path("two"));
   EXPECT_EQ(files.changed(now_), "");
   write("two");
-  EXPECT_EQ(files.changed(now_ + LoadedFiles::kCheckInterval), path("two"));
+  EXPECT_EQ(files.changed(now_ + LoadedFiles::kMostInterval), path("two"));
 }
 
 TEST_F(LoadedFilesTest, names_a_file_that_is_gone) {
@@ -46,13 +46,104 @@ TEST_F(LoadedFilesTest, looks_no_more_often_than_its_interval) {
   files.add(path("one"));
   EXPECT_EQ(files.changed(now_), "");
   write("one");
-  EXPECT_EQ(files.changed(now_ + LoadedFiles::kCheckInterval / 2), "");
+  EXPECT_EQ(files.changed(now_ + LoadedFiles::kLeastInterval / 2), "");
 }
 
 TEST_F(LoadedFilesTest, passes_over_what_is_no_absolute_path) {
   LoadedFiles files;
   files.add("relative\n\n/");
   EXPECT_EQ(files.changed(now_), "");
+}
+
+TEST_F(LoadedFilesTest, takes_a_file_that_changed_since_the_launch_for_changed) {
+  LoadedFiles files(LoadedFiles::file_clock_ns() - 60'000'000'000);
+  files.add(path("one"));
+  EXPECT_EQ(files.changed(now_), path("one"));
+}
+
+TEST_F(LoadedFilesTest, passes_over_the_program_itself) {
+  LoadedFiles files(LoadedFiles::file_clock_ns() - 60'000'000'000, path("one"));
+  files.add(path("one"));
+  EXPECT_EQ(files.changed(now_), "");
+}
+
+TEST_F(LoadedFilesTest, does_not_believe_times_in_the_future) {
+  LoadedFiles earlier(LoadedFiles::file_clock_ns() + 60'000'000'000);
+  earlier.add(path("one"));
+  EXPECT_EQ(earlier.changed(now_), "");
+}
+
+TEST_F(LoadedFilesTest, finds_the_libraries_in_the_mappings_of_a_process) {
+  LoadedFiles files;
+  files.add_maps("7f00-7f01 r-xp 00000000 08:01 77      " + path("one") + "\n" +
+                 "7f02-7f03 rw-p 00000000 00:00 0 \n7f04-7f05 r--p 0 08:01 78 " + path("two") +
+                 "\n7ffc-7ffd rw-p 0 00:00 0    [stack]\n");
+  EXPECT_EQ(files.size(), 2U);
+  EXPECT_EQ(files.changed(now_), "");
+  write("two");
+  EXPECT_EQ(files.changed(now_ + LoadedFiles::kMostInterval), path("two"));
+}
+
+TEST_F(LoadedFilesTest, takes_a_library_that_was_replaced_while_it_was_mapped_for_changed) {
+  LoadedFiles files;
+  files.add_maps("7f00-7f01 r-xp 00000000 08:01 77      " + path("one") + " (deleted)\n");
+  EXPECT_EQ(files.changed(now_), path("one"));
+}
+
+TEST_F(LoadedFilesTest, passes_over_memory_that_looks_like_a_deleted_file) {
+  LoadedFiles files;
+  files.add_maps(
+      "7f00-7f01 rw-s 00000000 00:01 77      /dev/zero (deleted)\n"
+      "7f00-7f01 r--s 00000000 00:01 78      /memfd:snapshot (deleted)");
+  EXPECT_EQ(files.changed(now_), "");
+}
+
+class ChangeDamperTest : public testing::Test {
+ protected:
+  // A generation starts and is thrown away by a change that long after.
+  void change_after(base::Duration life) {
+    damper_.note_start(now_);
+    now_ += life;
+    damper_.note_change(now_);
+  }
+
+  ChangeDamper damper_;
+  base::TimePoint now_ = base::TimePoint() + std::chrono::hours(1);
+};
+
+TEST_F(ChangeDamperTest, lets_a_program_start_at_once_after_a_change) {
+  EXPECT_EQ(damper_.wait(now_).count(), 0);
+  damper_.note_change(now_);
+  EXPECT_EQ(damper_.wait(now_).count(), 0);
+  change_after(std::chrono::milliseconds(1));
+  EXPECT_EQ(damper_.wait(now_).count(), 0);
+}
+
+TEST_F(ChangeDamperTest, waits_twice_as_long_for_each_young_generation_thrown_away) {
+  change_after(std::chrono::milliseconds(20));
+  change_after(std::chrono::milliseconds(20));
+  EXPECT_EQ(damper_.wait(now_), ChangeDamper::kFirstPause);
+  change_after(std::chrono::milliseconds(20));
+  EXPECT_EQ(damper_.wait(now_), 2 * ChangeDamper::kFirstPause);
+  for (int n = 0; n < 40; ++n) change_after(std::chrono::milliseconds(20));
+  EXPECT_EQ(damper_.wait(now_), ChangeDamper::kLongestPause);
+}
+
+TEST_F(ChangeDamperTest, begins_the_wait_again_at_each_change) {
+  change_after(std::chrono::milliseconds(20));
+  change_after(std::chrono::milliseconds(20));
+  for (int n = 0; n < 50; ++n) {
+    now_ += std::chrono::milliseconds(20);
+    damper_.note_change(now_);
+    EXPECT_EQ(damper_.wait(now_), ChangeDamper::kFirstPause);
+  }
+  EXPECT_EQ(damper_.wait(now_ + ChangeDamper::kFirstPause).count(), 0);
+}
+
+TEST_F(ChangeDamperTest, forgets_when_a_generation_was_left_alone) {
+  for (int n = 0; n < 10; ++n) change_after(std::chrono::milliseconds(20));
+  change_after(ChangeDamper::kCalm);
+  EXPECT_EQ(damper_.wait(now_).count(), 0);
 }
 
 }  // namespace

@@ -112,6 +112,61 @@ TEST(PlanOfReturningWorkers, leaves_no_waiting_request_without_a_worker_on_its_w
         }
 }
 
+PoolView pool_started_ahead(unsigned idle_cores) {
+  return {.max = 8, .spare = 4, .making = worker::Making::ahead, .idle_cores = idle_cores};
+}
+
+TEST(PlanOfWorkersStartedAhead, starts_as_many_at_once_as_cores_are_idle) {
+  EXPECT_EQ(plan(pool_started_ahead(2)), (PoolPlan{.fork = 2, .retire = 0}));
+  EXPECT_EQ(plan(pool_started_ahead(64)), (PoolPlan{.fork = 4, .retire = 0}));
+}
+
+TEST(PlanOfWorkersStartedAhead, starts_one_on_a_machine_that_others_keep_busy) {
+  PoolView pool = pool_started_ahead(0);
+  EXPECT_EQ(plan(pool).fork, 1u);
+  pool.starting = 1;
+  EXPECT_EQ(plan(pool).fork, 0u);
+}
+
+TEST(PlanOfWorkersStartedAhead, starts_one_at_a_time_beside_requests_and_only_on_an_idle_core) {
+  for (PoolView pool : {PoolView{.busy = 1}, PoolView{.classic = 1}, PoolView{.beside = 1}}) {
+    pool.max = 8;
+    pool.spare = 4;
+    pool.making = worker::Making::ahead;
+    pool.idle_cores = 6;
+    EXPECT_EQ(plan(pool).fork, 1u);
+    pool.starting = 1;
+    EXPECT_EQ(plan(pool).fork, 0u);
+    pool.starting = 0;
+    pool.idle_cores = 0;
+    EXPECT_EQ(plan(pool).fork, 0u);
+  }
+}
+
+TEST(PlanOfWorkersStartedAhead, does_not_answer_a_burst_with_a_burst_of_starts) {
+  PoolView pool = pool_started_ahead(0);
+  pool.busy = 2;
+  pool.classic = 6;
+  pool.recent_peak = 8;
+  EXPECT_EQ(plan(pool), (PoolPlan{}));
+}
+
+TEST(PlanOfWorkersStartedAhead, starts_one_for_a_request_that_waits_for_workers_that_stay) {
+  PoolView pool = pool_started_ahead(0);
+  pool.afterwards = Afterwards::returns;
+  pool.busy = 1;
+  pool.waiting = 3;
+  EXPECT_EQ(plan(pool).fork, 1u);
+}
+
+TEST(PlanOfWorkersStartedAhead, keeps_one_in_a_rested_pool) {
+  PoolView pool = pool_started_ahead(2);
+  pool.rested = true;
+  EXPECT_EQ(plan(pool).fork, 1u);
+  pool.idle = 4;
+  EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 3}));
+}
+
 class ChooseTest : public testing::Test {
  protected:
   std::size_t chosen(const std::vector<int>& microseconds_ago, int reset_time) const {

@@ -39,10 +39,19 @@ TEST(WarmEnvironment, keeps_a_library_that_the_operator_preloads) {
   EXPECT_NE(
       environment.block.find("LD_PRELOAD=/adapters/libcgibridge_checkpoint.so:/lib/own.so\0"s),
       std::string::npos);
-  EXPECT_NE(
-      environment.block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=compiled reset=fork tracking=auto "
-                             "name=guest book.pl\0"s),
-      std::string::npos);
+  EXPECT_NE(environment.block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=compiled reset=fork "
+                                   "learn=installed tracking=auto "
+                                   "name=guest book.pl\0"s),
+            std::string::npos);
+}
+
+TEST(WarmEnvironment, says_when_the_process_itself_becomes_the_worker) {
+  WarmStart start = start_at(config::Level::booted, config::Reset::none);
+  start.making = worker::Making::ahead;
+  EXPECT_NE(warm_environment({}, config::ProgramSettings{}, start)
+                .block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=booted reset=none ahead "
+                            "learn=installed tracking=auto name=guest book.pl\0"s),
+            std::string::npos);
 }
 
 TEST(WarmEnvironment, counts_its_variables) {

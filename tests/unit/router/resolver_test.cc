@@ -20,7 +20,7 @@ class Resolver : public testing::Test {
   }
 
   TempFolder temp_;
-  router::Resolver resolver_{{temp_.folder("cgi")}, 3};
+  router::Resolver resolver_{{temp_.folder("cgi")}, {}, 3};
 };
 
 TEST_F(Resolver, finds_a_program) {

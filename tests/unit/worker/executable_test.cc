@@ -65,10 +65,30 @@ TEST_F(ExecutableTest, a_perl_zygote_keeps_the_switches_of_the_first_line) {
             (Words{"/usr/bin/perl", "-wT", script}));
 }
 
-TEST_F(ExecutableTest, a_perl_zygote_loads_the_modules_to_load_without_importing) {
+TEST_F(ExecutableTest, a_perl_zygote_gets_the_modules_to_load) {
   const Executable executable = inspect(file("x.pl", "#!/usr/bin/perl\n"), kPath);
-  const Words argv = zygote_argv(executable, config::Level::compiled, "/a", {"DBD::SQLite"});
-  EXPECT_EQ(argv[3], "-mDBD::SQLite");
+  const Words argv =
+      zygote_argv(executable, config::Level::compiled, "/a", {"DBD::SQLite", "JSON"});
+  EXPECT_EQ(argv[2], "-MCGIBridge=DBD::SQLite,JSON");
+}
+
+TEST_F(ExecutableTest, a_tcl_zygote_gets_its_library_and_the_modules_to_load_by_its_environment) {
+  if (!std::filesystem::exists("/usr/bin/tclsh8.6")) GTEST_SKIP() << "tclsh8.6 is not installed";
+  const std::string script = file("x.tcl", "#!/usr/bin/tclsh8.6\n");
+  const Executable executable = inspect(script, kPath);
+  EXPECT_EQ(executable.language, Language::tcl);
+  EXPECT_EQ(zygote_argv(executable, config::Level::compiled, "/a", {"http/2.9"}),
+            (Words{"/usr/bin/tclsh8.6", script}));
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(zygote_variables(executable, config::Level::compiled, "/a", {"http/2.9", "clock.tcl"}),
+            (Variables{{"TCL_LIBRARY", "/a/tcl"}, {"CGIBRIDGE_PRELOAD", "http/2.9,clock.tcl"}}));
+  EXPECT_EQ(zygote_variables(executable, config::Level::linked, "/a", {}), Variables{});
+}
+
+TEST_F(ExecutableTest, a_tclsh_of_another_version_is_no_tcl_program) {
+  std::filesystem::copy_file("/bin/true", folder_ + "/tclsh");
+  const Executable executable = inspect(file("x.tcl", "#!" + folder_ + "/tclsh\n"), kPath);
+  EXPECT_EQ(executable.language, Language::none);
 }
 
 TEST_F(ExecutableTest, a_python_zygote_gets_the_modules_to_load) {
@@ -77,6 +97,54 @@ TEST_F(ExecutableTest, a_python_zygote_gets_the_modules_to_load) {
   EXPECT_EQ(executable.language, Language::python);
   EXPECT_EQ(zygote_argv(executable, config::Level::compiled, "/a", {"json", "sqlite3"}),
             (Words{"/usr/bin/python3", "/a/python/start.py", "--preload=json,sqlite3", script}));
+}
+
+TEST_F(ExecutableTest, node_is_booted_ahead_of_need_before_modules_that_its_first_line_names) {
+  const Executable executable = inspect(file("a.js", "#!/usr/bin/env -S " +
+                                                         file("node",
+                                                              "\x7f"
+                                                              "ELF") +
+                                                         " --require ./own.js\n"),
+                                        kPath);
+  EXPECT_EQ(executable.language, Language::node);
+  const config::Level level = deepest_level(executable, config::Level::compiled);
+  EXPECT_EQ(level, config::Level::booted);
+  EXPECT_EQ(making_of(executable.language, level), Making::ahead);
+  EXPECT_EQ(zygote_argv(executable, level, "/a", {}),
+            (Words{folder_ + "/node", "--require", "/a/node/start.js", "--require", "./own.js",
+                   folder_ + "/a.js"}));
+}
+
+TEST_F(ExecutableTest, node_before_main_is_forked_like_any_program) {
+  const Executable executable = inspect(file("a.js", "#!/usr/bin/nodejs\n"), kPath);
+  const config::Level level = deepest_level(executable, config::Level::linked);
+  EXPECT_EQ(level, config::Level::linked);
+  EXPECT_EQ(making_of(executable.language, level), Making::forked);
+}
+
+TEST_F(ExecutableTest, only_node_has_a_checkpoint_between_linked_and_compiled) {
+  const Executable executable = inspect(file("a.pl", "#!/usr/bin/perl\n"), kPath);
+  EXPECT_EQ(deepest_level(executable, config::Level::booted), config::Level::linked);
+}
+
+TEST_F(ExecutableTest, a_ruby_zygote_gets_its_adapter_in_front_of_the_first_line_s_switches) {
+  const std::string ruby = file("ruby3.1", std::string("\x7f") + "ELF");
+  const std::string script = file("x.rb", "#!" + ruby + " -rset\n");
+  const Executable executable = inspect(script, kPath);
+  EXPECT_EQ(executable.language, Language::ruby);
+  EXPECT_EQ(
+      zygote_argv(executable, config::Level::compiled, "/a", {"json", "net/http"}),
+      (Words{ruby, "-I/a/ruby/preload=json,net/http", "-r/a/ruby/start.rb", "-rset", script}));
+}
+
+TEST_F(ExecutableTest, only_adapters_that_can_run_a_script_again_keep_its_process) {
+  for (const Language language :
+       {Language::perl, Language::python, Language::ruby, Language::tcl}) {
+    EXPECT_TRUE(runs_again(language, config::Level::compiled));
+    EXPECT_FALSE(runs_again(language, config::Level::linked));
+  }
+  EXPECT_TRUE(runs_again(Language::node, config::Level::booted));
+  EXPECT_FALSE(runs_again(Language::none, config::Level::linked));
 }
 
 TEST_F(ExecutableTest, a_script_whose_interpreter_is_a_script_gets_both_in_front) {

@@ -1,0 +1,32 @@
+/* What a process holds at its checkpoint, and what of it each worker gets of its own. */
+#ifndef CGIBRIDGE_DESCRIPTORS_H
+#define CGIBRIDGE_DESCRIPTORS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { kOpenFilesMax = 64 };
+
+/* A regular file or directory that stands open for reading at the checkpoint, or an eventfd. */
+struct open_file {
+  int fd;
+  int flags; /* F_GETFL */
+  int close_on_exec;
+  int is_event;
+  off_t offset;
+  unsigned event_count;
+};
+
+/* stillness.c: what a process must not hold when it is copied (files, sockets, timers, children,
+ * shared memory). Returns 0, or -1 with the reason. Fills state.files. */
+int stillness_check(char *reason, size_t reason_bytes);
+unsigned threads_of_process(void); /* 0: not known */
+
+/* descriptors.c */
+void descriptors_remember_start(void);
+int descriptors_watch(char *reason, size_t reason_bytes);
+int descriptors_make_private(void); /* in a worker: own offsets for state.files */
+int descriptor_event_flags(const struct open_file *file); /* for eventfd2() */
+int descriptor_move_high(int fd); /* to a close-on-exec number out of the program's way, or -1 */
+
+#endif

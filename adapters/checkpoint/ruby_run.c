@@ -1,0 +1,71 @@
+/* Where a Ruby program stands at its checkpoint. Between Ruby's compiler and the run of what it
+ * compiled no Ruby code can be put, but the interpreter's main() goes by two functions of libruby:
+ * ruby_options(), which loads the -r libraries and compiles the script, and ruby_run_node(), which
+ * runs it. So the adapter, itself a -r library, names the code that is to run in between.
+ *
+ * An interpreter that holds libruby within itself does not call these; then nothing is promised. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+
+int ruby_run_expect(const char *code) {
+  if (!state.ruby_goes_by || strlen(code) >= sizeof state.ruby_code) return -1;
+  strcpy(state.ruby_code, code);
+  return 0;
+}
+
+static int was_compiled(void *node) {
+  int (*executable)(void *, int *) =
+      (int (*)(void *, int *))dlsym(RTLD_DEFAULT, "ruby_executable_node");
+  int status = 0;
+  return executable == NULL || executable(node, &status) != 0;
+}
+
+/* Returns in a worker, with its request: 0 if the script is to run, or the state with which Ruby is
+ * to come to its end, as an exit or an error of the adapter's. No zygote may run the script. */
+static int run_adapter(void) {
+  uintptr_t (*eval)(const char *, int *) =
+      (uintptr_t(*)(const char *, int *))dlsym(RTLD_DEFAULT, "rb_eval_string_protect");
+  int failed = 0;
+  if (eval != NULL) eval(state.ruby_code, &failed);
+  if (state.role == ROLE_ZYGOTE) checkpoint_refuse("its adapter failed before the checkpoint");
+  return failed;
+}
+
+static int end(int failed) {
+  int (*cleanup)(int) = (int (*)(int))dlsym(RTLD_DEFAULT, "ruby_cleanup");
+  if (cleanup == NULL) _exit(70);
+  return cleanup(failed);
+}
+
+/* Ruby's last step but one: finalizers ran, files are closed. What is left is to give all memory
+ * back, which would take a rewinding worker longer to undo than all the rest. */
+static void spare_the_rest(void *vm) {
+  (void)vm;
+  if (state.ruby_end != 0 && state.role == ROLE_ANSWERING && getpid() == state.pid) {
+    exit(state.ruby_end - 1);
+  }
+}
+
+INTERPOSED void *ruby_options(int argc, char **argv) {
+  void *(*real)(int, char **) = (void *(*)(int, char **))dlsym(RTLD_NEXT, "ruby_options");
+  void (*at_exit)(void (*)(void *)) =
+      (void (*)(void (*)(void *)))dlsym(RTLD_DEFAULT, "ruby_vm_at_exit");
+  if (real == NULL) _exit(70);
+  state.ruby_goes_by = 1;
+  /* The first of these functions is called last. */
+  if (at_exit != NULL && state.role != ROLE_NONE) at_exit(spare_the_rest);
+  return real(argc, argv);
+}
+
+INTERPOSED int ruby_run_node(void *node) {
+  int (*real)(void *) = (int (*)(void *))dlsym(RTLD_NEXT, "ruby_run_node");
+  /* Ruby's collector looks for what is alive on the stack. */
+  void *volatile compiled = node;
+  if (real == NULL) _exit(70);
+  int failed = state.ruby_code[0] != '\0' && was_compiled(node) ? run_adapter() : 0;
+  return failed != 0 ? end(failed) : real(compiled);
+}

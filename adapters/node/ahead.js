@@ -1,0 +1,91 @@
+// What is loaded before the checkpoint: Node's own modules that the program names, and what the
+// operator asks for (`preload`). Nothing of the program runs; its text is only looked at, so a module
+// that is named in vain costs a little memory.
+'use strict';
+const fs = require('fs');
+const { builtinModules, createRequire } = require('module');
+const path = require('path');
+
+const kNames = /(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b)\s*(['"])([^'"\n]{1,200})\1/g;
+// Those that do something, or are an experiment that warns, when they are loaded.
+const kNever = new Set(['cluster', 'inspector', 'inspector/promises', 'repl', 'test', 'sys', 'punycode',
+                        'wasi', 'trace_events', 'domain', 'sqlite', 'sea']);
+// The streams of a request are sockets to pipes.
+const kAlways = ['net', 'tty', 'stream'];
+const kFilesMax = 32;
+const kBytesMax = 256 * 1024;
+
+function textOf(file) {
+  try {
+    return fs.statSync(file).size > kBytesMax ? '' : fs.readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+// Not require.resolve(), which would remember what it found.
+function ownFile(name, from) {
+  const base = path.resolve(path.dirname(from), name);
+  const candidates = [base, base + '.js', base + '.mjs', base + '.cjs', path.join(base, 'index.js')];
+  return candidates.find((file) => fs.statSync(file, { throwIfNoEntry: false })?.isFile());
+}
+
+// The builtin modules that the program's own files name.
+function builtinsOf(script) {
+  const known = new Set(builtinModules);
+  const found = new Set();
+  const files = [fs.realpathSync(script)];
+  for (let i = 0; i < files.length && i < kFilesMax; ++i) {
+    for (const [, , name] of (textOf(files[i]) ?? '').matchAll(kNames)) {
+      const plain = name.replace(/^node:/, '');
+      if (known.has(plain) && !kNever.has(plain) && !plain.startsWith('_')) found.add(plain);
+      const file = /^\.{0,2}\//.test(name) ? ownFile(name, files[i]) : undefined;
+      if (file !== undefined && !files.includes(file)) files.push(file);
+    }
+  }
+  return found;
+}
+
+// Node compiles its own functions when they are first called: those of a line of output, for one. Not
+// by a Console, which asks process.stderr for its colours.
+function exercise() {
+  const { Writable } = require('stream');
+  new Writable({ write(chunk, encoding, done) { done(); } }).write('x');
+  require('util').format('%s', 1);
+  new (require('net').Socket)();
+}
+
+// The streams are made when they are first asked for, from what 0, 1 and 2 are then: too early here.
+function streamsWatched(run) {
+  const touched = [];
+  const names = ['stdin', 'stdout', 'stderr'];
+  const descriptors = names.map((name) => Object.getOwnPropertyDescriptor(process, name));
+  names.forEach((name, i) => Object.defineProperty(process, name, { ...descriptors[i], get() {
+    touched.push(name);
+    return new (require('stream').Duplex)({ read() {}, write(chunk, encoding, done) { done(); } });
+  } }));
+  run();
+  names.forEach((name, i) => Object.defineProperty(process, name, descriptors[i]));
+  return touched;
+}
+
+// Loads it all. files: what came with what was asked for, which is part of the checkpoint. touched: a
+// stream that was asked for.
+function load(script, asked) {
+  let builtins = new Set();
+  try {
+    builtins = builtinsOf(script);
+  } catch {
+    // Node itself will say what is wrong with the script.
+  }
+  for (const name of [...kAlways, ...builtins]) require(name);
+  const before = new Set(Object.keys(require.cache));
+  const [touched] = streamsWatched(() => {
+    exercise();
+    for (const name of asked) createRequire(script)(name);
+  });
+  return { touched, files: Object.keys(require.cache).filter((file) => !before.has(file)) };
+}
+
+delete require.cache[__filename];
+module.exports = { load };

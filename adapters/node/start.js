@@ -1,0 +1,134 @@
+// Brings a Node program to its checkpoint: loaded by --require in front of the program, in a process
+// that has served nobody, and returns from its last line when the process was given its request.
+// Node goes on by itself then, as if it had just come here: nothing of the program is wrapped.
+'use strict';
+const { readlinkSync } = require('fs');
+
+// What Node, V8, OpenSSL and libuv read of the environment while they start.
+const kReadAtStart = /^(NODE_|UV_|SSL_CERT_|OPENSSL_|LC_|LANG$|LANGUAGE$|HOME$|FORCE_COLOR$|NO_COLOR$)/;
+// Switches of NODE_OPTIONS that run modules before this one.
+const kRunsBefore = /(^|\s)(-r|--require|--import|--loader|--experimental-loader)(=|\s)/;
+
+// The library's answer as bytes, or null without it; readlink() is what every language has.
+function call(what) {
+  try {
+    return readlinkSync('/.cgibridge/' + what, 'buffer');
+  } catch {
+    return null;
+  }
+}
+
+function say(what, text) {
+  // A path ends at a NUL, and the library's at PATH_MAX.
+  call(`${what}/${String(text).replaceAll('\0', ' ').slice(0, 1000)}`);
+}
+
+// Leaves no trace of this file where a program, or a process that it starts, looks.
+function forget() {
+  delete require.cache[__filename];
+  const [first, file] = process.execArgv;
+  if (first === '--require' && file.endsWith('/node/start.js')) process.execArgv.splice(0, 2);
+}
+
+function readAtStart() {
+  const found = [];
+  for (const name of Object.keys(process.env)) {
+    if (kReadAtStart.test(name)) found.push(name + '=' + process.env[name]);
+  }
+  return found.sort().join('\0');
+}
+
+function requestWords() {
+  const words = [];
+  let word = [];
+  for (let part; (part = call('argv/word')) !== null && part.length > 0;) {
+    word.push(part.subarray(1));
+    if (part[0] === 0x2b) continue; // '+': more of it follows
+    words.push(Buffer.concat(word).toString());
+    word = [];
+  }
+  return words;
+}
+
+// The request's words are the program's command line, then those of its query.
+function takeWords() {
+  const { resolve } = require('path');
+  const words = requestWords();
+  const script = words.findIndex((word) => resolve(word) === process.argv[1]);
+  process.argv.length = 2;
+  if (script >= 0) process.argv.push(...words.slice(script + 1));
+}
+
+// libc's environment is the request's now, which is what process.env shows and what children get.
+function takeEnvironment(before) {
+  const zoneWas = process.env.TZ;
+  call('environ/set');
+  if (readAtStart() !== before) {
+    call("anew/the request's environment differs in what Node reads when it starts");
+  }
+  if (process.env.TZ === zoneWas) return;
+  const zone = process.env.TZ;
+  process.env.TZ = zone ?? '';  // an assignment is what has V8 look again
+  if (zone === undefined) delete process.env.TZ;
+}
+
+function method(object, name, value) {
+  Object.defineProperty(object, name, { ...Object.getOwnPropertyDescriptor(object, name), value });
+}
+
+// Clocks that count from the start of the process count from here on.
+function startClocks(stood) {
+  const { uptime } = process;
+  const { performance } = globalThis;
+  const class_ = Object.getPrototypeOf(performance);
+  const { now } = class_;
+  const late = performance.now() - stood.booted;
+  method(process, 'uptime', { uptime() { return uptime() - late / 1000; } }.uptime);
+  method(class_, 'now', { now() { return now.call(this) - late; } }.now);
+  const origin = performance.timeOrigin + late;
+  const holder = Object.hasOwn(class_, 'timeOrigin') ? class_ : performance;
+  const asItWas = Object.getOwnPropertyDescriptor(holder, 'timeOrigin');
+  Object.defineProperty(holder, 'timeOrigin', asItWas.get === undefined
+    ? { ...asItWas, value: origin }
+    : { ...asItWas, get: Object.getOwnPropertyDescriptor({ get timeOrigin() { return origin; } },
+                                                         'timeOrigin').get });
+}
+
+function takeRequest(before) {
+  process.chdir('.'); // the folder is the request's; Node forgets what it knew of it
+  takeEnvironment(before);
+  takeWords();
+}
+
+function stand() {
+  const reset = call('reset').toString();
+  const again = reset === 'none' ? require('./again.js') : null;
+  const why = again?.whyNot(process.argv[1]);
+  if (why) say('reset/fork', why);
+  if (kRunsBefore.test(process.env.NODE_OPTIONS ?? '')) {
+    say('note/shallower', 'NODE_OPTIONS names modules that run before the checkpoint');
+  }
+  const asked = (process.env.CGIBRIDGE_PRELOAD ?? '').split(',').filter(Boolean);
+  delete process.env.CGIBRIDGE_PRELOAD;
+  const { files, touched } = require('./ahead.js').load(process.argv[1], asked);
+  if (touched) say('note/shallower', `a module uses process.${touched} while it is loaded ahead`);
+  for (const file of files) say('note/file', file);
+  const before = readAtStart();
+  const stood = { booted: performance.now() };
+  forget();
+  if (call('checkpoint/booted') === null) process.reallyExit(70);
+  if (again && !why) again.begin({ call, takeRequest: () => takeRequest(before) });
+  startClocks(stood);
+  takeRequest(before);
+}
+
+if (call('streams') !== null) {
+  forget(); // a request is there: this is a thread of the program, for which --require holds as well
+} else if (call('active') !== null) {
+  stand();
+} else {
+  forget();
+  // Without the library this is a plain CGI program, or a bridge's start of an interpreter that does
+  // not load it: then nothing may run.
+  if (process.env.REQUEST_METHOD === undefined) process.reallyExit(70);
+}

@@ -1,0 +1,256 @@
+# frozen_string_literal: true
+
+# What the zygote loads ahead of the requests, the watch that no request would notice it, and what
+# is learned from a request.
+module CGIBridge
+  REQUEST_NAME = /\A(?:REQUEST_|HTTP_|REMOTE_|CONTENT_|REDIRECT_)|
+                  \A(?:QUERY_STRING|PATH_INFO|PATH_TRANSLATED|AUTH_TYPE|HTTPS|DOCUMENT_URI|
+                       UNIQUE_ID|SCRIPT_URI|SCRIPT_URL|COOKIE)\z/x.freeze
+
+  # Looks at the environment, and at who loads a library, by methods that stand in for Ruby's own.
+  class Watch
+    READERS = %i[[] fetch key? has_key? include? member? assoc values_at slice].freeze
+    WRITERS = %i[[]= store delete delete_if keep_if clear reject! select! filter! shift replace update
+                 merge! freeze].freeze
+    HARMLESS = %i[to_s].freeze
+
+    # reads: name -> value or nil, of all that was read; trouble: why what was loaded is not kept.
+    attr_reader :reads
+    attr_accessor :trouble
+
+    def self.bytes_written
+      $stdout.flush
+      $stderr.flush
+      File.read('/proc/self/io')[/^wchar: (\d+)/, 1]
+    end
+
+    def self.two_frames_on(start)
+      return start + 2 unless start.is_a?(Range)
+
+      last = start.end
+      Range.new(start.begin + 2, last && last >= 0 ? last + 2 : last, start.exclude_end?)
+    end
+
+    def initialize
+      @reads = {}
+      @own = []
+      @ruby_s = $LOAD_PATH.find { |folder| File.exist?("#{folder}/English.rb") }
+      put_on
+    end
+
+    def put_on
+      environment = ENV.singleton_class
+      (ENV.singleton_methods(false) - HARMLESS).each { |name| stand_in_for_environment(environment, name) }
+      [Kernel, Kernel.singleton_class].each do |owner|
+        %i[caller caller_locations].each { |name| stand_in_for_caller(owner, name) }
+      end
+    end
+
+    def take_off
+      silently do
+        @own.each do |owner, name, method, is_private|
+          owner.send(:define_method, name, method)
+          owner.send(:private, name) if is_private
+        end
+      end
+      @own.clear
+    end
+
+    private
+
+    # Ruby warns of methods that are defined again.
+    def silently
+      verbose = $VERBOSE
+      $VERBOSE = nil
+      yield
+    ensure
+      $VERBOSE = verbose
+    end
+
+    def stand_in(owner, name, &body)
+      is_private = owner.private_method_defined?(name)
+      @own << [owner, name, owner.instance_method(name), is_private]
+      silently { owner.send(:define_method, name, &body) }
+      owner.send(:private, name) if is_private
+    end
+
+    def stand_in_for_environment(owner, name)
+      watch = self
+      method = owner.instance_method(name).bind(ENV)
+      stand_in(owner, name) do |*words, &block|
+        watch.send(:look_at_environment, name, words)
+        method.call(*words, &block)
+      end
+    end
+
+    def look_at_environment(name, words)
+      if WRITERS.include?(name)
+        @trouble ||= 'writes the environment'
+      elsif READERS.include?(name)
+        (name == :fetch ? words.first(1) : words).each { |word| look_at_variable(word) }
+      else
+        @trouble ||= 'lists the environment'
+      end
+    end
+
+    def look_at_variable(name)
+      return unless name.is_a?(String)
+
+      @reads[name] = @own.find { |_, method, *| method == :[] }[2].bind(ENV).call(name)
+      @trouble ||= "reads the environment's #{name}" if name.match?(REQUEST_NAME)
+    end
+
+    # Two frames of this file stand between: the body's, and that of the method's call.
+    def stand_in_for_caller(owner, name)
+      watch = self
+      method = owner.instance_method(name)
+      stand_in(owner, name) do |start = 1, *length|
+        found = method.bind(self).call(Watch.two_frames_on(start), *length)
+        watch.send(:look_at_caller, found)
+        found
+      end
+    end
+
+    # Ruby's own library looks at its nearest caller only.
+    def look_at_caller(found)
+      own = "#{OWN.command.folder}/"
+      return unless found && found.any? { |one| one.to_s.start_with?(own) }
+      return if @ruby_s && found.first.to_s.start_with?(@ruby_s)
+
+      @trouble ||= 'looks at who loads it'
+    end
+  end
+
+  # Loads the libraries that the bridge learned, and sees what each one does besides.
+  class Ahead
+    # A script that may ask what is loaded would see what we load.
+    ASKS = /\$"|LOADED_FEATURES|defined\?[\s(]*(?:::)?[A-Z]|const(?:ant)?s?_defined\?|\.constants\b|
+            ObjectSpace|^\s*gem[\s(]|[Bb]undler|autoload|
+            (?:[=(?&|!]|\b(?:if|unless|and|or|not|p|puts|print|return))[ \t]*require\b/x.freeze
+    NAMED = /^\s*require[\s(]+(["'])([\w\/.-]+)\1/.freeze
+
+    attr_reader :text, :is_learning
+
+    def self.names_in(text)
+      text.scan(NAMED).map { |_, name| name.delete_suffix('.rb').delete_suffix('.so') }
+    end
+
+    def initialize(command, watch)
+      @command = command
+      @watch = watch
+      @text = File.binread(command.script)
+      @is_learning = !@text.match?(ASKS)
+    end
+
+    def run
+      named = Ahead.names_in(@text)
+      names = @command.preload
+      names = names.sort_by.with_index { |name, at| [named.index(name) || named.size, at] }
+      return if names.empty?
+
+      @watch.put_on
+      names.each do |name|
+        trouble = load_ahead(name) or next
+        OWN.ask("note/warning/#{name} is not loaded ahead: it #{trouble}")
+        @watch.take_off
+        @command.start_over_without(name)
+      end
+      @watch.take_off
+    end
+
+    private
+
+    # Returns what it does that a program would notice, or nil.
+    def load_ahead(name)
+      return nil if is_programs_own(name)
+
+      @watch.trouble = nil
+      known = @watch.reads.keys
+      written = Watch.bytes_written
+      begin
+        require name
+      rescue LoadError
+        nil # as it would for the program, if it asks
+      rescue Exception => error
+        return "fails to load (#{error.class})"
+      end
+      chosen = (@watch.reads.keys - known).find { |variable| @text.include?(variable.b) }
+      return "reads #{chosen}, which the program may set" if chosen
+      return 'prints while it is loaded' if Watch.bytes_written != written
+      return 'starts a thread' if Dir.children('/proc/self/task').size > 1
+
+      @watch.trouble
+    end
+
+    def is_programs_own(name)
+      folder = File.dirname(File.expand_path(@command.script))
+      ['', '/lib'].any? { |below| %w[.rb .so].any? { |ending| File.exist?("#{folder}#{below}/#{name}#{ending}") } }
+    end
+  end
+
+  # Which libraries of Ruby's own folders, or of gems, a request loaded; the bridge is told.
+  class Learned
+    NOTES_MAX = 200
+
+    def initialize(command, text)
+      @script_folder = File.join(File.dirname(File.expand_path(command.script)), '')
+      @named = Ahead.names_in(text)
+      @known = $LOADED_FEATURES.dup
+      given = command.switches.grep(/\A-I/).map { |word| File.expand_path(word.delete_prefix('-I')) }
+      @usual = ($LOAD_PATH.map(&:to_s) - given).map { |folder| File.join(folder, '') }
+    end
+
+    def report
+      return if $LOADED_FEATURES.size == @known.size
+
+      names_to_tell($LOADED_FEATURES - @known).first(NOTES_MAX).each do |name|
+        OWN.ask("note/loaded/#{name}")
+      end
+    rescue StandardError
+      nil # nobody may notice that there is anything to learn
+    end
+
+    private
+
+    # What the program itself asks for, in its order; then what it came to load by and by, if that
+    # can stand alone.
+    def names_to_tell(paths)
+      return [] if paths.any? { |path| path.include?('/bundler') }
+
+      libraries, own = paths.partition { |path| folder_of(path) }
+      return [] if own.any? { |path| hides_another(path) }
+
+      names = libraries.map { |path| name_of(path, folder_of(path)) }
+      named = @named + own.select { |path| path.end_with?('.rb') }.flat_map { |path| Ahead.names_in(File.binread(path)) }
+      (named & names) | names.reject { |name| name.include?('/') }
+    end
+
+    def folder_of(path)
+      return nil if path.start_with?(@script_folder)
+
+      library_folders.find { |folder| path.start_with?(folder) }
+    end
+
+    def library_folders
+      @library_folders ||= begin
+        gems = defined?(Gem) ? Gem.path.map { |folder| File.join(folder, '') } : []
+        of_gems = $LOAD_PATH.map { |folder| File.join(folder.to_s, '') }.select { |one| one.start_with?(*gems) }
+        # The innermost first.
+        (of_gems | @usual).sort_by { |folder| -folder.size }
+      end
+    end
+
+    def name_of(path, folder)
+      path.delete_prefix(folder).delete_suffix('.rb').delete_suffix('.so')
+    end
+
+    # A file of the program's own that a library of Ruby's would take the place of.
+    def hides_another(path)
+      folder = $LOAD_PATH.map { |one| File.join(one.to_s, '') }.find { |one| path.start_with?(one) }
+      return false unless folder
+
+      name = name_of(path, folder)
+      @usual.any? { |one| %w[.rb .so].any? { |ending| File.exist?("#{one}#{name}#{ending}") } }
+    end
+  end
+end

@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+# Stops a Ruby program at its checkpoint: the real script compiled by the real ruby, none of it run.
+# Started by the bridge as
+#
+#     ruby -I<this folder>/preload=a,b,c -r<this folder>/start.rb SWITCHES SCRIPT
+#
+# The library below calls CGIBridge.stand between Ruby's compiler and the run of the script
+# (adapters/checkpoint/ruby_run.c). There a fork() of Ruby's own is the checkpoint: so all that Ruby
+# puts right in a child is right in a worker, and nothing of ours is on the stack of the script.
+module CGIBridge
+  # What the interpreter itself and libc read of the environment while they start.
+  READ_AT_START = %w[LANG LC_ALL LC_CTYPE TZ].freeze
+  # Switches that work before the script runs, and not on the process that runs it.
+  EARLY_SWITCHES = /\A-(?:[CX]|x.)/
+  # The constant CGIBridge is gone when the script runs.
+  OWN = self
+
+  class << self
+    attr_reader :command, :watch
+
+    def ask(what)
+      File.readlink("/.cgibridge/#{what}")
+    rescue SystemCallError
+      nil
+    end
+
+    def shallower(why)
+      ask("note/shallower/#{why}") # ends a zygote
+    end
+
+    def begin
+      @command = Command.new
+      if !ask('active')
+        return @command.run_plainly([]) if ENV['REQUEST_METHOD']
+
+        $stderr.puts 'start.rb: no checkpoint library and no request'
+        exit! 1
+      end
+      load "#{@command.folder}/ahead.rb"
+      load "#{@command.folder}/again.rb" if (@is_again = ask('reset') == 'none')
+      $LOAD_PATH.delete(@command.preload_word)
+      @read = READ_AT_START.to_h { |name| [name, ENV[name]] }
+      @learned = @pid = nil
+      @watch = Watch.new
+      @written = Watch.bytes_written
+      @features = $LOADED_FEATURES.size + 1 # with this file
+      at_exit { finish($!) if @pid == Process.pid }
+      ask('ruby-run/CGIBridge.stand') or shallower('this ruby is not one that stops between compiling and running')
+    end
+
+    # Returns in a worker, with the request applied.
+    def stand
+      @watch.take_off
+      refuse_what_was_seen
+      ahead = Ahead.new(@command, @watch)
+      ahead.run
+      @read.merge!(@watch.reads)
+      @read['HOME'] = ENV['HOME'] if defined?(Gem) && Gem.instance_variable_get(:@user_home)
+      leave_no_trace
+      note_files
+      @generators = unseeded_generators
+      @learned = ahead.is_learning ? Learned.new(@command, ahead.text) : nil
+      4.times { GC.start } # what is old then is left alone by a request's collections
+      ask('at-fork/compiled') or shallower('the checkpoint refused')
+      Process.fork
+      become_fresh
+      Again.new(@command, @learned).run_until_the_end if @is_again
+    end
+
+    # Behind all exit handlers, of which this is the first. What Ruby does then is to run finalizers, to close
+    # files and to give its memory back; the last of these is spared, if the exit code is known.
+    def finish(error)
+      @learned&.report
+      code = error.is_a?(SystemExit) ? error.status : 0
+      ask("ruby-end/#{code}") if error.nil? || error.is_a?(SystemExit)
+    end
+
+    # In a process that is used again, too.
+    def take_request
+      text = File.readlink('/.cgibridge/whole/argv').b
+      words = text == @command.usual ? [] : @command.words_behind_script(text)
+      take_environment
+      @read.each { |name, value| start_anew(name, words) if ENV[name] != value }
+      @command.run_plainly(words) if !words.empty? && @command.takes_words
+      ARGV.replace(words) unless words.empty? && ARGV.empty?
+    end
+
+    private
+
+    def refuse_what_was_seen
+      shallower(@watch.trouble) if @watch.trouble
+      early = @command.switches.grep(EARLY_SWITCHES).first
+      early ||= @command.switches.grep(Again::LOOPS).first if @is_again
+      shallower("the switch #{early}") if early
+      # Else it is the compiler that wrote, its warnings.
+      return if $LOADED_FEATURES.size == @features || Watch.bytes_written == @written
+
+      shallower('prints before it runs')
+    end
+
+    def leave_no_trace
+      $LOADED_FEATURES.delete("#{@command.folder}/start.rb")
+      # Ruby makes its index of them anew at the next `require` of anything.
+      again = respond_to?(:gem_original_require, true) ? :gem_original_require : :require
+      send(again, 'enumerator')
+      Object.send(:remove_const, :CGIBridge)
+    end
+
+    def note_files
+      files = [File.expand_path(@command.script), *$LOADED_FEATURES.grep(%r{\A/[^\n]*\z})]
+      ask("note/file/#{files.map(&:b).join("\n")}")
+    end
+
+    # One that was given no seed has drawn one of 128 bits.
+    def unseeded_generators
+      base = defined?(Random::Base) ? Random::Base : Random
+      ObjectSpace.each_object(base).select { |one| one.seed >= 1 << 64 }
+    end
+
+    def become_fresh
+      @pid = Process.pid
+      take_request
+      @generators.each { |one| one.send(:initialize) }
+    end
+
+    # The library's memory holds one request's environment only.
+    def take_environment
+      return File.readlink('/.cgibridge/environ/set') unless @is_again
+
+      given = {}
+      File.readlink('/.cgibridge/whole/env').b.split("\0").each do |line|
+        name, value = line.force_encoding(Encoding.find('locale')).split('=', 2)
+        given[name] ||= value if value && !name.empty? # the first of two counts
+      end
+      ENV.replace(given)
+    end
+
+    def start_anew(name, words)
+      shallower("ENV[#{name}] was read before the checkpoint, and the request's differs")
+      @command.run_plainly(words)
+    end
+  end
+
+  # The command line, and the commands that follow from it.
+  class Command
+    attr_reader :folder, :preload_word, :script, :switches, :usual
+
+    def initialize
+      @folder = __dir__
+      @line = File.binread('/proc/self/cmdline').split("\0", -1)[0...-1]
+      @preload_word = "#{@folder}/preload="
+      at = @line.index { |word| word.start_with?("-I#{@preload_word}".b) }
+      @preload_word = @line[at].byteslice(2..-1).force_encoding(Encoding.default_external)
+      @line.slice!(at, 2)
+      @script = $0
+      @switches = @line[1...-1]
+      # A request's argv, if its query has no words.
+      @usual = @line.map { |word| "#{word}\0" }.join.b
+    end
+
+    def preload
+      @preload_word.delete_prefix("#{@folder}/preload=").split(',')
+    end
+
+    # Ruby makes variables of them (-s), before the script runs.
+    def takes_words
+      @switches.any? { |word| word.match?(/\A-[a-zA-Z]*s/n) }
+    end
+
+    def words_behind_script(text)
+      words = text.split("\0", -1)[0...-1]
+      at = words.index(@script.b) || 0
+      words.drop(at + 1).map { |word| as_argument(word) }
+    end
+
+    # As Ruby makes it of what main() got.
+    def as_argument(word)
+      external, internal = Encoding.default_external, Encoding.default_internal
+      return word.freeze if external == Encoding::US_ASCII && !word.ascii_only?
+
+      word.force_encoding(external)
+      word = word.encode(internal) if internal && word.valid_encoding?
+      word.freeze
+    rescue EncodingError
+      word.freeze
+    end
+
+    # As if we had never been here. With an environment given, Ruby calls execve(), not execv().
+    def run_plainly(words)
+      exec({}, [File.readlink('/proc/self/exe'), @line[0]], *@line.drop(1), *words)
+    end
+
+    # Nothing can be loaded back out of a process, so a new one starts.
+    def start_over_without(name)
+      names = (preload - [name]).join(',')
+      ours = ["-I#{@folder}/preload=#{names}", "-r#{@folder}/start.rb"]
+      exec({}, [File.readlink('/proc/self/exe'), @line[0]], *ours, *@line.drop(1))
+    end
+  end
+end
+
+CGIBridge.begin

@@ -1,0 +1,47 @@
+// What a pool shows of itself.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "pool/retirements.h"
+#include "pool/rewind_record.h"
+#include "pool/workers.h"
+
+namespace pool {
+
+// What `status` says of a program.
+struct PoolStatus {
+  std::string program;
+  std::string name;
+  config::Mode mode;
+  config::Reset reset_asked;  // by the settings
+  config::Reset reset;        // what its workers really do, if it is warm; else reset_asked
+  std::string reset_reason;   // why it is not reset_asked
+  std::string level;          // "linked", "compiled", "none" (classic), "warming"
+  std::string level_reason;   // why it is not deeper
+  // What was tried in vain to start the newest generation that failed, and why, in order.
+  std::vector<std::string> failed_steps;
+  std::uint64_t generation = 0;
+  std::uint64_t newest_generation = 0;  // greater while another is on its way to take over
+  unsigned idle = 0, busy = 0, starting = 0, returning = 0;
+  std::size_t waiting = 0;
+  pid_t zygote_pid = -1;
+  std::vector<pid_t> worker_pids;
+  std::vector<WorkerStatus> worker_list;
+  std::vector<std::string> learned;          // modules loaded before the checkpoint beside preload
+  std::uint64_t requests = 0;                // started
+  std::uint64_t classic = 0;                 // of them, by fork and exec
+  std::uint64_t persistent = 0;              // of them, by a warm worker
+  std::uint64_t refused = 0;                 // queue full, waited too long, not startable
+  std::uint64_t failed = 0;                  // ended by a signal or with an exit code that is not 0
+  std::uint64_t given_back = 0;              // by a worker that ended before it began them
+  const Retirements* retirements = nullptr;  // valid as long as the pool is
+  const RewindRecord* rewinds = nullptr;
+};
+
+}  // namespace pool

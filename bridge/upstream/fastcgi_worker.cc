@@ -1,0 +1,394 @@
+#include "upstream/fastcgi_worker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "worker/launch.h"
+#include "worker/worker_state.h"
+
+namespace upstream {
+namespace {
+
+using worker::WorkerState;
+
+constexpr std::size_t kReadBytes = 64 * base::kKiB;
+constexpr std::size_t kBodyPieceBytes = 32 * base::kKiB;
+// libfcgi's buffer. It never reads the end of a body that its program did not ask for, and drops
+// only what its buffer holds of it: what is left in the socket would begin the next request.
+constexpr std::size_t kReadAtOnce = 8 * base::kKiB;
+// Behind its first request it is seen whether a program closes the connection: a request that is
+// sent in that moment would be lost.
+constexpr std::chrono::milliseconds kSettle{20};
+
+std::array<char, kReadBytes>& read_bytes() {
+  static std::array<char, kReadBytes> bytes;  // one loop, and used up within the turn
+  return bytes;
+}
+
+}  // namespace
+
+FastcgiWorker::FastcgiWorker(loop::Loop& loop, worker::ChildReaper& reaper, std::uint64_t id,
+                             const std::string& label, base::Duration kill_grace,
+                             worker::WorkerOwner& owner)
+    : Worker(loop, reaper, id, label, kill_grace, owner),
+      loop_(loop),
+      start_timer_(loop, [this] { fault("it has not accepted a connection in time"); }),
+      settle_timer_(loop,
+                    [this] {
+                      if (state() != WorkerState::resetting) return;
+                      knows_keeps_ = true;
+                      become_ready();
+                    }),
+      patience_(loop, [this] { fault("it goes on after FCGI_ABORT_REQUEST"); }) {}
+
+// ---- its start ----
+
+base::Status FastcgiWorker::start(const StartSpec& spec) {
+  auto socket = ListeningSocket::make();
+  if (!socket) return socket.error();
+  socket_ = socket.take();
+  if (!open_connection()) return base::Error{"cannot connect to its socket"};
+  auto errors = base::make_pipe();
+  if (!errors) return errors.error();
+  const base::UniqueFd null_out(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  const auto pid = worker::launch({.file = spec.file,
+                                   .argv = spec.argv,
+                                   .environment = spec.environment,
+                                   .environment_count = spec.environment_count,
+                                   .cwd = spec.cwd,
+                                   .stdin_fd = socket_->listening_end(),
+                                   .stdout_fd = null_out.get(),
+                                   .stderr_fd = errors.value().second.get()});
+  if (!pid) return pid.error();
+  socket_->hand_over();
+  own_pid(pid.value());
+  errors_ = std::make_unique<worker::LogPipe>(loop_, std::move(errors.value().first), label());
+  fastcgi::ClientConnection::append_question(out_);
+  send();
+  start_timer_.start(spec.timeout);
+  return base::Done{};
+}
+
+// It accepts connections. The one with the question may be closing: requests get a new one.
+void FastcgiWorker::begin_serving() {
+  // If nobody listens it is about to die.
+  if (!open_connection()) return;
+  start_timer_.stop();
+  was_ready_ = true;
+  cpu_since_last();
+  marks_ = marks();
+  become_ready();
+}
+
+// ---- a request ----
+
+base::Status FastcgiWorker::assign(base::ByteView environment, base::UniqueFd& body,
+                                   AnswerSink& sink, OnEnded on_ended) {
+  for (int attempt = 0;; ++attempt) {
+    codec_.begin(out_, environment);
+    if (!body) codec_.end_body(out_);
+    const std::size_t whole = out_.size();
+    read_at_once_ = !body && whole < kReadAtOnce;
+    // It may have closed the connection since it answered last, with nothing of this in it.
+    if (write_out() != Sent::nothing_more || out_.size() < whole) break;
+    if (attempt == 0 && open_connection()) continue;
+    Worker::terminate();
+    return base::Error{"it does not take requests any more"};
+  }
+  sink_ = &sink;
+  aborting_ = false;
+  begin_request(std::move(on_ended));
+  take_body(body);
+  send();
+  return base::Done{};
+}
+
+void FastcgiWorker::take_body(base::UniqueFd& body) {
+  body_ = std::move(body);
+  if (!body_) return;
+  struct stat status {};
+  body_is_file_ = ::fstat(body_.get(), &status) == 0 && S_ISREG(status.st_mode);
+  if (body_is_file_) return;
+  body_watch_ = std::make_unique<loop::FdWatch>(loop_, body_.get(), [this](unsigned) {
+    read_body();
+    send();
+  });
+}
+
+void FastcgiWorker::read_body() {
+  std::array<char, kBodyPieceBytes> bytes;
+  const ssize_t got = ::read(body_.get(), bytes.data(), bytes.size());
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got > 0) {
+    return codec_.append_body(out_, base::ByteView(bytes.data(), static_cast<std::size_t>(got)));
+  }
+  drop_body();
+  codec_.end_body(out_);
+}
+
+void FastcgiWorker::drop_body() {
+  body_watch_.reset();
+  body_.reset();
+  body_is_file_ = false;
+}
+
+FastcgiWorker::Sent FastcgiWorker::write_out() {
+  std::size_t at = 0;
+  while (at < out_.size() && !deaf_) {
+    const ssize_t sent = ::send(fd_.get(), out_.data() + at, out_.size() - at, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) break;
+    if (sent < 0) {
+      deaf_ = true;
+    } else {
+      at += static_cast<std::size_t>(sent);
+    }
+  }
+  out_.erase(0, at);
+  if (deaf_) return Sent::nothing_more;
+  return out_.empty() ? Sent::all : Sent::some;
+}
+
+void FastcgiWorker::send() {
+  while (write_out() == Sent::all && body_is_file_) read_body();
+  if (deaf_) {
+    // A program may answer and close with most of its body unread: what it said still counts.
+    out_.clear();
+    drop_body();
+  }
+  set_asked();
+}
+
+void FastcgiWorker::set_asked() {
+  if (watch_ == nullptr) return;
+  const bool has_room = state() != WorkerState::busy || sink_ == nullptr || sink_->has_room();
+  watch_->ask((has_room ? loop::kReadable : loop::kNothing) |
+              (out_.empty() ? loop::kNothing : loop::kWritable));
+  if (body_watch_ != nullptr) body_watch_->ask(out_.empty() ? loop::kReadable : loop::kNothing);
+}
+
+void FastcgiWorker::resume() {
+  set_asked();
+}
+
+// ---- the answer ----
+
+void FastcgiWorker::on_event(unsigned readiness) {
+  const std::uint64_t connection = connections_;
+  if ((readiness & loop::kReadable) != 0) read();
+  if (connection == connections_) send();
+}
+
+void FastcgiWorker::read() {
+  const ssize_t got = ::recv(fd_.get(), read_bytes().data(), kReadBytes, 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return on_connection_over(got == 0 ? "closed" : "reset");
+  take(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
+}
+
+void FastcgiWorker::take(base::ByteView bytes) {
+  // Whatever an event leads to, nothing of an old connection is read as if it were a new one's.
+  const std::uint64_t connection = connections_;
+  codec_.feed(bytes);
+  fastcgi::ClientEvent event;
+  while (connection == connections_ && codec_.next(event) == fastcgi::EventStep::event) {
+    handle(event);
+  }
+}
+
+void FastcgiWorker::handle(const fastcgi::ClientEvent& event) {
+  switch (event.type) {
+    case fastcgi::ClientEventType::output:
+      return sink_ == nullptr ? void() : sink_->on_output(event.bytes);
+    case fastcgi::ClientEventType::errors:
+      return sink_ == nullptr ? void() : sink_->on_errors(event.bytes);
+    case fastcgi::ClientEventType::end:
+      return on_request_over(event);
+    case fastcgi::ClientEventType::management:
+      return state() == WorkerState::starting ? begin_serving() : void();
+    case fastcgi::ClientEventType::bad_record:
+      return fault("it broke the protocol: " + event.why);
+  }
+}
+
+void FastcgiWorker::on_request_over(const fastcgi::ClientEvent& event) {
+  using fastcgi::ProtocolStatus;
+  const bool complete = event.protocol_status == ProtocolStatus::request_complete;
+  if (!complete && event.protocol_status != ProtocolStatus::unknown_role) return refuse_request();
+  // What is left of a body, or of an abort, must not be taken for the next request's.
+  const bool clean = read_at_once_ && codec_.body_ended() && out_.empty() && !deaf_ && !aborting_;
+  drop_body();
+  out_.clear();
+  patience_.stop();
+  sink_ = nullptr;
+  const bool same = dying_ || marks() == marks_;
+  const bool reachable = !dying_ && same && ((clean && keeps_) || open_connection());
+  const bool is_idle = reachable && (knows_keeps_ || !clean);
+  end_request_and_stay(is_idle ? WorkerState::idle : WorkerState::resetting,
+                       {.app_status = event.app_status,
+                        .description = complete ? "" : "refused by it: FCGI_UNKNOWN_ROLE",
+                        .cpu = cpu_since_last()});
+  if (!same) {
+    const bool limits = marks().priority != marks_.priority;
+    owner().on_retired(*this, limits ? RETIRED_LIMITS : RETIRED_SESSION, {});
+  }
+  if (!reachable && !dying_) return Worker::terminate();
+  if (!is_idle) settle_timer_.start(kSettle);
+}
+
+// §5.5: it was not begun (FCGI_OVERLOADED, FCGI_CANT_MPX_CONN).
+void FastcgiWorker::refuse_request() {
+  sink_ = nullptr;
+  drop_body();
+  close_connection();
+  patience_.stop();
+  spdlog::warn("{} worker={} pid={}: it refuses a request; another worker takes it", label(), id(),
+               pid());
+  enter(WorkerState::ending);
+  give_request_back();
+  Worker::terminate();
+}
+
+// ---- its connection ----
+
+bool FastcgiWorker::open_connection() {
+  close_connection();
+  auto connected = socket_->connect();
+  if (!connected) {
+    SPDLOG_DEBUG("{} worker={} pid={}: {}", label(), id(), pid(), connected.error().message);
+    return false;
+  }
+  fd_ = connected.take();
+  watch_ = std::make_unique<loop::FdWatch>(loop_, fd_.get(),
+                                           [this](unsigned readiness) { on_event(readiness); });
+  watch_->ask(loop::kReadable);
+  return true;
+}
+
+void FastcgiWorker::close_connection() {
+  connections_ += 1;
+  if (watch_ != nullptr) watch_->closing();
+  watch_.reset();
+  fd_.reset();
+  codec_ = fastcgi::ClientConnection();
+  out_.clear();
+  deaf_ = false;
+}
+
+void FastcgiWorker::on_connection_over(const char* how) {
+  switch (state()) {
+    case WorkerState::starting:
+      return begin_serving();
+    case WorkerState::busy:
+      return fault(std::string("it has ") + how + " its connection before the request's end");
+    case WorkerState::resetting:
+      if (!knows_keeps_) keeps_ = false;
+      [[fallthrough]];
+    case WorkerState::idle:
+      // It may be leaving altogether, and its listening socket closes last.
+      if (!open_connection()) return Worker::terminate();
+      if (state() == WorkerState::idle) enter(WorkerState::resetting);
+      return settle_timer_.start(kSettle);
+    default:
+      return close_connection();
+  }
+}
+
+// ---- its end ----
+
+// The client has left. A second word does not hasten it.
+void FastcgiWorker::terminate() {
+  if (state() != WorkerState::busy || !fd_) return Worker::terminate();
+  if (std::exchange(aborting_, true)) return;
+  drop_body();
+  codec_.abort(out_);
+  if (!codec_.body_ended()) codec_.end_body(out_);
+  send();
+  patience_.start(kill_grace());
+}
+
+void FastcgiWorker::forget_request() {
+  Worker::forget_request();
+  sink_ = nullptr;
+}
+
+void FastcgiWorker::retire() {
+  close_connection();
+  Worker::terminate();
+}
+
+void FastcgiWorker::fault(const std::string& why) {
+  if (!end_reason_.empty()) return;
+  end_reason_ = why;
+  spdlog::warn("{} worker={} pid={}: {}; it is ended", label(), id(), pid(), why);
+  start_timer_.stop();
+  close_connection();
+  drop_body();
+  Worker::terminate();
+}
+
+void FastcgiWorker::on_death(const worker::Death& death) {
+  dying_ = true;
+  start_timer_.stop();
+  settle_timer_.stop();
+  patience_.stop();
+  // What it said last counts for more than how it died. At most what a socket holds is left.
+  while (fd_) {
+    const ssize_t got = ::recv(fd_.get(), read_bytes().data(), kReadBytes, 0);
+    if (got <= 0) break;
+    take(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
+  }
+  close_connection();
+  drop_body();
+  errors_->drain();
+  const std::string how = worker::describe_end(death.wait_status);
+  if (!was_ready_) {
+    const std::string& last = errors_->last_line();
+    spdlog::warn("{} worker={} pid={}: lost before it was ready: {}{}", label(), id(), pid(), how,
+                 last.empty() ? "" : ": " + base::printable(last, 200));
+    explain();
+  } else if (!end_reason_.empty()) {
+    owner().on_retired(*this, worker::kRetiredLeft, how + ": " + end_reason_);
+  }
+  Worker::on_death(death);
+}
+
+// It should have ended the request itself, whatever its exit code.
+worker::Ending FastcgiWorker::ending_of(const worker::Death& death) const {
+  const std::string how = worker::describe_end(death.wait_status);
+  return {.app_status = worker::app_status_of(death.wait_status),
+          .description = "gone before the request's end: " + how +
+                         (end_reason_.empty() ? "" : " (" + end_reason_ + ")"),
+          .cpu = {},
+          .peak_kib = death.peak_kib,
+          .incomplete = true};
+}
+
+FastcgiWorker::Marks FastcgiWorker::marks() const {
+  return {.priority = ::getpriority(PRIO_PROCESS, static_cast<id_t>(pid())),
+          .group = ::getpgid(pid()),
+          .leader = ::getsid(pid())};
+}
+
+// Of its process, its threads included; what its children use is not known.
+std::chrono::microseconds FastcgiWorker::cpu_since_last() {
+  // clock_getcpuclockid(3) makes the same number, and a system call to see whether it is one.
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid()) << 3) | 2u);
+  timespec now{};
+  if (::clock_gettime(clock, &now) != 0) return {};
+  const auto total = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  const auto before = std::exchange(cpu_, total);
+  return std::chrono::duration_cast<std::chrono::microseconds>(total - before);
+}
+
+}  // namespace upstream

@@ -1,0 +1,126 @@
+// A worker that speaks FastCGI: a program that was written, or made, to answer one request after
+// another in one process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "fastcgi/client_connection.h"
+#include "loop/fd_watch.h"
+#include "loop/timer.h"
+#include "upstream/answer_sink.h"
+#include "upstream/listening_socket.h"
+#include "worker/log_pipe.h"
+#include "worker/worker.h"
+
+namespace upstream {
+
+// What execve() gets, borrowed for the call; and how long until the program has to accept.
+struct StartSpec {
+  const std::string& file;
+  const std::vector<std::string>& argv;
+  base::ByteView environment;
+  std::uint32_t environment_count;
+  const std::string& cwd;
+  base::Duration timeout;
+};
+
+// Its process listens on a socket of its own, as its descriptor 0; the bridge is its only client,
+// over one connection that is kept open as long as the program keeps it. It is ready when it has
+// answered FCGI_GET_VALUES, or has accepted that connection and closed it. Its standard error goes
+// to the log, its standard output nowhere.
+//
+// What a request leaves in the process is the program's affair, but for what shows from outside:
+// one whose priority or process group (setpgid, setsid) has changed is replaced.
+//
+// A request that its client gives up is aborted (FCGI_ABORT_REQUEST); a program that has not ended
+// it kill_grace later gets SIGTERM, and after as long again SIGKILL.
+class FastcgiWorker : public worker::Worker {
+ public:
+  FastcgiWorker(loop::Loop& loop, worker::ChildReaper& reaper, std::uint64_t id,
+                const std::string& label, base::Duration kill_grace, worker::WorkerOwner& owner);
+
+  // Starts its process, once. It is starting then.
+  base::Status start(const StartSpec& spec);
+
+  // Gives a request to an idle worker: idle → busy. environment is borrowed for the call. body: the
+  // reading end of a pipe, or a file, taken over if this succeeds; none: there is no body. sink
+  // lives until on_ended was called, or forget_request(). On failure nothing of the request was
+  // read, and the worker is of no use any more.
+  base::Status assign(base::ByteView environment, base::UniqueFd& body, AnswerSink& sink,
+                      OnEnded on_ended);
+
+  void terminate() override;
+  void forget_request() override;
+  void retire() override;
+  void resume() override;
+  bool lost() const override { return !was_ready_; }
+
+ private:
+  void on_death(const worker::Death& death) override;
+  worker::Ending ending_of(const worker::Death& death) const override;
+
+  bool open_connection();
+  void close_connection();
+  void on_event(unsigned readiness);
+  void read();
+  void take(base::ByteView bytes);
+  void handle(const fastcgi::ClientEvent& event);
+  void on_connection_over(const char* how);
+  void begin_serving();
+  void on_request_over(const fastcgi::ClientEvent& event);
+  void refuse_request();
+  void fault(const std::string& why);
+
+  enum class Sent { all, some, nothing_more };  // nothing_more: the program takes no more, ever
+  Sent write_out();
+  void send();
+  void take_body(base::UniqueFd& body);
+  void read_body();
+  void drop_body();
+  void set_asked();
+  std::chrono::microseconds cpu_since_last();
+
+  // What can be seen of its process from outside at each request's end, cheaply.
+  struct Marks {
+    int priority = 0;
+    pid_t group = 0;
+    pid_t leader = 0;  // its session id
+    bool operator==(const Marks&) const = default;
+  };
+  Marks marks() const;
+
+  loop::Loop& loop_;
+  std::optional<ListeningSocket> socket_;
+  std::unique_ptr<worker::LogPipe> errors_;
+  loop::Timer start_timer_, settle_timer_, patience_;
+  bool was_ready_ = false;
+  bool dying_ = false;
+  std::string end_reason_;  // why the bridge ends it in the middle of a request
+  std::chrono::nanoseconds cpu_{};
+  Marks marks_;  // when it was ready
+
+  // Whether it keeps a connection open behind a request. Known once it has served one.
+  bool keeps_ = true;
+  bool knows_keeps_ = false;
+
+  base::UniqueFd fd_;
+  std::unique_ptr<loop::FdWatch> watch_;
+  fastcgi::ClientConnection codec_;
+  std::uint64_t connections_ = 0;  // another number, another connection (or none)
+  std::string out_;                // on its way to the program
+  bool deaf_ = false;              // it reads no more of this connection
+
+  AnswerSink* sink_ = nullptr;  // of its request
+  bool aborting_ = false;
+  bool read_at_once_ = false;  // its request is surely read whole with its beginning
+  base::UniqueFd body_;
+  bool body_is_file_ = false;
+  std::unique_ptr<loop::FdWatch> body_watch_;
+};
+
+}  // namespace upstream

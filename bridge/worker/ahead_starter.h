@@ -1,0 +1,62 @@
+// Workers of a program that cannot be forked at its checkpoint: fork's promise without fork.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "worker/starter.h"
+#include "worker/zygote.h"
+
+namespace worker {
+
+// Each worker is a process of its own, launched when it is asked for, that goes to its checkpoint
+// like a zygote and is told there to become that worker. The first one is launched by start(): it
+// shows that the program comes that far, and stands until a worker is asked for.
+class AheadStarter : public Starter {
+ public:
+  AheadStarter(loop::Loop& loop, ChildReaper& reaper, StartTerms terms, Events events);
+
+  base::Status start(const WarmProgram& program) override;
+  base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) override;
+  base::Status verify_worker(std::uint64_t worker_id, pid_t worker_pid) override;
+
+  pid_t pid() const override;
+  config::Level level() const override { return level_; }
+  base::Duration start_time() const override { return start_time_; }
+  config::Reset reset() const override { return reset_; }
+  const std::string& reset_reason() const override { return reset_reason_; }
+
+ private:
+  // A process on its way to its checkpoint, or standing there with nobody to become.
+  struct Ahead {
+    std::unique_ptr<Zygote> process;
+    struct Worker {
+      std::uint64_t id;
+      base::UniqueFd channel_end;
+    };
+    std::optional<Worker> worker;  // whom it is to become
+    bool over = false;             // it became a worker, or is gone: swept at the end of the turn
+  };
+
+  base::Status launch(std::optional<Ahead::Worker> worker);
+  void on_standing(Ahead& ahead);
+  void become(Ahead& ahead);
+  void on_gone(Ahead& ahead, const std::string& why);
+  void sweep();
+
+  loop::Loop& loop_;
+  ChildReaper& reaper_;
+  const StartTerms terms_;
+  const Events events_;
+  WarmProgram program_;
+  bool ready_ = false;
+  config::Level level_ = config::Level::linked;
+  config::Reset reset_;
+  std::string reset_reason_;
+  base::Duration start_time_{0};
+  std::vector<std::unique_ptr<Ahead>> ahead_;
+  loop::Deferred sweep_;
+};
+
+}  // namespace worker

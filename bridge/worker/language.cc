@@ -1,0 +1,110 @@
+#include "worker/language.h"
+
+#include <algorithm>
+#include <array>
+
+namespace worker {
+namespace {
+
+struct Traits {
+  Language language;
+  std::string_view interpreter;  // its file's name, without a version
+  std::string_view name;
+  config::Level deepest;
+  bool ahead;  // its workers are started ahead of need, not forked
+};
+
+constexpr std::array kTraits{
+    Traits{Language::perl, "perl", "Perl", config::Level::compiled, false},
+    Traits{Language::python, "python", "Python", config::Level::compiled, false},
+    Traits{Language::ruby, "ruby", "Ruby", config::Level::compiled, false},
+    Traits{Language::php, "php-cgi", "PHP", config::Level::linked, false},
+    Traits{Language::tcl, "tclsh", "Tcl", config::Level::compiled, false},
+    Traits{Language::node, "node", "Node", config::Level::booted, true},
+    Traits{Language::node, "nodejs", "Node", config::Level::booted, true},
+};
+
+const Traits* traits_of(Language language) {
+  const auto* found =
+      std::find_if(kTraits.begin(), kTraits.end(),
+                   [language](const Traits& traits) { return traits.language == language; });
+  return found == kTraits.end() ? nullptr : found;
+}
+
+std::string in_a_list(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ",") + name;
+  return list;
+}
+
+}  // namespace
+
+Language language_of(std::string_view interpreter) {
+  const std::string_view file = interpreter.substr(interpreter.find_last_of('/') + 1);
+  for (const Traits& traits : kTraits) {
+    if (file.substr(0, traits.interpreter.size()) != traits.interpreter) continue;
+    const std::string_view version = file.substr(traits.interpreter.size());
+    if (version.find_first_not_of("0123456789.") == version.npos) return traits.language;
+  }
+  return Language::none;
+}
+
+std::string_view name_of(Language language) {
+  const Traits* traits = traits_of(language);
+  return traits == nullptr ? std::string_view() : traits->name;
+}
+
+config::Level deepest_level(Language language, config::Level ceiling) {
+  const Traits* traits = traits_of(language);
+  // A language has one checkpoint beside linked.
+  return traits == nullptr || ceiling < traits->deepest ? config::Level::linked : traits->deepest;
+}
+
+bool runs_again(Language language, config::Level level) {
+  const Traits* traits = traits_of(language);
+  return traits != nullptr && level == traits->deepest && level != config::Level::linked;
+}
+
+Making making_of(Language language, config::Level level) {
+  const Traits* traits = traits_of(language);
+  const bool ahead = traits != nullptr && traits->ahead && level == traits->deepest;
+  return ahead ? Making::ahead : Making::forked;
+}
+
+WayIn way_in(Language language, const std::string& adapters,
+             const std::vector<std::string>& preload) {
+  WayIn way;
+  switch (language) {
+    case Language::none:
+    case Language::php:
+      break;
+    case Language::perl:
+      // In front of the first line's own -M, whose INIT blocks must come behind the adapter's.
+      way = {{"-I" + adapters + "/perl",
+              "-MCGIBridge" + (preload.empty() ? "" : "=" + in_a_list(preload))},
+             1};
+      break;
+    case Language::python:
+      way = {{adapters + "/python/start.py", "--preload=" + in_a_list(preload)}, 0};
+      break;
+    case Language::ruby:
+      // In front of the first line's own -r, which the adapter watches. Only the adapter reads the
+      // list: it takes that folder out of the load path.
+      way = {{"-I" + adapters + "/ruby/preload=" + in_a_list(preload),
+              "-r" + adapters + "/ruby/start.rb"},
+             1};
+      break;
+    case Language::node:
+      // In front of the first line's own --require, which must come behind the adapter's.
+      way = {{"--require", adapters + "/node/start.js"}, 1};
+      if (!preload.empty()) way.variables = {{"CGIBRIDGE_PRELOAD", in_a_list(preload)}};
+      break;
+    case Language::tcl:
+      way.variables = {{"TCL_LIBRARY", adapters + "/tcl"},
+                       {"CGIBRIDGE_PRELOAD", in_a_list(preload)}};
+      break;
+  }
+  return way;
+}
+
+}  // namespace worker

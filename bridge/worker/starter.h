@@ -1,0 +1,73 @@
+// What makes the warm workers of one version of a program.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "config/settings.h"
+
+namespace worker {
+
+// How a warm worker comes to be. forked: a zygote forks it. ahead: the program cannot be forked at
+// its checkpoint, so it is started ahead of need, once for each worker, and becomes that itself.
+enum class Making { forked, ahead };
+
+// The program as it is launched towards its checkpoint. environment must hold LD_PRELOAD and
+// MESSAGE_CHECKPOINT_VARIABLE.
+struct WarmProgram {
+  std::string file;               // absolute path of what is executed
+  std::vector<std::string> argv;  // argv[0] included
+  std::string environment;        // "K=V\0K=V\0..."
+  std::uint32_t environment_count = 0;
+  std::string cwd;
+};
+
+struct StartTerms {
+  std::string label;             // names the program in the log
+  base::Duration start_timeout;  // from launch to the checkpoint
+  config::Reset reset;           // what workers are asked to do; the environment says the same
+};
+
+// Owned by a generation. Destroying it lets go of every process that is not a worker yet.
+class Starter {
+ public:
+  // All run on the loop; none may destroy the starter.
+  struct Events {
+    std::function<void()> on_ready;  // fork_worker() may be called
+    // There will be no more workers: why is a sentence with what was said on standard error. Told
+    // once.
+    std::function<void(const std::string& why)> on_gone;
+    std::function<void(std::uint32_t kind, const std::string& text)> on_note;
+    // That worker will not be; its channel ends as well.
+    std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
+    // A worker was compared with its zygote; difference: the first ones found, or empty.
+    std::function<void(std::uint64_t worker_id, const std::string& difference)> on_verified;
+  };
+
+  virtual ~Starter() = default;
+
+  virtual base::Status start(const WarmProgram& program) = 0;
+
+  // Has a worker made that listens on channel_end. Only once ready.
+  virtual base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) = 0;
+
+  // Has that worker, which waits in its reset state, compared with its zygote. Only once ready.
+  virtual base::Status verify_worker(std::uint64_t worker_id, pid_t worker_pid) = 0;
+
+  // A process that is no worker: the zygote, or the one that is ahead; -1 if there is none.
+  virtual pid_t pid() const = 0;
+  // Once ready. start_time: from launch to ready.
+  virtual config::Level level() const = 0;
+  virtual base::Duration start_time() const = 0;
+  // What workers really do, once ready, and why that is less than what was asked for.
+  virtual config::Reset reset() const = 0;
+  virtual const std::string& reset_reason() const = 0;
+};
+
+}  // namespace worker

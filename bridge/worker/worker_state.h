@@ -1,0 +1,56 @@
+// The states of a worker's life, and how a request's program ended.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "message/wire.h"
+
+namespace worker {
+
+// The life of a worker (the table is in README.md). idle: takes a request; it may still be
+// resetting itself behind the one before, which then waits in its channel. resetting: the same, but
+// it is to be checked before it takes another. checking: its zygote looks at it. ending: it serves
+// nobody any more; the process is not gone yet.
+enum class WorkerState { starting, idle, busy, resetting, checking, ending, gone };
+std::string_view to_string(WorkerState state);
+// Behind a request, and not to be given another yet.
+constexpr bool is_returning(WorkerState state) {
+  return state == WorkerState::resetting || state == WorkerState::checking;
+}
+
+// How a request's program ended.
+struct Ending {
+  std::uint32_t app_status = 0;  // exit code, or 128 + signal
+  std::string description;       // empty if it exited by itself
+  // Used by the request and the children it waited for; by the process at its peak (0: not known).
+  std::chrono::microseconds cpu{};
+  std::uint64_t peak_kib = 0;
+  bool incomplete = false;  // it went without a word in a protocol that has one for the end
+};
+
+// What END_REQUEST's appStatus says: the exit code, or 128 + the signal, as a shell has it.
+inline std::uint32_t app_status_of(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return 128u + static_cast<std::uint32_t>(WTERMSIG(wait_status));
+  return static_cast<std::uint32_t>(WEXITSTATUS(wait_status));
+}
+
+// "exited with 2", "killed by signal 11 (Segmentation fault)".
+inline std::string describe_end(int wait_status) {
+  if (!WIFSIGNALED(wait_status)) {
+    return "exited with " + std::to_string(WEXITSTATUS(wait_status));
+  }
+  const int signal_number = WTERMSIG(wait_status);
+  return "killed by signal " + std::to_string(signal_number) + " (" + ::strsignal(signal_number) +
+         ")";
+}
+
+// Beside enum retirement: it ended in the middle of a request, by _exit(), exec() or a signal.
+constexpr std::uint32_t kRetiredLeft = RETIREMENTS;
+
+}  // namespace worker

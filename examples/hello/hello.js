@@ -1,0 +1,3 @@
+#!/usr/bin/node
+// The smallest CGI program.
+console.log('Content-Type: text/plain\r\n\r\nHello, world!');

@@ -1,0 +1,15 @@
+// hello, written for FastCGI alone with Go's own library: as CGI it cannot run.
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/fcgi"
+)
+
+func main() {
+	fcgi.Serve(nil, http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+		answer.Header().Set("Content-Type", "text/plain")
+		fmt.Fprintln(answer, "Hello, world!")
+	}))
+}

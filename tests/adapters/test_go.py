@@ -1,0 +1,116 @@
+"""Go programs linked with libc (cgo). Their runtime starts threads in main(), so each request is a worker's
+only one, forked before main(). (A static one has no zygote: tests/integration/test_go_programs.py.)"""
+
+import pathlib
+import subprocess
+
+import pytest
+
+from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
+
+GO = pathlib.Path("/usr/bin/go")
+pytestmark = pytest.mark.skipif(not GO.exists(), reason=f"no {GO}")
+
+PROGRAM = r"""
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"sort"
+	"sync"
+	"time"
+)
+
+var called = 1
+
+func main() {
+	environment := os.Environ()
+	sort.Strings(environment)
+	file, err := os.Executable()
+	fmt.Println(os.Args, environment, file, err, os.Getpid() > 1, runtime.NumGoroutine())
+	body, _ := io.ReadAll(os.Stdin)
+	var all sync.WaitGroup
+	sums := make([]int, 8)
+	for n := range sums {
+		all.Add(1)
+		go func(n int) {
+			defer all.Done()
+			for i := 0; i < 100000; i++ {
+				sums[n] += i
+			}
+		}(n)
+	}
+	all.Wait()
+	runtime.GC()
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, os.Interrupt)
+	process, _ := os.FindProcess(os.Getpid())
+	process.Signal(os.Interrupt)
+	select {
+	case got := <-told:
+		fmt.Println("told", got)
+	case <-time.After(5 * time.Second):
+		fmt.Println("not told")
+	}
+	text, err := exec.Command("/bin/echo", "child").Output()
+	fmt.Println(called, len(body), sums, string(text), err)
+	fmt.Fprintln(os.Stderr, "to the log")
+	os.Exit(7)
+}
+"""
+CALLS_C = """
+package main
+
+// static int calls;
+// static int call(void) { return ++calls; }
+import "C"
+
+func init() { called = int(C.call()) }
+"""
+
+
+def build(folder, **sources):
+    """The program of these sources' texts."""
+    paths = [folder.script(f"{name}.go", text) for name, text in sources.items()]
+    program = str(folder.path / "program")
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder.path), "CGO_ENABLED": "1",
+                   "GO111MODULE": "off", "GOCACHE": str(pathlib.Path(adapters_dir()).parent / "go-cache")}
+    subprocess.run([GO, "build", "-o", program, *paths], check=True, env=environment)
+    return program
+
+
+@pytest.fixture
+def program(folder):
+    return build(folder, main=PROGRAM, c=CALLS_C)
+
+
+@pytest.mark.parametrize("processors", ["1", "8"])
+def test_it_answers_like_plain(program, processors):
+    request = {"env": {**REQUEST_ENV, "GOMAXPROCS": processors}, "body": b"body" * 1000}
+    plain = run_plainly([program, "word"], **request)
+    assert plain.code == 7 and b"told interrupt" in plain.stdout
+    with Zygote([program]) as zygote:
+        assert (zygote.stands, zygote.threads) == (True, 1)
+        for _ in range(25):
+            assert zygote.worker().request([program, "word"], **request).seen() == plain.seen()
+
+
+def test_asked_to_rewind_its_workers_go_and_it_still_answers(program):
+    plain = run_plainly([program])
+    with Warm([program]) as zygote:
+        for _ in range(10):
+            assert zygote.ask().seen() == plain.seen()
+        assert zygote.workers == 10
+        assert {why for why, _ in zygote.retired} <= {"threads"}
+
+
+def test_a_panic_has_its_code_and_its_words(folder):
+    program = build(folder, main='package main\n\nimport "C"\n\nfunc main() { panic("at once") }\n')
+    with Zygote([program]) as zygote:
+        answer = zygote.worker().request([program])
+    assert answer.code == 2 and b"panic: at once" in answer.stderr

@@ -1,0 +1,426 @@
+"""Node: a process that is up ahead of its one request, level `booted`, and the reset `none`."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from driver import (FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, Zygote, adapters_dir,
+                    run_plainly)
+
+NODE = "/usr/bin/node"
+START = f"{adapters_dir()}/node/start.js"
+
+
+@pytest.fixture(autouse=True)
+def needs_node(needs):
+    needs(NODE)
+
+
+def node_argv(script, switches=()):
+    return [NODE, "--require", START, *switches, script]
+
+
+class Ahead(Zygote):
+    """One process, which becomes its own worker."""
+
+    def __init__(self, script, switches=(), reset="fork", **more):
+        super().__init__(node_argv(script, switches), level="booted",
+                         reset=f"{reset} ahead", **more)
+
+    def ask(self, *words, **more):
+        if not self.living:
+            self.worker()
+        return self.living[0].request([*words], **more)
+
+
+def ask_once(script, *words, switches=(), launch_env=None, **request):
+    with Ahead(script, switches, env=launch_env) as ahead:
+        return ahead.ask(NODE, *switches, script, *words, **request)
+
+
+def answers_like_plain(script, switches=(), words=(), body=b"", env=None, launch_env=None):
+    plain = run_plainly([NODE, *switches, script, *words], body=body, env=env)
+    answer = ask_once(script, *words, switches=switches, launch_env=launch_env, body=body, env=env)
+    assert answer.seen() == plain.seen()
+    return answer
+
+
+LOOK_AROUND = r"""
+const fs = require('fs');
+const show = (...what) => console.log(...what);
+show(process.argv, process.argv0, process.execArgv, process.execPath, process.title);
+show(__filename, __dirname, module.id, module.parent, module.children, module.loaded, module.paths);
+show(require.main === module, process.mainModule === module, Object.keys(require.cache));
+show(process.env, Object.keys(globalThis), Object.keys(process).sort());
+show(process.cwd(), process.umask(), process.exitCode, process.connected, process._eventsCount);
+show(process.eventNames(), process.eventNames().map((name) => process.listenerCount(name)));
+show(Object.getOwnPropertyNames(process.uptime), process.uptime.name, process.uptime.length);
+show(performance.now.name, performance.now.length, Object.keys(performance));
+show(new Error('x').stack, Error.stackTraceLimit);
+for (const name of ['stdin', 'stdout', 'stderr']) {
+  const stream = process[name];
+  show(stream.constructor.name, stream.fd, stream._type, stream.isTTY, stream.readableFlowing,
+       stream.writableHighWaterMark, Object.keys(stream).sort());
+}
+show(new Date(0).toString(), Intl.DateTimeFormat().resolvedOptions().timeZone, (1.5).toLocaleString());
+show(process.getActiveResourcesInfo(), process.report?.excludeNetwork);
+const { spawnSync } = require('child_process');
+show(spawnSync('/bin/sh', ['-c', 'echo child; env | sort; ls /proc/self/fd; kill -l $?; trap']).stdout + '');
+show(fs.readFileSync(0, 'utf8'));
+process.stderr.write('an error\n');
+"""
+
+
+@pytest.mark.parametrize("switches", [(), ("--no-warnings",), ("--stack-size=900", "--title=T"),
+                                      ("--use-strict", "--max-old-space-size=60")])
+def test_what_a_script_sees_of_itself(folder, switches):
+    script = folder.script("x.js", LOOK_AROUND)
+    answers_like_plain(script, switches, ["a", "b c", "", "ü"], "grüße\n".encode())
+
+
+def test_the_rest_of_a_first_line_s_switches(folder):
+    folder.script("own.js", "console.log('own first', process.argv.length, process.env.QUERY_STRING)")
+    script = folder.script("x.js", "console.log('main', process.execArgv, Object.keys(require.cache))")
+    answers_like_plain(script, ("--require", f"{folder.path}/own.js"), ["w"])
+
+
+MODULE = """
+import { readFileSync } from 'node:fs';
+import * as own from './lib.mjs';
+import cjs from './lib.cjs';
+console.log(import.meta.url, process.argv, own.word, cjs.word, typeof require, this);
+const data = await new Promise((resolve) => setTimeout(resolve, 5, 'awaited'));
+console.log(data, readFileSync(0, 'utf8'), (await import('./lib.mjs')) === own);
+console.log(process.mainModule, new Error('x').stack);
+"""
+
+
+def test_an_es_module_by_its_name(folder):
+    folder.script("lib.mjs", "export const word = 'esm'\n")
+    folder.script("lib.cjs", "exports.word = 'cjs'\n")
+    answers_like_plain(folder.script("x.mjs", MODULE), words=["a"], body=b"body")
+
+
+def test_an_es_module_by_its_package(folder):
+    folder.script("package.json", '{"type": "module"}')
+    folder.script("lib.mjs", "export const word = 'esm'\n")
+    folder.script("lib.cjs", "exports.word = 'cjs'\n")
+    answers_like_plain(folder.script("x.js", MODULE), body=b"body")
+
+
+@pytest.mark.parametrize("name", ["x.cgi", "x", "x.node.js", "x.cjs"])
+def test_names_that_scripts_have(folder, name):
+    answers_like_plain(folder.script(name, "#!/usr/bin/node\nconsole.log(__filename, module.id)\n"))
+
+
+@pytest.mark.parametrize("end, code", [
+    ("process.exit(3)", 3), ("process.exit()", 0), ("process.exitCode = 4", 4), ("", 0),
+    ("process.exitCode = 4; process.exit()", 4), ("throw new Error('x')", 1), ("throw 'text'", 1),
+    ("Promise.reject(new TypeError('x'))", 1), ("(async () => { await 1; nothing(); })()", 1),
+    ("Promise.reject(7)", 1), ("process.abort", 0), ("process.kill(process.pid, 'SIGTERM')", -15),
+    ("process.kill(process.pid, 'SIGKILL')", -9), ("process.kill(process.pid, 'SIGHUP')", -1),
+    ("process.on('SIGTERM', () => { console.log('caught'); process.exit(9); });\n"
+     "process.kill(process.pid, 'SIGTERM'); setTimeout(() => {}, 5000)", 9),
+    ("require('nosuchmodule')", 1), ("JSON.parse('{')", 1), ("process.reallyExit(6)", 6),
+    ("process.on('exit', (code) => { console.log('exit', code); process.exitCode = 8; })", 8),
+    ("process.on('beforeExit', () => { if (!globalThis.again) { globalThis.again = 1;\n"
+     "setTimeout(() => console.log('later'), 1); } })", 0),
+    ("process.on('uncaughtException', (e) => console.log('caught', e.message)); throw new Error('x')", 0),
+    ("process.on('unhandledRejection', (e) => console.log('seen', e)); Promise.reject(5)", 0),
+    ("process.emitWarning('careful')", 0), ("new Promise(() => {})", 0),
+    ("process.nextTick(() => { throw new Error('tick') })", 1),
+    ("setTimeout(() => console.log('timer'), 20); setImmediate(() => console.log('immediate'))", 0),
+    ("const t = setInterval(() => {}, 1000); t.unref()", 0),
+])
+def test_every_end_is_node_s_own(folder, end, code):
+    script = folder.script("x.js", f"console.log('begin');\n{end}\n")
+    plain = run_plainly([NODE, script])
+    answer = ask_once(script)
+    # A warning names the process.
+    plain.stderr, answer.stderr = (b"" if b"careful" in text else text
+                                   for text in (plain.stderr, answer.stderr))
+    assert answer.seen() == plain.seen() and answer.code == code
+
+
+def test_an_await_that_never_ends(folder):
+    answer = answers_like_plain(folder.script("x.mjs", "console.log('begin');\nawait new Promise(() => {});"))
+    assert answer.code == 13
+
+
+def test_a_syntax_error_is_node_s_own(folder):
+    assert answers_like_plain(folder.script("x.js", "console.log('never');\nlet let = 1;\n")).code == 1
+
+
+@pytest.mark.parametrize("how", [
+    "process.stdout.write('x'.repeat(3_000_000))", "console.log('x'.repeat(60_000)); process.exit(0)",
+    "require('fs').writeSync(1, 'x'.repeat(30000))",
+    "const fs = require('fs'); for (let i = 0; i < 2000; ++i) process.stdout.write('line ' + i + '\\n')",
+    "process.stdin.pipe(process.stdout)",
+    "(async () => { for await (const piece of process.stdin) process.stdout.write(piece); })()",
+    "process.stdin.on('data', (d) => console.log(d.length > 0)).on('end', () => console.log('end'))",
+    "process.stdin.resume(); process.stdin.on('close', () => console.log('closed'))",
+    "process.stdout.end('last', () => console.error('flushed'))",
+    "const lines = require('readline').createInterface({ input: process.stdin });\n"
+    "lines.on('line', (l) => console.log('[' + l + ']'))",
+])
+def test_streams(folder, how):
+    script = folder.script("x.js", how + "\n")
+    answers_like_plain(script, body=b"one line\nand another\n")
+
+
+def test_the_null_device_as_a_body(folder):
+    script = folder.script("x.js", "console.log(process.stdin.constructor.name, process.stdin.fd);"
+                           "process.stdin.on('end', () => console.log('end')).resume();")
+    plain = subprocess.run([NODE, script], env=REQUEST_ENV, stdin=subprocess.DEVNULL, capture_output=True)
+    with Ahead(script) as ahead:
+        worker = ahead.worker()
+        import driver
+        usual, driver.stdin_with = driver.stdin_with, lambda body: os.open("/dev/null", os.O_RDONLY)
+        try:
+            answer = worker.request([NODE, script])
+        finally:
+            driver.stdin_with = usual
+    assert answer.stdout == plain.stdout
+
+
+@pytest.mark.parametrize("size", [0, 4090, 4094, 4095, 9000, 30000])
+def test_long_words_and_environments(folder, size):
+    script = folder.script("x.js", "console.log(process.argv.slice(2), process.env.LONG?.length)")
+    env = {**REQUEST_ENV, "LONG": "v" * size}
+    answers_like_plain(script, words=["", "ü" * (size // 2), "x" * size, "end"], env=env)
+
+
+def test_changes_of_the_environment_reach_children(folder):
+    script = folder.script("x.js", """
+        process.env.NEW = 'new'; delete process.env.QUERY_STRING; process.env.PATH += ':/x';
+        console.log(require('child_process').execSync('env | sort') + '');""")
+    answers_like_plain(script)
+
+
+@pytest.mark.parametrize("before, now", [(None, "Asia/Tokyo"), ("Asia/Tokyo", None), ("UTC", "Europe/Paris")])
+def test_the_time_zone_is_the_request_s(folder, before, now):
+    script = folder.script("x.js", "console.log(new Date(0).toString(), process.env.TZ, "
+                           "new Intl.DateTimeFormat().resolvedOptions().timeZone)")
+    zone = [{} if name is None else {"TZ": name} for name in (before, now)]
+    answers_like_plain(script, env={**REQUEST_ENV, **zone[1]}, launch_env={**LAUNCH_ENV, **zone[0]})
+
+
+def test_a_variable_that_node_reads_at_its_start_starts_the_program_anew(folder):
+    script = folder.script("x.js", "console.log(process.env.NODE_PENDING_DEPRECATION, process.argv,"
+                           "new Buffer(1).length)\nprocess.kill(process.pid, 'SIGPIPE')")
+    env = {**REQUEST_ENV, "NODE_PENDING_DEPRECATION": "1"}
+    plain = run_plainly([NODE, script, "w"], env=env)
+    with Ahead(script) as ahead:
+        answer = ahead.ask(NODE, script, "w", env=env)
+    assert (answer.stdout, answer.code) == (plain.stdout, plain.code)
+    assert answer.done is None and any(kind == SHALLOWER for kind, _ in answer.notes)
+
+
+def test_modules_of_node_options_are_not_loaded_before_the_checkpoint(folder):
+    own = folder.script("own.js", "console.log('own')")
+    script = folder.script("x.js", "console.log('main')")
+    with Ahead(script, env={**LAUNCH_ENV, "NODE_OPTIONS": f"--require {own}"}) as ahead:
+        assert not ahead.stands and "NODE_OPTIONS" in ahead.note(SHALLOWER)[0]
+
+
+def test_clocks_start_with_the_request(folder):
+    script = folder.script("x.js", """
+        console.log(JSON.stringify([process.uptime(), performance.now(), performance.timeOrigin,
+                                    performance.timeOrigin + performance.now() - Date.now()]))""")
+    with Ahead(script) as ahead:
+        worker = ahead.worker()
+        time.sleep(1.5)
+        uptime, now, origin, off = json.loads(worker.request([NODE, script]).text)
+    assert 0 < uptime < 1 and 0 < now < 1000 and abs(off) < 100
+    assert abs(origin / 1000 - time.time()) < 1.2
+
+
+def test_random_numbers_differ(folder):
+    script = folder.script("x.js", "const c = require('crypto');\nfor (let i = 0; i < 100; ++i)"
+                           "console.log(Math.random(), c.randomUUID(), c.randomBytes(8).toString('hex'))")
+    drawn = [word for _ in range(4) for word in ask_once(script).text.split()]
+    assert len(drawn) == 1200 == len(set(drawn))
+
+
+def test_threads_and_children_of_the_script(folder):
+    script = folder.script("x.js", """
+        const { Worker, isMainThread, parentPort } = require('worker_threads');
+        const { fork } = require('child_process');
+        if (!isMainThread) parentPort.postMessage([process.argv.length, process.execArgv]);
+        else if (process.send) process.send([process.argv, process.execArgv]);
+        else {
+          new Worker(__filename).on('message', (m) => {
+            console.log('thread', m);
+            fork(__filename, ['child']).on('message', (m) => console.log('child', m));
+          });
+        }""")
+    answers_like_plain(script)
+
+
+def test_a_child_that_outlives_the_request(folder):
+    script = folder.script("x.js", """
+        const { spawn } = require('child_process');
+        const child = spawn('sleep', ['30'], { detached: true, stdio: 'ignore' });
+        child.unref(); console.log(child.pid);""")
+    pid = int(ask_once(script).text)
+    os.kill(pid, signal.SIGKILL)  # was there
+
+
+def test_builtin_modules_that_the_program_names_are_loaded_ahead(folder):
+    folder.script("lib.js", "module.exports = require('node:zlib')")
+    folder.script("never.js", "console.log('loaded')")
+    script = folder.script("x.js", """
+        const before = process.moduleLoadList.length;
+        require('http'); require('./lib'); const { join } = require('path');
+        console.log(process.moduleLoadList.length - before);
+        if (0) require('./never');""")
+    assert int(run_plainly([NODE, script]).text) > 10
+    assert int(ask_once(script).text) == 0
+
+
+def test_what_the_operator_asks_for_is_loaded_ahead_and_named(folder):
+    lib = folder.script("node_modules/lib/index.js", "exports.at = process.argv.length;")
+    script = folder.script("x.js", "console.log(require('lib').at, process.env.CGIBRIDGE_PRELOAD)")
+    with Ahead(script, env={**LAUNCH_ENV, "CGIBRIDGE_PRELOAD": "lib"}) as ahead:
+        assert lib in "\n".join(ahead.note(FILE)).split("\n")
+        assert ahead.ask(NODE, script, "word").text == "2 undefined\n"
+
+
+def test_a_preloaded_module_that_reads_the_request_is_noticed(folder):
+    folder.script("node_modules/lib/index.js", "exports.who = process.env.REMOTE_USER;")
+    script = folder.script("x.js", "console.log(require('lib').who)")
+    with Ahead(script, env={**LAUNCH_ENV, "CGIBRIDGE_PRELOAD": "lib"}) as ahead:
+        assert not ahead.stands and "REMOTE_USER" in ahead.note(SHALLOWER)[0]
+
+
+def test_a_preloaded_module_that_speaks_is_noticed(folder):
+    folder.script("node_modules/lib/index.js", "console.log('loaded')")
+    script = folder.script("x.js", "require('lib')")
+    with Ahead(script, env={**LAUNCH_ENV, "CGIBRIDGE_PRELOAD": "lib"}) as ahead:
+        assert not ahead.stands and "process.std" in ahead.note(SHALLOWER)[0]
+
+
+def test_a_reset_that_cannot_be_done_is_not_promised(folder):
+    script = folder.script("x.js", "")
+    with Ahead(script, reset="rewind") as ahead:
+        assert ahead.reset == "fork" and ahead.weaker
+
+
+def test_without_the_library_the_script_is_plain_cgi(folder):
+    script = folder.script("x.js", LOOK_AROUND)
+    plain, ours = (run_plainly(argv) for argv in ([NODE, script], node_argv(script)))
+    assert ours.seen() == plain.seen()
+
+
+def test_without_the_library_and_without_a_request_nothing_runs(folder):
+    answer = run_plainly(node_argv(folder.script("x.js", "console.log('ran')")), env=LAUNCH_ENV)
+    assert answer.stdout == b"" and answer.code != 0
+
+
+# ---- reset = none ----
+
+class Again(Ahead):
+    def __init__(self, script, **more):
+        super().__init__(script, reset="none", **more)
+        self.script = script
+
+    def ask(self, *words, **more):
+        return super().ask(NODE, self.script, *words, **more)
+
+
+AGAIN = r"""
+globalThis.count = (globalThis.count ?? 0) + 1;
+const lib = require('./lib'), kept = require('kept');
+console.log(globalThis.count, ++lib.count, ++kept.count, process.argv.slice(2), process.env.QUERY_STRING);
+console.log(require.main === module, process.exitCode, process.env.LEFT, process.umask(), process.cwd());
+console.log(process.listenerCount('exit'), process.listenerCount('SIGTERM'), process.title);
+process.on('exit', (code) => console.log('exit', code));
+process.on('SIGTERM', () => {});
+process.env.LEFT = 'left'; process.umask(0); process.chdir('/tmp'); process.title = 'changed';
+process.exitCode = Number(process.argv[2] ?? 0);
+const mine = globalThis.count;
+const tick = () => { if (mine !== globalThis.count) console.log('a timer of an earlier request'); };
+setInterval(tick, 1).unref();
+let body = '';
+process.stdin.on('data', (d) => body += d).on('end', () => setTimeout(() => console.log('body', body), 3));
+process.stderr.write('error ' + process.argv[2] + '\n');
+"""
+
+
+def test_a_process_that_is_used_again_gets_each_request(folder):
+    folder.script("lib.js", "exports.count = 0")
+    folder.script("node_modules/kept/index.js", "exports.count = 0")
+    script = folder.script("x.js", AGAIN)
+    with Again(script) as again:
+        assert again.reset == "none"
+        first, *rest = [again.ask(str(n), cwd=str(folder.path), body=b"body %d" % n,
+                                  env={**REQUEST_ENV, "QUERY_STRING": f"q{n}"}) for n in range(5)]
+        assert first.stays
+        for n, answer in enumerate(rest, 1):
+            assert answer.stays and answer.code == n
+            assert answer.text == (first.text.replace("1 1 1", f"{n + 1} 1 {n + 1}", 1)
+                                   .replace("'0'", f"'{n}'").replace("q0", f"q{n}")
+                                   .replace("body 0", f"body {n}").replace("exit 0", f"exit {n}"))
+            assert answer.stderr == b"error %d\n" % n
+
+
+def test_a_changed_script_is_read_anew(folder):
+    script = folder.script("x.js", "console.log('one')")
+    with Again(script) as again:
+        assert again.ask().text == "one\n"
+        folder.script("x.js", "console.log('two')")
+        assert again.ask().text == "two\n"
+
+
+@pytest.mark.parametrize("end", [
+    "process.exit(3)", "throw new Error('x')", "Promise.reject(new Error('x'))",
+    "require('net').createServer().listen(0).unref()", "process.kill(process.pid, 'SIGTERM')",
+    "process.on('exit', () => setTimeout(() => console.log('never'), 1))",
+    "require('child_process').spawn('sleep', ['0.2'], { stdio: 'ignore' }).unref()"])
+def test_an_end_after_which_a_process_is_not_used_again(folder, end):
+    script = folder.script("x.js", f"console.log('begin');\n{end}\n")
+    plain = run_plainly([NODE, script])
+    with Again(script) as again:
+        answer = again.ask()
+        assert not answer.stays and answer.seen() == plain.seen()
+
+
+@pytest.mark.parametrize("end", ["process.exit(3)", "throw new Error('x')", "nothing()"])
+def test_an_end_in_a_later_request(folder, end):
+    script = folder.script("x.js", f"console.log('begin');\nif (process.argv[2]) {end};\n")
+    plain = run_plainly([NODE, script, "now"])
+    with Again(script) as again:
+        assert again.ask().stays
+        answer = again.ask("now")
+        assert not answer.stays and (answer.stdout, answer.code) == (plain.stdout, plain.code)
+
+
+def test_big_outputs_of_a_process_that_is_used_again(folder):
+    script = folder.script("x.js", "process.stdin.resume().on('end', () => "
+                           "process.stdout.write('x'.repeat(2_000_000), () => console.log('end')))")
+    with Again(script) as again:
+        for _ in range(4):
+            answer = again.ask(body=b"y" * 60000)
+            assert answer.stays and len(answer.stdout) == 2_000_004
+
+
+def test_its_memory_does_not_grow(folder):
+    script = folder.script("x.js", "const all = 'x'.repeat(1e5).split('');\n"
+                           "console.log(process.memoryUsage().rss)")
+    with Again(script, switches=("--max-old-space-size=40",)) as again:
+        sizes = [int(again.ask().text) for _ in range(600)]
+    assert max(sizes[400:]) < 1.3 * max(sizes[100:200]) + 20e6
+
+
+@pytest.mark.parametrize("name, package", [("x.mjs", "{}"), ("x.js", '{"type": "module"}')])
+def test_an_es_module_is_not_used_again(folder, name, package):
+    folder.script("package.json", package)
+    script = folder.script(name, "console.log(import.meta.url)")
+    with Again(script) as again:
+        assert again.reset == "fork" and "ES module" in again.weaker
+        answer = again.ask()
+        assert not answer.stays and answer.seen() == run_plainly([NODE, script]).seen()

@@ -1,0 +1,107 @@
+"""Which modules Perl's adapter loads ahead of the requests, which it leaves out, and which it names as
+worth it."""
+
+import pytest
+
+from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Warm, adapters_dir, run_plainly
+
+PERL = "/usr/bin/perl"
+
+
+def zygote_of(script, *switches, preload=(), **more):
+    ours = "-MCGIBridge" + ("=" + ",".join(preload) if preload else "")
+    return Warm([PERL, f"-I{adapters_dir()}/perl", ours, *switches, script], level="compiled", **more)
+
+
+@pytest.fixture(params=["fork", "rewind"])
+def reset(request):
+    return request.param
+
+
+def test_a_module_that_a_request_required_is_named_and_loaded_ahead(folder, reset):
+    script = folder.script("x.pl", """
+my $there = exists $INC{'Text/Wrap.pm'} ? 1 : 0;
+require Text::Wrap; Text::Wrap->import; print Text::Wrap::wrap('', '  ', 'a b'), " $there\\n";
+print "@ARGV\\n";
+""")
+    with zygote_of(script, reset=reset) as zygote:
+        answer = zygote.ask()
+    assert answer.text == "a b 0\n\n" and "Text::Wrap" in answer.loaded()
+    with zygote_of(script, reset=reset, preload=answer.loaded()) as zygote:
+        assert zygote.note(WARNING) == []
+        assert any(name.endswith("Text/Wrap.pm") for name in zygote.note(FILE)[0].split("\n"))
+        for _ in range(2):
+            answer = zygote.ask("word")
+            assert answer.text == "a b 1\nword\n" and answer.loaded() == []
+
+
+def test_modules_are_loaded_with_the_script_s_own_folders_behind_its_compilation(folder, reset):
+    folder.script("lib/Own.pm", "package Own; our $phase = ${^GLOBAL_PHASE};"
+                  "sub import { $main::imported++ } 1;")
+    script = folder.script("x.pl", """use FindBin; use lib "$FindBin::Bin/lib";
+BEGIN { print STDERR 'early' if $INC{'Own.pm'} }
+require Own; print "$Own::phase ", $main::imported // 'not imported', "\\n";
+""")
+    with zygote_of(script, reset=reset, preload=["Own"]) as zygote:
+        assert zygote.log() == ""
+        assert zygote.ask().text == "INIT not imported\n"
+
+
+@pytest.mark.parametrize("text, why", [
+    ("our $q = $ENV{QUERY_STRING};", "reads $ENV{QUERY_STRING}"),
+    ("our $q = exists $ENV{HTTP_HOST};", "reads $ENV{HTTP_HOST}"),
+    ("our %q = %ENV;", "lists all of %ENV"), ("$ENV{LEFT} = 1;", "writes %ENV"),
+    ("delete $ENV{SERVER_SOFTWARE};", "writes %ENV"), ("print 'loaded';", "prints"),
+])
+def test_a_module_that_a_program_would_notice_is_left_out(folder, reset, text, why):
+    folder.script("lib/Odd.pm", f"package Odd; {text} 1;")
+    folder.script("lib/Even.pm", "package Even; our $word = 'even'; our $loaded++; 1;")
+    script = folder.script("cgi/x.pl", "print join ' ', map { exists $INC{$_} ? 1 : 0 } 'Even.pm', 'Odd.pm';"
+                           "require Odd; require Even;"
+                           "print \" $Even::word $ENV{LEFT} $ENV{SERVER_SOFTWARE}\";")
+    lib = {"PERL5LIB": str(folder.path / "lib")}
+    with zygote_of(script, reset=reset, env={**LAUNCH_ENV, **lib}, preload=["Odd", "Even"]) as zygote:
+        assert zygote.note(WARNING) == [f"Odd is not loaded ahead: it {why} while it is loaded"]
+        plain = run_plainly([PERL, script], env={**REQUEST_ENV, **lib})
+        for _ in range(2):
+            answer = zygote.ask(env={**REQUEST_ENV, **lib})
+            assert answer.text == plain.text.replace("0 0", "1 0", 1) and answer.stderr == plain.stderr
+
+
+def test_a_module_that_cannot_be_loaded_does_not_keep_the_program_from_being_warm(folder, reset):
+    folder.script("lib/Broken.pm", "package Broken; die 'not today';")
+    script = folder.script("cgi/x.pl", "eval { require Broken }; print $@;"
+                           "eval { require Missing }; print $@;")
+    lib = {"PERL5LIB": str(folder.path / "lib")}
+    with zygote_of(script, reset=reset, env={**LAUNCH_ENV, **lib}, preload=["Broken", "Missing"]) as zygote:
+        plain = run_plainly([PERL, script], env={**REQUEST_ENV, **lib})
+        assert zygote.ask(env={**REQUEST_ENV, **lib}).seen() == plain.seen()
+
+
+def test_a_constant_variable_that_a_module_read_is_compared_with_the_request_s(folder, reset):
+    folder.script("lib/Root.pm", "package Root; our $root = $ENV{DOCUMENT_ROOT}; 1;")
+    script = folder.script("cgi/x.pl", "#!/usr/bin/perl\nrequire Root; print $Root::root;")
+    lib = {"PERL5LIB": str(folder.path / "lib")}
+    with zygote_of(script, reset=reset, env={**LAUNCH_ENV, **lib}, preload=["Root"]) as zygote:
+        assert zygote.ask(env={**REQUEST_ENV, **lib}).text == "/srv/www"
+        answer = zygote.ask(env={**REQUEST_ENV, **lib, "DOCUMENT_ROOT": "/other"})
+        assert answer.text == "/other" and answer.notes[0][0] == SHALLOWER
+
+
+@pytest.mark.parametrize("learn, named", [
+    ("installed", {"Text::Wrap"}), ("all", {"Text::Wrap", "Own"}), ("none", set())])
+def test_what_is_named_is_what_the_operator_wants_learned(folder, reset, learn, named):
+    folder.script("lib/Own.pm", "package Own; 1;")
+    script = folder.script("x.pl", "use FindBin; use lib \"$FindBin::Bin/lib\";"
+                           "require Own; require Text::Wrap;")
+    with zygote_of(script, reset=reset, learn=learn) as zygote:
+        assert set(zygote.ask().loaded()) & {"Text::Wrap", "Own"} == named
+
+
+def test_a_folder_of_perl5lib_that_is_the_program_s_is_not_the_interpreter_s(folder):
+    folder.script("lib/Own.pm", "package Own; 1;")
+    script = folder.script("x.pl", "require Own; require Text::Wrap;")
+    lib = {"PERL5LIB": str(folder.path / "lib")}
+    with zygote_of(script, env={**LAUNCH_ENV, **lib}) as zygote:
+        loaded = zygote.ask(env={**REQUEST_ENV, **lib}).loaded()
+    assert "Text::Wrap" in loaded and "Own" not in loaded

@@ -1,0 +1,264 @@
+"""Node in persistent mode: processes that are up ahead of their one request, and `none`."""
+
+import concurrent.futures
+import json
+import os
+import shutil
+import signal
+
+import pytest
+
+from harness import guestbooks, processes
+from harness.fastcgi import variables_for
+from harness.processes import wait_until
+
+pytestmark = pytest.mark.skipif(not shutil.which("/usr/bin/node"), reason="no node")
+HEAD = "console.log('Content-Type: text/plain\\n');\n"
+PID = HEAD + "console.log(process.pid);\n"
+
+
+def js(site, name, text, first_line="#!/usr/bin/node"):
+    return site.script(name, f"{first_line}\n{text}")
+
+
+def warm(bridge, script):
+    bridge.request(script)
+    return bridge.wait_warm(script)
+
+
+def wait_booted(bridge, script):
+    """Waits until it has as many ahead as it wants."""
+    return wait_until(lambda: (lambda e: e if e["workers"]["idle"] >= 2 and not e["workers"]["starting"]
+                               else None)(bridge.program(script)), "two are ahead")
+
+
+class TestAhead:
+    @pytest.fixture
+    def bridge(self, site):
+        return site.start_bridge('mode = "persistent"')
+
+    def test_a_script_runs_in_a_process_that_was_up_before(self, site, bridge):
+        script = js(site, "p.js", PID)
+        entry = warm(bridge, script)
+        assert (entry["level"], entry["reset"]) == ("booted", "fork")
+        assert "threads" in entry["reset_reason"] and not entry["level_reason"]
+        pids = set()
+        for _ in range(5):
+            bridge.wait_warm(script)
+            waiting = bridge.program(script)["worker_pids"]
+            pids.add(int(bridge.request(script).body))
+            assert pids & set(waiting)
+        assert len(pids) == 5
+
+    def test_an_es_module_does_too(self, site, bridge):
+        script = js(site, "p.mjs", "import { pid } from 'node:process';\nconst late = await pid;\n"
+                    "console.log('Content-Type: text/plain\\n\\n' + late);\n", "#!/usr/bin/env node")
+        warm(bridge, script)
+        assert bridge.answered_by(script) == "persistent"
+
+    def test_switches_of_the_first_line_hold(self, site, bridge):
+        (site.cgi_bin / "own.js").write_text("globalThis.own = process.env.QUERY_STRING")
+        script = js(site, "s.js", HEAD + "console.log(own, process.execArgv, process.pid)",
+                    f"#!/usr/bin/env -S node --stack-size=900 --require {site.cgi_bin}/own.js")
+        warm(bridge, script)
+        answers = set()
+        for _ in range(4):
+            bridge.wait_warm(script)
+            answers.add(bridge.request(script, query="q=1").body.rpartition(b" ")[0])
+        assert len(answers) == 1 and answers.pop().startswith(b"q=1 [\n  '--stack-size=900'")
+
+    def test_the_request_s_words_body_and_errors_arrive(self, site, bridge):
+        script = js(site, "e.js", HEAD + "console.error('told', process.env.REQUEST_METHOD);"
+                    "console.log(process.argv.slice(2).join('|'));process.stdin.pipe(process.stdout)")
+        bridge.allow_log("told")
+        warm(bridge, script)
+        answer = bridge.request(script, "GET", query="a+b%20c")
+        assert answer.body == b"a|b c\n" and answer.stderr == b"told GET\n"
+        bridge.wait_warm(script)
+        body = os.urandom(300_000)
+        assert bridge.request(script, "POST", body=body).body == b"\n" + body
+
+    def test_a_changed_script_answers_the_next_request(self, site, bridge):
+        script = js(site, "c.js", HEAD + "console.log('first')")
+        warm(bridge, script)
+        for n in range(3):
+            js(site, "c.js", HEAD + f"console.log('changed {n}')")
+            assert bridge.request(script).body == b"changed %d\n" % n
+        bridge.wait_warm(script)
+        assert bridge.request(script).body == b"changed 2\n"
+
+    def test_workers_that_are_killed_while_they_wait_are_replaced(self, site, bridge):
+        script = js(site, "p.js", PID)
+        warm(bridge, script)
+        for _ in range(4):
+            pids = wait_booted(bridge, script)["worker_pids"]
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            # One that is given a request in its last moment has died in a request.
+            wait_until(lambda: not set(pids) & set(bridge.program(script)["worker_pids"]), "it knows")
+            assert int(bridge.request(script).body) not in pids
+        assert wait_booted(bridge, script)["level"] == "booted"
+
+    def test_processes_that_are_not_up_yet_may_be_killed_too(self, site, bridge):
+        script = js(site, "p.js", PID)
+        warm(bridge, script)
+        wait_booted(bridge, script)
+        bridge.allow_log("killed by signal 9|502: the program ended")
+        for _ in range(40):
+            for pid in set(processes.children_of(bridge.pid)):
+                processes.kill_quietly(pid)
+            assert bridge.request(script).status in (200, 502)
+        wait_until(lambda: not bridge.program(script)["workers"]["busy"], "nothing runs")
+        wait_until(lambda: bridge.request(script).status == 200, "it answers")
+
+    def test_an_end_by_a_signal_or_an_error_is_node_s_own(self, site, bridge):
+        script = js(site, "x.js", HEAD + "console.log('begin');"
+                    "if (process.env.QUERY_STRING === 'exit') process.exit(3);"
+                    "if (process.env.QUERY_STRING === 'throw') throw new Error('thrown');"
+                    "if (process.env.QUERY_STRING === 'kill') process.kill(process.pid, 'SIGKILL');"
+                    "Promise.reject(new Error('rejected'))")
+        bridge.allow_log("thrown|rejected|SIGKILL|signal|Node|Error|at |\\^|^$")
+        warm(bridge, script)
+        for query, status, error in (("exit", 3, b""), ("throw", 1, b"Error: thrown"),
+                                     ("kill", 137, b""), ("", 1, b"Error: rejected")):
+            bridge.wait_warm(script)
+            answer = bridge.request(script, query=query)
+            assert answer.body == b"begin\n" and answer.app_status == status and error in answer.stderr
+
+    def test_a_client_that_leaves_ends_the_script(self, site, bridge):
+        note = site.folder / "pid"
+        script = js(site, "s.js", f"require('fs').writeFileSync('{note}', process.pid + '');"
+                    f"{HEAD}if (process.env.QUERY_STRING) setTimeout(() => {{}}, 60000);")
+        warm(bridge, script)
+        with bridge.connect() as peer:
+            peer.begin()
+            peer.params(variables_for(script, query="stay"))
+            peer.stdin(b"")
+            wait_until(lambda: note.exists() and processes.alive(int(note.read_text() or 0)), "it runs")
+        wait_until(lambda: not processes.alive(int(note.read_text())), "it has ended")
+
+
+class TestPace:
+    def test_a_burst_is_answered_and_starts_do_not_come_in_bursts(self, site):
+        busy = HEAD + "const end = Date.now() + 400; while (Date.now() < end);\nconsole.log(process.pid);"
+        script = js(site, "b.js", busy)
+        bridge = site.start_bridge('mode = "persistent"\nworkers = { max = 8, spare = 4 }')
+        warm(bridge, script)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = [pool.submit(bridge.request, script) for _ in range(16)]
+            seen = []
+            while not all(answer.done() for answer in answers):
+                workers = bridge.program(script)["workers"]
+                if workers["busy"]:
+                    seen.append(workers["starting"])
+        assert {answer.result().status for answer in answers} == {200}
+        assert len({answer.result().body for answer in answers}) == 16
+        # Those that began before the first request did are still on their way.
+        assert seen and max(seen[len(seen) // 4:]) <= 1
+        wait_until(lambda: bridge.program(script)["workers"]["idle"] >= 4, "all spares are up behind it")
+
+    def test_a_rested_pool_keeps_one(self, site):
+        script = js(site, "p.js", PID)
+        bridge = site.start_bridge('mode = "persistent"\nworkers = { spare = 3, idle_timeout = "1s" }')
+        warm(bridge, script)
+        wait_until(lambda: bridge.program(script)["workers"]["idle"] == 3, "three are ahead")
+        wait_until(lambda: bridge.program(script)["workers"]["idle"] == 1, "one is kept")
+        assert bridge.answered_by(script) == "persistent"
+
+    def test_a_program_that_was_not_asked_for_in_long_is_let_go(self, site):
+        script = js(site, "p.js", PID)
+        bridge = site.start_bridge('mode = "persistent"', bridge='zygote_idle_timeout = "1s"\n')
+        pids = warm(bridge, script)["worker_pids"]
+        wait_until(lambda: not any(processes.alive(pid) for pid in pids), "none is left", 20)
+        assert bridge.request(script).status == 200
+
+
+class TestFallingBack:
+    def test_node_options_that_run_modules_ahead_make_it_shallower(self, site):
+        (site.cgi_bin / "own.js").write_text("globalThis.own = process.env.QUERY_STRING")
+        script = js(site, "o.js", HEAD + "console.log(own)")
+        bridge = site.start_bridge('mode = "persistent"\nreset = "fork"\n'
+                                   f'env = {{ NODE_OPTIONS = "--require {site.cgi_bin}/own.js" }}')
+        entry = warm(bridge, script)
+        assert entry["level"] == "linked" and "NODE_OPTIONS" in entry["level_reason"]
+        for n in range(3):
+            assert bridge.request(script, query=f"n={n}").body == b"n=%d\n" % n
+
+    def test_a_request_whose_environment_node_reads_early_makes_it_shallower(self, site):
+        script = js(site, "n.js", HEAD + "console.log(process.env.NODE_ENV, process.env.NO_COLOR)")
+        bridge = site.start_bridge('mode = "persistent"\nreset = "fork"')
+        warm(bridge, script)
+        assert bridge.request(script, NO_COLOR="1").body == b"undefined 1\n"
+        wait_until(lambda: bridge.program(script)["level"] == "linked", "it is shallower")
+        assert "environment" in bridge.program(script)["level_reason"]
+
+    def test_level_linked_may_be_asked_for(self, site):
+        script = js(site, "p.js", PID)
+        bridge = site.start_bridge('mode = "persistent"\nlevel = "linked"\nreset = "fork"')
+        assert warm(bridge, script)["level"] == "linked"
+        assert bridge.answered_by(script) == "persistent"
+
+    def test_a_script_with_an_error_answers_as_classic_does(self, site):
+        script = js(site, "broken.js", "let let = 1;\n")
+        bridge = site.start_bridge('mode = "persistent"')
+        bridge.allow_log("broken|SyntaxError|let|at |Node|\\^")
+        for _ in range(4):
+            assert bridge.request(script).status == 502
+
+
+class TestNone:
+    @pytest.fixture
+    def bridge(self, site):
+        return site.start_bridge('mode = "persistent"\nreset = "none"\nworkers = { max = 2, spare = 1 }')
+
+    def test_one_process_answers_one_request_after_the_other(self, site, bridge):
+        script = js(site, "n.js", HEAD + "globalThis.n = (globalThis.n ?? 0) + 1;"
+                    "console.log(n, process.argv.length, process.env.QUERY_STRING, process.pid)")
+        entry = warm(bridge, script)
+        assert (entry["level"], entry["reset"], entry["reset_reason"]) == ("booted", "none", "")
+        answers = [bridge.request(script, query=f"{n}=").body.split() for n in range(40)]
+        assert [answer[2] for answer in answers] == [b"%d=" % n for n in range(40)]
+        assert len({answer[3] for answer in answers}) <= 4
+        assert max(int(answer[0]) for answer in answers) >= 8
+
+    def test_a_script_that_leaves_by_exit_gets_a_new_process(self, site, bridge):
+        script = js(site, "x.js", PID + "process.exit(0)")
+        warm(bridge, script)
+        pids = []
+        for _ in range(5):
+            bridge.wait_warm(script)
+            pids.append(bridge.request(script).body)
+        assert len(set(pids)) == 5
+        assert bridge.program(script)["retired"]["left"] >= 3
+
+    def test_an_es_module_falls_back_to_a_process_for_each_request(self, site, bridge):
+        script = js(site, "m.mjs", PID)
+        entry = warm(bridge, script)
+        assert entry["reset"] == "fork" and "ES module" in entry["reset_reason"]
+
+
+def test_check_says_what_it_bears(site):
+    script = js(site, "h.js", HEAD + "console.log('hello')")
+    done = site.cgibridge("check", "--json", "--runs", "5", "--timeout", "300", script, seconds=120)
+    found = json.loads(done.stdout)
+    assert found["level"] == "booted" and found["verdict"]["safety"] == "safe"
+    fork, none = found["arms"]["fork"], found["arms"]["none"]
+    assert fork["different"] == none["different"] == 0 and fork["compared"] >= 12
+    assert all(entry["runs"] > 0 for entry in fork["times"])
+    assert not found["arms"]["rewind"]["ran"]
+
+
+@pytest.mark.skipif(guestbooks.missing("JavaScript") is not None, reason="no guestbook.js")
+def test_the_guestbook_is_answered_ahead(site):
+    script = guestbooks.install(site, "JavaScript")
+    database = site.folder / "guestbook.db"
+    bridge = site.start_bridge(f'mode = "persistent"\nenv = {{ GUESTBOOK_DB = "{database}" }}')
+    warm(bridge, script)
+    for n in range(4):
+        bridge.wait_warm(script)
+        answer = bridge.request(script, "POST", body=b"name=n%d&message=m" % n, CONTENT_TYPE=guestbooks.FORM)
+        assert answer.status == 303, answer.body
+    bridge.wait_warm(script)
+    assert bridge.request(script).body == guestbooks.page_of(guestbooks.entries_of(database))
+    entry = bridge.program(script)
+    assert entry["level"] == "booted" and entry["requests_persistent"] >= 4
