@@ -143,6 +143,8 @@ location {prefix} {{
         return [side for side in SIDES if side in self.wanted
                 and (side != "by-hand" or program in self.has_responder)
                 and (side != "none" or program in NONE)
+                # php-cgi answers nothing without REDIRECT_STATUS, which mod_cgid sets for no script.
+                and (side != "mod_cgid" or not program.endswith(".php"))
                 and (side not in ("fork", "rewind") or program not in STATIC)]
 
     def answer(self, side, program):
