@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -107,7 +108,12 @@ HeadParser::Verdict HeadParser::judge_field(const HeaderField& field) {
   }
   if (is("Content-Type")) return first(has_type_) ? Verdict::keep : Verdict::drop;
   if (is("Content-Length")) {
-    return all_digits(field.value) && first(has_length_) ? Verdict::keep : Verdict::drop;
+    if (!all_digits(field.value) || !first(has_length_)) return Verdict::drop;
+    std::uint64_t length = 0;
+    const auto [end, error] =
+        std::from_chars(field.value.data(), field.value.data() + field.value.size(), length);
+    if (error == std::errc()) head_.content_length = length;
+    return Verdict::keep;
   }
   return std::any_of(kHopByHop.begin(), kHopByHop.end(), is) ? Verdict::drop : Verdict::keep;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -46,6 +48,7 @@ struct ResponseHead {
   HeadForm form = HeadForm::parsed;
   base::ByteView bytes;       // to be forwarded, blank line included
   std::string_view location;  // "" = no Location
+  std::optional<std::uint64_t> content_length;
   // Lines that were not passed on, and the first of them (cut to 200 bytes), for a warning.
   std::size_t dropped_lines = 0;
   std::string_view first_dropped;

@@ -107,6 +107,13 @@ Request& Connection::add_request(fastcgi::RequestId id) {
 }
 
 void Connection::client_gone(const char* how) {
+  if (out_.empty()) {
+    std::vector<fastcgi::RequestId> whole;
+    for (const auto& [id, request] : requests_) {
+      if (request->answer_is_whole()) whole.push_back(id);
+    }
+    for (const auto id : whole) let_finish(id);
+  }
   if (!requests_.empty()) {
     spdlog::info("connection: the client {} with {} request(s) open: their programs are ended", how,
                  requests_.size());
@@ -123,14 +130,24 @@ void Connection::finish(fastcgi::RequestId id, std::uint32_t app_status) {
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
     body_cut_ |= !found->second->body_complete();
-    found->second->cancel();
-    finished_.push_back(std::move(found->second));
-    requests_.erase(found);
+    if (found->second->answer_is_whole()) {
+      let_finish(id);
+    } else {
+      found->second->cancel();
+      finished_.push_back(std::move(found->second));
+      requests_.erase(found);
+    }
   }
   if (codec_.finish(id) == fastcgi::ConnectionFate::closes || gateway_.draining()) {
     if (requests_.empty()) phase_ = Phase::closing;
   }
   flush_.schedule();
+}
+
+void Connection::let_finish(fastcgi::RequestId id) {
+  const auto found = requests_.find(id);
+  gateway_.let_finish(std::move(found->second));
+  requests_.erase(found);
 }
 
 void Connection::break_off(fastcgi::RequestId id, std::uint32_t app_status) {

@@ -55,6 +55,7 @@ class Connection : public Answer {
   void end_of_turn();
   void after_last_byte();
   void client_gone(const char* how);
+  void let_finish(fastcgi::RequestId id);
   void close();
   void watch();
   bool may_stay_unwatched() const;

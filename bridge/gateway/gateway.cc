@@ -34,6 +34,7 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
 Gateway::~Gateway() {
   // Requests that are still open leave their programs to remains_.
   connections_.clear();
+  epilogues_.clear();
   shadows_.clear();
   remains_.clear();
 }
@@ -66,6 +67,11 @@ void Gateway::bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
                                                [this] { sweep_.schedule(); }));
 }
 
+void Gateway::let_finish(std::unique_ptr<Request> request) {
+  epilogues_.push_back(
+      std::make_unique<Epilogue>(std::move(request), [this] { sweep_.schedule(); }));
+}
+
 // At bridge.connections_max new connections wait in the kernel's queue until one goes.
 void Gateway::pace_listeners() {
   const bool room = connections_.size() < settings_now_()->bridge.connections_max;
@@ -83,10 +89,11 @@ void Gateway::drain(std::function<void()> on_idle) {
 }
 
 void Gateway::sweep() {
+  std::erase_if(epilogues_, [](const auto& epilogue) { return epilogue->over(); });
   std::erase_if(remains_, [](const auto& remains) { return remains->over(); });
   std::erase_if(connections_, [](const auto& connection) { return connection->gone(); });
   pace_listeners();
-  if (draining() && connections_.empty()) on_idle_();
+  if (draining() && connections_.empty() && epilogues_.empty()) on_idle_();
 }
 
 void Gateway::observe(const std::string& program, const compare::Observation& observation) {

@@ -65,6 +65,8 @@ class Gateway {
   // Ends the program of a request that is given up, and reads what it prints until it is dead.
   void bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end, base::UniqueFd stderr_end,
             const std::string& label);
+  // The client of a request has its whole answer and leaves; the program may come to its end.
+  void let_finish(std::unique_ptr<Request> request);
   // What is known of the programs' arms.
   compare::Comparisons& comparisons() { return comparisons_; }
   const compare::Comparisons& comparisons() const { return comparisons_; }
@@ -97,6 +99,7 @@ class Gateway {
   PageHandler page_;
   shadow::Shadows shadows_;
   std::list<std::unique_ptr<Remains>> remains_;
+  std::list<std::unique_ptr<Epilogue>> epilogues_;
   std::list<std::unique_ptr<Connection>> connections_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Listener>> listeners_;
   std::uint64_t next_listener_id_ = 1;

@@ -56,4 +56,21 @@ void Remains::on_started(compare::Arm) {
   BRIDGE_ASSERT(false);
 }
 
+// ---- Epilogue ----
+
+Epilogue::Epilogue(std::unique_ptr<Request> request, std::function<void()> on_over)
+    : on_over_(std::move(on_over)), request_(std::move(request)) {
+  request_->move_to(*this);
+  request_->resume();  // the client's slowness may have stopped it
+}
+
+void Epilogue::finish(fastcgi::RequestId, std::uint32_t) {
+  over_ = true;
+  on_over_();
+}
+
+void Epilogue::break_off(fastcgi::RequestId id, std::uint32_t app_status) {
+  finish(id, app_status);
+}
+
 }  // namespace gateway

@@ -1,11 +1,13 @@
-// A program that nobody waits for any more, until it has ended.
+// Programs that nobody waits for any more, until they have ended.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "base/out_buffer.h"
 #include "base/unique_fd.h"
+#include "gateway/request.h"
 #include "loop/fd_watch.h"
 #include "pool/run.h"
 #include "worker/log_pipe.h"
@@ -44,6 +46,31 @@ class Remains : public pool::RunClient {
   std::unique_ptr<loop::FdWatch> stdout_watch_;
   std::unique_ptr<worker::LogPipe> stderr_;
   std::unique_ptr<pool::Run> run_;
+};
+
+// A request that was answered whole before its client left: curl, for one, leaves at the last byte
+// that Content-Length promised. Its program comes to its own end, or to a limit of `timeouts`; what
+// it still prints reaches nobody, its standard error the log.
+class Epilogue : public Answer {
+ public:
+  // on_over: as for Remains.
+  Epilogue(std::unique_ptr<Request> request, std::function<void()> on_over);
+
+  bool over() const { return over_; }
+
+ private:
+  // Answer
+  base::OutBuffer& out() override { return unheard_; }
+  bool has_room() const override { return true; }
+  void wrote() override { unheard_.consume(unheard_.size()); }
+  void body_room_changed() override {}
+  void finish(fastcgi::RequestId id, std::uint32_t app_status) override;
+  void break_off(fastcgi::RequestId id, std::uint32_t app_status) override;
+
+  base::OutBuffer unheard_;
+  std::function<void()> on_over_;
+  bool over_ = false;
+  std::unique_ptr<Request> request_;
 };
 
 }  // namespace gateway

@@ -19,7 +19,7 @@ constexpr std::string_view kRedirectStatus = "REDIRECT_STATUS";
 }  // namespace
 
 Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
-    : gateway_(gateway), answer_(answer), id_(id) {
+    : gateway_(gateway), answer_(&answer), id_(id) {
   gateway_.counts().requests_active += 1;
   gateway_.counts().requests_total += 1;
 }
@@ -106,7 +106,7 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
 std::optional<cgi::Refusal> Request::open_body(const cgi::Variables& variables) {
   if (environment_.content_length.value_or(0) > 0) {
     body_ = std::make_unique<worker::BodyPipe>(gateway_.loop(), *environment_.content_length,
-                                               [this] { answer_.body_room_changed(); });
+                                               [this] { answer_->body_room_changed(); });
     return std::nullopt;
   }
   const bool chunked = !environment_.content_length.has_value() &&
@@ -123,7 +123,7 @@ void Request::open_response(BodyWanted body_wanted) {
       gateway_.loop(), id_, body_wanted, body_ == nullptr ? HoldBack::no : HoldBack::yes,
       keep_alive_->bridge.response_head_max, label(),
       ResponseStream::Sink{
-          answer_.out(), [this] { return answer_.has_room(); }, [this] { answer_.wrote(); },
+          &answer_->out(), [this] { return answer_->has_room(); }, [this] { answer_->wrote(); },
           [this] { program_ends_ = {}; },
           [this](const std::string& reason) { on_bad_head(reason); }, [this] { complete(); },
           [this](const cgi::ResponseHead& head) {
@@ -224,7 +224,7 @@ void Request::watch_body() {
 }
 
 void Request::watch_silence() {
-  if (response_->bytes_read() == output_seen_ && answer_.has_room()) {
+  if (response_->bytes_read() == output_seen_ && answer_->has_room()) {
     timeout_ =
         fmt::format("no output for {} ms (timeouts.output)", settings_->timeouts.output.count());
     return on_timeout();
@@ -240,7 +240,7 @@ void Request::on_timeout() {
     finished_ = true;
     observation_.failure = compare::Failure::timeout;
     observe();
-    return answer_.break_off(id_, 0);
+    return answer_->break_off(id_, 0);
   }
   fail(504, "The program took too long.", *timeout_ + ": it is ended", compare::Failure::timeout);
 }
@@ -300,6 +300,16 @@ void Request::resume() {
   if (run_ != nullptr) run_->resume();
 }
 
+bool Request::answer_is_whole() const {
+  return started_ && !finished_ && response_->answer_is_whole();
+}
+
+void Request::move_to(Answer& answer) {
+  answer_ = &answer;
+  response_->move_to(answer.out());
+  if (!body_complete_) body_end();
+}
+
 void Request::on_output(base::ByteView bytes) {
   if (!finished_) response_->take_output(bytes);
 }
@@ -313,7 +323,7 @@ void Request::complete() {
   if (!ending_.incomplete || finished_) return finish();
   finished_ = true;
   observe();
-  answer_.break_off(id_, app_status_);
+  answer_->break_off(id_, app_status_);
 }
 
 void Request::on_ended(const worker::Ending& ending) {
@@ -359,7 +369,7 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
                          cgi::error_response(status, reason_public));
   fastcgi::append_stream(records, fastcgi::RecordType::std_err, id_,
                          "cgibridge: " + label() + ": " + reason + "\n");
-  answer_.out().append(records);
+  answer_->out().append(records);
   finish();
 }
 
@@ -367,7 +377,7 @@ void Request::finish() {
   if (finished_) return;
   finished_ = true;
   observe();
-  answer_.finish(id_, app_status_);
+  answer_->finish(id_, app_status_);
 }
 
 void Request::visit_page() {
@@ -375,7 +385,7 @@ void Request::visit_page() {
   const PageHandler& page = gateway_.page();
   fastcgi::append_stream(records, fastcgi::RecordType::std_out, id_,
                          page ? visit_->answer(page) : cgi::error_response(404, {}));
-  answer_.out().append(records);
+  answer_->out().append(records);
   finish();
 }
 

@@ -61,6 +61,12 @@ class Request : public pool::RunClient {
   void fail(int status, const std::string& reason_public, const std::string& reason,
             compare::Failure failure = compare::Failure::none);
 
+  // Whether its client has no reason to wait any longer, though the program may still do something.
+  bool answer_is_whole() const;
+
+  // Goes on without its client: what it still answers goes there.
+  void move_to(Answer& answer);
+
   // Nobody waits for it any more: it answers nothing from here on.
   void cancel() { finished_ = true; }
 
@@ -68,7 +74,7 @@ class Request : public pool::RunClient {
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
   base::Result<base::UniqueFd> body() override;
-  bool has_room() const override { return answer_.has_room(); }
+  bool has_room() const override { return answer_->has_room(); }
   void on_output(base::ByteView bytes) override;
   void on_errors(base::ByteView bytes) override;
   void on_started(compare::Arm arm) override;
@@ -98,7 +104,7 @@ class Request : public pool::RunClient {
   std::string label() const;
 
   Gateway& gateway_;
-  Answer& answer_;
+  Answer* answer_;
   const fastcgi::RequestId id_;
   std::shared_ptr<const config::Settings> keep_alive_;  // holds settings_
   const config::ProgramSettings* settings_ = nullptr;

@@ -94,6 +94,14 @@ void ResponseStream::program_ended() {
   drain();
 }
 
+bool ResponseStream::answer_is_whole() const {
+  if (!head_sent_ || !held_.empty()) return false;
+  const int status = head_.head().status;
+  // RFC 9110 §6.4.1: these have no body.
+  if (body_wanted_ == BodyWanted::no || status == 204 || status == 304) return true;
+  return body_bytes_ >= head_.head().content_length.value_or(~std::uint64_t(0));
+}
+
 base::FdPair ResponseStream::release() {
   unseen_timer_.stop();
   stdout_watch_.reset();
@@ -175,6 +183,7 @@ void ResponseStream::take_output(base::ByteView bytes) {
   if (!head_sent_ && !head_bad_) return feed_head(bytes);
   if (body_wanted_ == BodyWanted::no || head_bad_) return;
   append_record(out(), fastcgi::RecordType::std_out, id_, bytes);
+  body_bytes_ += bytes.size();
   if (sink_.on_body) sink_.on_body(bytes);
   wrote();
 }
@@ -192,6 +201,7 @@ void ResponseStream::take_head() {
   sink_.on_head(head_.head());
   const base::ByteView body = body_wanted_ == BodyWanted::yes ? head_.body() : base::ByteView();
   if (sink_.on_body && !body.empty()) sink_.on_body(body);
+  body_bytes_ += body.size();
   const std::string longer = with_field(head_.head().bytes, added_field_);
   const base::ByteView head = longer.empty() ? head_.head().bytes : base::ByteView(longer);
   // A head that needed no change stands right before what came with it: one record for both.
@@ -211,6 +221,7 @@ ResponseStream::ReadStep ResponseStream::read_body() {
   if (got == 0) return ReadStep::over;
   bytes_read_ += static_cast<std::uint64_t>(got);
   begin();
+  if (wanted) body_bytes_ += static_cast<std::uint64_t>(got);
   if (wanted && sink_.on_body) {
     const std::size_t behind = fastcgi::padding_after(static_cast<std::size_t>(got)).size();
     const base::ByteView written = out().bytes();
@@ -247,7 +258,7 @@ void ResponseStream::let_go() {
   if (held_back_ == HoldBack::no) return;
   held_back_ = HoldBack::no;
   if (held_.empty()) return;
-  sink_.out.append(held_.bytes());
+  sink_.out->append(held_.bytes());
   held_.consume(held_.size());
   sink_.wrote();
 }

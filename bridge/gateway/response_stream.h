@@ -33,7 +33,7 @@ class ResponseStream {
  public:
   // The connection's side. All run on the loop.
   struct Sink {
-    base::OutBuffer& out;            // where records go
+    base::OutBuffer* out;            // where records go
     std::function<bool()> has_room;  // whether out may grow further
     std::function<void()> wrote;     // out has grown
     std::function<void()> on_begun;  // the first byte came
@@ -76,6 +76,13 @@ class ResponseStream {
   // The connection has room again.
   void resume();
 
+  // Whether out holds all of the answer: a body as long as its Content-Length, or the head of an
+  // answer that has none. What the program still does is no part of it.
+  bool answer_is_whole() const;
+
+  // Records go there from here on.
+  void move_to(base::OutBuffer& out) { sink_.out = &out; }
+
   // The pipes' reading ends, for somebody else to read; nothing comes from here any more.
   base::FdPair release();
 
@@ -92,7 +99,7 @@ class ResponseStream {
   void drain();
   void pump_stdout();
   void pump_stderr();
-  base::OutBuffer& out() { return held_back_ == HoldBack::yes ? held_ : sink_.out; }
+  base::OutBuffer& out() { return held_back_ == HoldBack::yes ? held_ : *sink_.out; }
   void begin();
   void wrote();
   ReadStep read_head();
@@ -118,6 +125,7 @@ class ResponseStream {
   HoldBack held_back_;
   base::OutBuffer held_;
   std::uint64_t bytes_read_ = 0;
+  std::uint64_t body_bytes_ = 0;  // passed on
   bool begun_ = false;
   bool head_sent_ = false;
   bool head_bad_ = false;  // what follows is read and dropped

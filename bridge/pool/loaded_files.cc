@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::string_view kGoneMark = " (deleted)";
 
+std::int64_t to_ns(const timespec& time) {
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
 // All zero for a file that is not there, which differs from any that was.
 router::FileIdentity look_at(const std::string& path) {
   struct stat file;
@@ -24,17 +28,20 @@ router::FileIdentity look_at(const std::string& path) {
 std::int64_t LoadedFiles::file_clock_ns() {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  return to_ns(now);
 }
 
 void LoadedFiles::add(std::string_view paths) {
-  const std::int64_t now_ns = file_clock_ns();
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t now_ns = to_ns(now);
   while (!paths.empty()) {
     const std::string path(paths.substr(0, paths.find('\n')));
     paths.remove_prefix(std::min(path.size() + 1, paths.size()));
     if (!path.starts_with('/') || path == program_ || files_.size() >= kFilesMax) continue;
     router::FileIdentity identity = look_at(path);
-    // A time in the future is another machine's.
+    // A time in the future is another machine's. (Since Linux 6.13 a file's may be ahead of the
+    // coarse clock, but not of the fine one.)
     const bool is_younger = launched_ns_ > 0 && identity.changed_ns >= launched_ns_;
     if (is_younger && identity.changed_ns <= now_ns) identity = {};
     files_.emplace(path, identity);

@@ -227,6 +227,7 @@ class TestBodies:
                           HTTP_TRANSFER_ENCODING="chunked")
         assert answer.body == self.BODY
 
+    @pytest.mark.plain_build  # ASan keeps what is freed
     def test_a_client_that_does_not_read_stops_the_program(self, site, battery):
         bridge = site.start_bridge(ONE)
         size = 16 << 20

@@ -59,7 +59,7 @@ class ResponseStreamTest : public testing::Test {
                          HoldBack::no,
                          base::kKiB,
                          "test",
-                         {out_, [this] { return room_; }, [] {}, [this] { ++begun_; },
+                         {&out_, [this] { return room_; }, [] {}, [this] { ++begun_; },
                           [this](const std::string& reason) { bad_head_ = reason; },
                           [this] { ++complete_; }, [](const cgi::ResponseHead&) {}}};
   base::UniqueFd program_err_;
