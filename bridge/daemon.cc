@@ -26,7 +26,7 @@ Daemon::Daemon(const std::string& config_path, config::Settings settings,
             }),
       drain_timer_(loop_,
                    [this] {
-                     spdlog::warn(
+                     base::log_warn(
                          "drain: {} request(s) are not done in time (bridge.drain_timeout): ended",
                          gateway_.counts().requests_active);
                      loop_.stop();
@@ -75,9 +75,9 @@ base::Status Daemon::listen(const config::BridgeSettings& bridge) {
 }
 
 int Daemon::run() {
-  spdlog::info("cgibridge serves, pid {}", ::getpid());
+  base::log_info("cgibridge serves, pid {}", ::getpid());
   loop_.run();
-  spdlog::info("cgibridge ends");
+  base::log_info("cgibridge ends");
   return 0;
 }
 
@@ -150,8 +150,7 @@ void Daemon::detach(admin::ControlClient& client) {
 
 void Daemon::settings_changed() {
   gateway_.settings_changed();
-  spdlog::set_level(
-      spdlog::level::from_str(std::string(config::to_string(settings_.now()->bridge.log_level))));
+  base::set_log_level(config::to_string(settings_.now()->bridge.log_level));
   prewarm();
 }
 
@@ -160,7 +159,7 @@ void Daemon::prewarm() {
   for (const std::string& path : settings->bridge.prewarm) {
     auto resolution = gateway_.resolver().resolve(path);
     if (!resolution) {
-      spdlog::warn("prewarm: {}", resolution.refusal().reason);
+      base::log_warn("prewarm: {}", resolution.refusal().reason);
       continue;
     }
     const std::string& program = resolution.value().program;
@@ -171,11 +170,12 @@ void Daemon::prewarm() {
 
 void Daemon::drain(const char* asked_by) {
   if (draining_) {
-    spdlog::warn("{} again: stopping without waiting", asked_by);
+    base::log_warn("{} again: stopping without waiting", asked_by);
     return loop_.stop();
   }
   draining_ = true;
-  spdlog::info("{}: draining, {} request(s) are open", asked_by, gateway_.counts().requests_active);
+  base::log_info("{}: draining, {} request(s) are open", asked_by,
+                 gateway_.counts().requests_active);
   drain_timer_.start(settings_.now()->bridge.drain_timeout);
   gateway_.drain([this] { loop_.stop(); });
 }

@@ -35,20 +35,19 @@ int serve(const cli::Invocation& invocation) {
   auto loaded = config::load_file(invocation.config_path);
   if (!loaded) {
     for (const config::Problem& problem : loaded.problems()) {
-      spdlog::error("{}", config::to_string(problem));
+      base::log_error("{}", config::to_string(problem));
     }
-    spdlog::error("{} error(s) in the settings: not started", loaded.problems().size());
+    base::log_error("{} error(s) in the settings: not started", loaded.problems().size());
     return 1;
   }
   config::Settings settings = loaded.take();
-  spdlog::set_level(
-      spdlog::level::from_str(std::string(config::to_string(settings.bridge.log_level))));
+  base::set_log_level(config::to_string(settings.bridge.log_level));
   const std::string adapters =
       settings.bridge.adapters.empty() ? cli::adapters_folder() : settings.bridge.adapters;
   worker::raise_descriptor_limit();
   Daemon daemon(invocation.config_path, std::move(settings), adapters);
   if (const auto started = daemon.start(std::move(inherited)); !started) {
-    spdlog::error("{}: not started", started.error().message);
+    base::log_error("{}: not started", started.error().message);
     return 1;
   }
   return daemon.run();

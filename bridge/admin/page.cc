@@ -71,8 +71,8 @@ PageAnswer Page::answer(const PageRequest& request) const {
   const auto settings = gateway_.settings();
   const config::BridgeSettings::Page& page = settings->bridge.page;
   if (!base::any_contains(page.from, request.client)) {
-    spdlog::warn("page: not shown to {}: bridge.page.from does not name it",
-                 base::printable(request.client));
+    base::log_warn("page: not shown to {}: bridge.page.from does not name it",
+                   base::printable(request.client));
     return refusal(403, "This address may not see the page: bridge.page.from does not name it.");
   }
   return route(request, page);
@@ -116,8 +116,8 @@ PageAnswer Page::data(const PageRequest& request,
 PageAnswer Page::mode(const PageRequest& request,
                       const config::BridgeSettings::Page& settings) const {
   const auto refuse = [&request](int status, const std::string& why) {
-    spdlog::warn("page: {} may not switch a mode: {}", base::printable(request.client),
-                 base::printable(why));
+    base::log_warn("page: {} may not switch a mode: {}", base::printable(request.client),
+                   base::printable(why));
     return json_answer(status, {{"ok", false}, {"error", why}});
   };
   if (!settings.switch_modes) return refuse(403, "bridge.page.switch_modes is false");
@@ -127,8 +127,8 @@ PageAnswer Page::mode(const PageRequest& request,
   const std::string program = text_of(asked, "program");
   const std::string word = text_of(asked, "mode");
   if (const auto why = switch_mode_(program, word)) return refuse(422, *why);
-  spdlog::info("page: {} switched {} to {}", base::printable(request.client),
-               base::printable(program), word);
+  base::log_info("page: {} switched {} to {}", base::printable(request.client),
+                 base::printable(program), word);
   return json_answer(200, {{"ok", true}});
 }
 

@@ -37,8 +37,8 @@ SettingsKeeper::SettingsKeeper(loop::Loop& loop, std::string path, config::Setti
       }) {
   const auto watching = watch_.start(folder_of(path_));
   if (!watching) {
-    spdlog::warn("{}: changes of the settings are only taken over at SIGHUP or `reload`",
-                 watching.error().message);
+    base::log_warn("{}: changes of the settings are only taken over at SIGHUP or `reload`",
+                   watching.error().message);
   }
 }
 
@@ -64,10 +64,10 @@ ReloadOutcome SettingsKeeper::reload() {
     ReloadOutcome refused;
     for (const config::Problem& problem : outcome.problems()) {
       refused.problems.push_back(config::to_string(problem));
-      spdlog::error("{}", refused.problems.back());
+      base::log_error("{}", refused.problems.back());
     }
-    spdlog::error("{} is refused: {} error(s); what runs goes on with the settings it has", path_,
-                  refused.problems.size());
+    base::log_error("{} is refused: {} error(s); what runs goes on with the settings it has", path_,
+                    refused.problems.size());
     return refused;
   }
   take_over(outcome.take());
@@ -78,10 +78,10 @@ bool SettingsKeeper::take_over(config::Settings loaded) {
   pending_ = false;
   if (loaded == *settings_) return false;
   for (const std::string& name : config::waiting_for_restart(*settings_, loaded)) {
-    spdlog::warn("{}: {} has changed, which only a restart takes over", path_, name);
+    base::log_warn("{}: {} has changed, which only a restart takes over", path_, name);
   }
   settings_ = std::make_shared<const config::Settings>(std::move(loaded));
-  spdlog::info("{}: the changed settings are in force", path_);
+  base::log_info("{}: the changed settings are in force", path_);
   on_change_();
   return true;
 }
@@ -105,8 +105,8 @@ base::Status SettingsKeeper::switch_mode(const std::string& program, config::Mod
   }
   found->mode = mode;
   settings_ = std::make_shared<const config::Settings>(std::move(changed));
-  spdlog::info("program={}: mode {} until the settings file is next taken over", program,
-               config::to_string(mode));
+  base::log_info("program={}: mode {} until the settings file is next taken over", program,
+                 config::to_string(mode));
   on_change_();
   return base::Done{};
 }

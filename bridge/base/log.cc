@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 namespace base {
 namespace {
@@ -26,7 +27,27 @@ class OneLine : public spdlog::custom_flag_formatter {
   }
 };
 
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      break;
+  }
+  return spdlog::level::err;
+}
+
 }  // namespace
+
+void log_line(LogLevel level, fmt::string_view format, fmt::format_args arguments) {
+  spdlog::logger& logger = *spdlog::default_logger_raw();
+  const auto theirs = spdlog_level(level);
+  if (logger.should_log(theirs)) logger.log(theirs, fmt::vformat(format, arguments));
+}
 
 void start_log(std::string_view level) {
   auto logger = spdlog::stderr_logger_st("cgibridge");
@@ -35,6 +56,10 @@ void start_log(std::string_view level) {
   logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(std::string(level)));
   spdlog::set_default_logger(logger);
+}
+
+void set_log_level(std::string_view level) {
+  spdlog::set_level(spdlog::level::from_str(std::string(level)));
 }
 
 std::string printable(std::string_view text, std::size_t bytes_max) {

@@ -3,15 +3,49 @@
 // Grammar: what failed, on what, why, what happens next.
 #pragma once
 
-#include <spdlog/spdlog.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <string_view>
 
 namespace base {
 
+enum class LogLevel { debug, info, warn, error };
+
+// The line as it was put together; written if its level is asked for. (spdlog writes it. Its own
+// functions would compile all of fmt into each of our files: two thirds of their build time.)
+void log_line(LogLevel level, fmt::string_view format, fmt::format_args arguments);
+
+template <typename... Values>
+void log(LogLevel level, fmt::format_string<Values...> format, Values&&... values) {
+  log_line(level, format, fmt::make_format_args(values...));
+}
+
+template <typename... Values>
+void log_debug(fmt::format_string<Values...> format, Values&&... values) {
+  log_line(LogLevel::debug, format, fmt::make_format_args(values...));
+}
+
+template <typename... Values>
+void log_info(fmt::format_string<Values...> format, Values&&... values) {
+  log_line(LogLevel::info, format, fmt::make_format_args(values...));
+}
+
+template <typename... Values>
+void log_warn(fmt::format_string<Values...> format, Values&&... values) {
+  log_line(LogLevel::warn, format, fmt::make_format_args(values...));
+}
+
+template <typename... Values>
+void log_error(fmt::format_string<Values...> format, Values&&... values) {
+  log_line(LogLevel::error, format, fmt::make_format_args(values...));
+}
+
 // Sets up the process's log. level: "debug", "info", "warn" or "error". Called once, by main.
 void start_log(std::string_view level);
+
+// From here on lines below this level are not written.
+void set_log_level(std::string_view level);
 
 // text with control bytes shown as \n, \x1b and so on, cut after bytes_max: what a program or a
 // peer wrote may stand in a log line, but may not forge one.

@@ -95,7 +95,7 @@ void Connection::handle(fastcgi::Event& event) {
       if (event.fate == fastcgi::ConnectionFate::closes) phase_ = Phase::closing;
       return;
     case fastcgi::EventType::bad_record:
-      spdlog::warn("connection: {}: it is closed", event.why);
+      base::log_warn("connection: {}: it is closed", event.why);
       return close();
   }
 }
@@ -115,8 +115,8 @@ void Connection::client_gone(const char* how) {
     for (const auto id : whole) let_finish(id);
   }
   if (!requests_.empty()) {
-    spdlog::info("connection: the client {} with {} request(s) open: their programs are ended", how,
-                 requests_.size());
+    base::log_info("connection: the client {} with {} request(s) open: their programs are ended",
+                   how, requests_.size());
   }
   close();
 }

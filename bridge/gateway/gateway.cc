@@ -10,12 +10,12 @@ namespace {
 void log_step(const std::string& program, const std::optional<compare::Step>& step) {
   if (!step) return;
   if (step->to == step->from) {
-    return spdlog::warn("program={} promotion: held in {}: {}", program,
-                        compare::to_string(step->to), step->why);
+    return base::log_warn("program={} promotion: held in {}: {}", program,
+                          compare::to_string(step->to), step->why);
   }
-  const auto level = step->to < step->from ? spdlog::level::warn : spdlog::level::info;
-  spdlog::log(level, "program={} promotion: {}→{}: {}", program, compare::to_string(step->from),
-              compare::to_string(step->to), step->why);
+  const auto level = step->to < step->from ? base::LogLevel::warn : base::LogLevel::info;
+  base::log(level, "program={} promotion: {}→{}: {}", program, compare::to_string(step->from),
+            compare::to_string(step->to), step->why);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ std::uint64_t Gateway::add_listener(base::UniqueFd fd, const std::string& name) 
   listeners_[id] = std::make_unique<Listener>(
       loop_, std::move(fd), name,
       [this](base::UniqueFd accepted) { add_connection(std::move(accepted)); });
-  spdlog::info("listening on {}", name);
+  base::log_info("listening on {}", name);
   pace_listeners();
   return id;
 }
@@ -124,7 +124,7 @@ void Gateway::settings_changed() {
   });
   if (same_roots) return;
   for (const std::string& problem : resolver_->roots().problems()) {
-    spdlog::warn("bridge.roots: {}: nothing below it runs", problem);
+    base::log_warn("bridge.roots: {}: nothing below it runs", problem);
   }
 }
 

@@ -36,8 +36,8 @@ void Listener::on_readable() {
   base::UniqueFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (fd) return on_connection_(std::move(fd));
   if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-  spdlog::error("{}: cannot accept a connection: {}; again in {} ms", name_, std::strerror(errno),
-                kRetryPause.count());
+  base::log_error("{}: cannot accept a connection: {}; again in {} ms", name_, std::strerror(errno),
+                  kRetryPause.count());
   watch_.ask(loop::kNothing);
   retry_timer_.start(kRetryPause);
 }

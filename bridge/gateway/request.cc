@@ -129,7 +129,7 @@ void Request::open_response(BodyWanted body_wanted) {
           [this](const cgi::ResponseHead& head) {
             if (copy_ != nullptr) copy_->take_head(head);
             if (head.dropped_lines == 0) return;
-            spdlog::warn(
+            base::log_warn(
                 "{}: {} line(s) of its head were no header fields and are dropped, "
                 "the first: {}",
                 label(), head.dropped_lines, base::printable(head.first_dropped, 200));
@@ -236,7 +236,7 @@ void Request::watch_silence() {
 void Request::on_timeout() {
   if (finished_) return;
   if (response_->head_sent()) {
-    spdlog::warn("{}: {}: it is ended and its answer broken off", label(), *timeout_);
+    base::log_warn("{}: {}: it is ended and its answer broken off", label(), *timeout_);
     finished_ = true;
     observation_.failure = compare::Failure::timeout;
     observe();
@@ -286,7 +286,8 @@ void Request::body_end() {
   if (body_ == nullptr || finished_) return;
   const std::uint64_t announced = environment_.content_length.value_or(0);
   if (body_->received() < announced) {
-    spdlog::warn("{}: the body ended after {} of {} bytes", label(), body_->received(), announced);
+    base::log_warn("{}: the body ended after {} of {} bytes", label(), body_->received(),
+                   announced);
   }
   body_->end();
   response_->let_go();
@@ -332,7 +333,7 @@ void Request::on_ended(const worker::Ending& ending) {
   observation_.cpu = ending.cpu;
   observation_.peak_kib = ending.peak_kib;
   if (!ending.description.empty() && !finished_) {
-    spdlog::warn("{}: it was {}", label(), ending.description);
+    base::log_warn("{}: it was {}", label(), ending.description);
   }
   program_ends_ = {};
   if (body_ != nullptr) body_->close();
@@ -361,8 +362,8 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
   observation_.status = status;
   observation_.failure = failure;
   // Status lines of the log below 500 are a client's doing.
-  const auto level = status >= 500 ? spdlog::level::err : spdlog::level::warn;
-  spdlog::log(level, "{}: {}: {}", label(), status, reason);
+  const auto level = status >= 500 ? base::LogLevel::error : base::LogLevel::warn;
+  base::log(level, "{}: {}: {}", label(), status, reason);
   gateway_.counts().errors += 1;
   std::string records;
   fastcgi::append_stream(records, fastcgi::RecordType::std_out, id_,

@@ -25,7 +25,7 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       verdict_(surroundings.loop, [this] { judge_lost_workers(); }) {
   if (by_fastcgi_) {
     warmth_ = Warmth::warm;
-    spdlog::info("program={} gen={}: its workers speak FastCGI", plan_.program, plan_.number);
+    base::log_info("program={} gen={}: its workers speak FastCGI", plan_.program, plan_.number);
   } else if (!plan_.executable.cold_reason.empty()) {
     become_cold(plan_.executable.cold_reason);
   } else {
@@ -88,15 +88,15 @@ void Generation::on_ready() {
   warmth_ = Warmth::warm;
   files_.add_mapped(starter_->pid());
   const std::string reset_why = reset_reason();
-  spdlog::info("program={} gen={} {}={}: ready at level {}, reset {} in {} ms{}{}", plan_.program,
-               plan_.number, making() == worker::Making::ahead ? "ahead" : "zygote",
-               starter_->pid(), config::to_string(starter_->level()), config::to_string(reset()),
-               starter_->start_time().count(),
-               reason_.empty() ? "" : " (not deeper: " + reason_ + ")",
-               reset_why.empty() ? "" : " (reset: " + reset_why + ")");
+  base::log_info("program={} gen={} {}={}: ready at level {}, reset {} in {} ms{}{}", plan_.program,
+                 plan_.number, making() == worker::Making::ahead ? "ahead" : "zygote",
+                 starter_->pid(), config::to_string(starter_->level()), config::to_string(reset()),
+                 starter_->start_time().count(),
+                 reason_.empty() ? "" : " (not deeper: " + reason_ + ")",
+                 reset_why.empty() ? "" : " (reset: " + reset_why + ")");
   if (plan_.settings.reset == config::Reset::none && reset() != config::Reset::none) {
-    spdlog::warn("program={} gen={}: not reset = none but {}: {}", plan_.program, plan_.number,
-                 config::to_string(reset()), reset_why);
+    base::log_warn("program={} gen={}: not reset = none but {}: {}", plan_.program, plan_.number,
+                   config::to_string(reset()), reset_why);
   }
   events_.on_change();
 }
@@ -105,7 +105,7 @@ void Generation::on_note(std::uint32_t kind, const std::string& text) {
   if (kind == NOTE_SHALLOWER) shallower_reason_ = base::printable(text, 300);
   if (kind == NOTE_FILE) files_.add(text);
   if (kind == NOTE_WARNING) {
-    spdlog::warn("program={} {}", plan_.program, base::printable(text, 300));
+    base::log_warn("program={} {}", plan_.program, base::printable(text, 300));
   }
 }
 
@@ -133,8 +133,8 @@ std::string Generation::reset_reason() const {
 
 void Generation::on_zygote_gone(const std::string& why) {
   if (warmth_ == Warmth::warm && ++sudden_ends_ < kSuddenEndsMax) {
-    spdlog::warn("program={} gen={}: the zygote is gone: {}; another is started", plan_.program,
-                 plan_.number, why);
+    base::log_warn("program={} gen={}: the zygote is gone: {}; another is started", plan_.program,
+                   plan_.number, why);
     warmth_ = Warmth::warming;
     restart_.schedule();
     events_.on_change();
@@ -149,18 +149,18 @@ void Generation::step_back(const std::string& why) {
   if (by_fastcgi_) {
     become_cold(why);
   } else if (binding_ == Binding::early && why.find("undefined symbol") != std::string::npos) {
-    spdlog::warn("program={} gen={}: {}; trying without binding it early", plan_.program,
-                 plan_.number, why);
+    base::log_warn("program={} gen={}: {}; trying without binding it early", plan_.program,
+                   plan_.number, why);
     binding_ = Binding::lazy;
     restart_.schedule();
   } else if (!plan_.learned.empty() && shallower_reason_.empty()) {
-    spdlog::warn("program={} gen={}: no zygote with the learned modules: {}; trying without them",
-                 plan_.program, plan_.number, why);
+    base::log_warn("program={} gen={}: no zygote with the learned modules: {}; trying without them",
+                   plan_.program, plan_.number, why);
     plan_.learned.clear();
     restart_.schedule();
   } else if (level_ != config::Level::linked) {
-    spdlog::warn("program={} gen={}: not at level {}: {}; trying level linked", plan_.program,
-                 plan_.number, config::to_string(level_), why);
+    base::log_warn("program={} gen={}: not at level {}: {}; trying level linked", plan_.program,
+                   plan_.number, config::to_string(level_), why);
     reason_ = why;
     level_ = config::Level::linked;
     restart_.schedule();
@@ -186,7 +186,7 @@ void Generation::become_cold(const std::string& why) {
   warmth_ = Warmth::cold;
   reason_ = why;
   if (steps_.empty()) steps_.push_back(why);
-  spdlog::warn("program={} gen={}: runs classic: {}", plan_.program, plan_.number, why);
+  base::log_warn("program={} gen={}: runs classic: {}", plan_.program, plan_.number, why);
   events_.on_change();
 }
 

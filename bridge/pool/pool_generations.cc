@@ -41,7 +41,7 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
   }
   const std::string changed = active_ == nullptr ? "" : active_->changed_file(last_used_);
   if (!changed.empty()) {
-    spdlog::info("program={}: {} has changed: a new generation", program_, changed);
+    base::log_info("program={}: {} has changed: a new generation", program_, changed);
     stale = true;
   }
   if (!stale) return;
@@ -73,7 +73,7 @@ void Pool::start_when_calm() {
   if (wait.count() == 0) return start_generation();
   if (told_pause_ != damper_.pause()) {
     told_pause_ = damper_.pause();
-    spdlog::info("program={}: {}", program_, damper_.describe());
+    base::log_info("program={}: {}", program_, damper_.describe());
   }
   calm_timer_.start(wait);
 }
@@ -101,8 +101,8 @@ void Pool::start_generation() {
       Generation::Events{[this] { pump_.schedule(); },
                          [this](std::uint64_t worker_id, const std::string& why) {
                            workers_.pause_forks();
-                           spdlog::warn("program={} cannot fork worker={}: {}; classic for now",
-                                        program_, worker_id, why);
+                           base::log_warn("program={} cannot fork worker={}: {}; classic for now",
+                                          program_, worker_id, why);
                          },
                          [this](std::uint64_t worker_id, const std::string& difference) {
                            workers_.verified(worker_id, difference);
@@ -125,8 +125,8 @@ bool Pool::keep_active_instead() {
   if (upcoming_->warmth() != Warmth::cold || !warm()) return false;
   failed_settings_ = upcoming_->plan().settings;
   failed_at_ = base::Clock::now();
-  spdlog::warn("program={} gen={}: could not be started: {}; generation {} serves on", program_,
-               upcoming_->plan().number, upcoming_->cold_reason(), active_->plan().number);
+  base::log_warn("program={} gen={}: could not be started: {}; generation {} serves on", program_,
+                 upcoming_->plan().number, upcoming_->cold_reason(), active_->plan().number);
   outgoing_.push_back(std::move(upcoming_));
   return true;
 }
@@ -143,7 +143,7 @@ void Pool::demote_if_due() {
   if (!demotion_.empty() || !warm() || active_->reset() != config::Reset::rewind) return;
   if (!workers_.retirements().more_than(settings_.rewind.max_retired)) return;
   demotion_ = workers_.retirements().describe();
-  spdlog::warn(
+  base::log_warn(
       "program={} gen={}: {}; it gets reset = fork from here on (rewind.max_retired is {})",
       program_, active_->plan().number, demotion_, settings_.rewind.max_retired);
   start_generation();
@@ -151,7 +151,7 @@ void Pool::demote_if_due() {
 
 void Pool::on_note(const message::Received& note) {
   if (note.note_kind == NOTE_WARNING) {
-    spdlog::warn("program={} {}", program_, base::printable(note.text, 300));
+    base::log_warn("program={} {}", program_, base::printable(note.text, 300));
   }
   if (note.note_kind == NOTE_SHALLOWER && active_ != nullptr) {
     active_->demote(base::printable(note.text, 300));

@@ -35,8 +35,8 @@ void Pools::tidy_up() {
   const base::TimePoint now = base::Clock::now();
   for (const auto& [program, pool] : pools_) {
     if (pool->has_zygote() && now - pool->last_used() > limits_.zygote_idle_timeout) {
-      spdlog::info("program={} was not asked for in {} s: its zygote is let go", program,
-                   limits_.zygote_idle_timeout.count() / 1000);
+      base::log_info("program={} was not asked for in {} s: its zygote is let go", program,
+                     limits_.zygote_idle_timeout.count() / 1000);
       pool->cool_down();
     }
   }
@@ -59,8 +59,8 @@ void Pools::cool_least_used() {
             [](const Pool* a, const Pool* b) { return a->last_used() < b->last_used(); });
   warm.resize(warm.size() - limits_.zygotes_max);
   for (Pool* pool : warm) {
-    spdlog::info("program={}: its zygote is let go: more than {} (bridge.zygotes_max)",
-                 pool->program(), limits_.zygotes_max);
+    base::log_info("program={}: its zygote is let go: more than {} (bridge.zygotes_max)",
+                   pool->program(), limits_.zygotes_max);
     pool->cool_down();
   }
 }

@@ -104,8 +104,8 @@ void Workers::start_fastcgi_worker() {
                                      .timeout = settings_.timeouts.start});
   if (started) return;
   pause_forks();
-  spdlog::warn("program={} cannot start a worker: {}; classic for now", program_,
-               started.error().message);
+  base::log_warn("program={} cannot start a worker: {}; classic for now", program_,
+                 started.error().message);
   gone_.push_back(id);
   generation_->count_lost_worker();
 }
@@ -115,8 +115,8 @@ void Workers::fork_one() {
   auto channel = worker::make_channel();
   if (!channel) {
     pause_forks();
-    spdlog::warn("program={} cannot fork a worker: {}; classic for now", program_,
-                 channel.error().message);
+    base::log_warn("program={} cannot fork a worker: {}; classic for now", program_,
+                   channel.error().message);
     return;
   }
   worker::Worker& worker = add(generation_->zygote(), arm_of(generation_->reset()));
@@ -177,8 +177,8 @@ bool Workers::give_by_fastcgi(Run& run, base::UniqueFd body) {
       take_place(place, run);
       return true;
     }
-    spdlog::warn("program={} worker={}: {}; another takes the request", program_, id,
-                 assigned.error().message);
+    base::log_warn("program={} worker={}: {}; another takes the request", program_, id,
+                   assigned.error().message);
   }
   return false;
 }
@@ -198,8 +198,8 @@ bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker)
   const auto assigned = worker.assign(request_id, say_ready, request, fds,
                                       [this, id](const auto& ending) { on_ended(id, ending); });
   if (!assigned) {
-    spdlog::warn("program={} worker={}: {}; another takes the request", program_, id,
-                 assigned.error().message);
+    base::log_warn("program={} worker={}: {}; another takes the request", program_, id,
+                   assigned.error().message);
     return false;
   }
   take_place(place, run);
@@ -313,7 +313,7 @@ void Workers::verified(std::uint64_t worker_id, const std::string& difference) {
   }
   rewinds_.count_difference();
   const std::string shown = base::printable(difference, 1000);
-  spdlog::warn(
+  base::log_warn(
       "program={} gen={} worker={} pid={}: differs from its zygote after {} request(s): {}; "
       "the worker is ended",
       program_, place.zygote.generation, worker_id, worker.pid(), worker.served(), shown);
@@ -331,7 +331,7 @@ void Workers::count_retired(const worker::Worker& worker, const Place& place,
   if (exits_behind_request(place.arm) || !is_of_serving_generation(place)) return;
   const std::string shown = base::printable(why, 300);
   if (!retirements_.count(retirement, shown)) return;
-  spdlog::info(
+  base::log_info(
       "program={} gen={} worker={} pid={} cannot stay for another request: {}{}; it is "
       "replaced (later ones for this reason are only counted)",
       program_, place.zygote.generation, worker.id(), worker.pid(), retirement_name(retirement),

@@ -122,9 +122,9 @@ void Shadows::on_control(Comparing& comparing, SecondRun::Outcome outcome) {
                                                   comparing.persistent, outcome.answer);
   if (differs) {
     const auto& found = comparison.shadow.differences();
-    spdlog::warn("program={} shadow: {} {} answered otherwise by {} than by classic: {}",
-                 task.program, task.method, base::printable(task.uri, 200),
-                 compare::to_string(comparing.arm), found.empty() ? "" : found.back().what);
+    base::log_warn("program={} shadow: {} {} answered otherwise by {} than by classic: {}",
+                   task.program, task.method, base::printable(task.uri, 200),
+                   compare::to_string(comparing.arm), found.empty() ? "" : found.back().what);
   }
   on_compared_(task.program, differs ? compare::Match::different : compare::Match::masked);
   end(comparing);

@@ -252,8 +252,8 @@ void FastcgiWorker::refuse_request() {
   drop_body();
   close_connection();
   patience_.stop();
-  spdlog::warn("{} worker={} pid={}: it refuses a request; another worker takes it", label(), id(),
-               pid());
+  base::log_warn("{} worker={} pid={}: it refuses a request; another worker takes it", label(),
+                 id(), pid());
   enter(WorkerState::ending);
   give_request_back();
   Worker::terminate();
@@ -265,7 +265,7 @@ bool FastcgiWorker::open_connection() {
   close_connection();
   auto connected = socket_->connect();
   if (!connected) {
-    SPDLOG_DEBUG("{} worker={} pid={}: {}", label(), id(), pid(), connected.error().message);
+    base::log_debug("{} worker={} pid={}: {}", label(), id(), pid(), connected.error().message);
     return false;
   }
   fd_ = connected.take();
@@ -330,7 +330,7 @@ void FastcgiWorker::retire() {
 void FastcgiWorker::fault(const std::string& why) {
   if (!end_reason_.empty()) return;
   end_reason_ = why;
-  spdlog::warn("{} worker={} pid={}: {}; it is ended", label(), id(), pid(), why);
+  base::log_warn("{} worker={} pid={}: {}; it is ended", label(), id(), pid(), why);
   start_timer_.stop();
   close_connection();
   drop_body();
@@ -354,8 +354,8 @@ void FastcgiWorker::on_death(const worker::Death& death) {
   const std::string how = worker::describe_end(death.wait_status);
   if (!was_ready_) {
     const std::string& last = errors_->last_line();
-    spdlog::warn("{} worker={} pid={}: lost before it was ready: {}{}", label(), id(), pid(), how,
-                 last.empty() ? "" : ": " + base::printable(last, 200));
+    base::log_warn("{} worker={} pid={}: lost before it was ready: {}{}", label(), id(), pid(), how,
+                   last.empty() ? "" : ": " + base::printable(last, 200));
     explain();
   } else if (!end_reason_.empty()) {
     owner().on_retired(*this, worker::kRetiredLeft, how + ": " + end_reason_);

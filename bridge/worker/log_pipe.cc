@@ -21,7 +21,7 @@ void LineLog::write(base::ByteView bytes) {
 
 void LineLog::flush() {
   if (line_.empty()) return;
-  spdlog::warn("{} stderr: {}", label_, base::printable(line_, kLineBytesMax));
+  base::log_warn("{} stderr: {}", label_, base::printable(line_, kLineBytesMax));
   last_line_ = std::move(line_);
   line_.clear();
 }

@@ -224,11 +224,11 @@ void Worker::give_request_back() {
 void Worker::on_broken(ChannelEnd end, const std::string& why) {
   if (state_ == WorkerState::starting) {
     enter(WorkerState::gone);
-    spdlog::info("{} worker={} lost before it was ready: {}", label_, id_, why);
+    base::log_info("{} worker={} lost before it was ready: {}", label_, id_, why);
     return owner_.on_gone(*this);
   }
   if (end == ChannelEnd::fault && state_ != WorkerState::gone) {
-    spdlog::warn("{} worker={} pid={}: {}; the worker is ended", label_, id_, pid_, why);
+    base::log_warn("{} worker={} pid={}: {}; the worker is ended", label_, id_, pid_, why);
     const bool alone = has_no_request();
     terminate();
     if (alone) owner_.on_retired(*this, RETIRED_FAULT, why);
@@ -280,7 +280,8 @@ void Worker::explain_death(int wait_status) {
 }
 
 void Worker::enter(WorkerState next) {
-  SPDLOG_DEBUG("{} worker={} pid={} {}→{}", label_, id_, pid_, to_string(state_), to_string(next));
+  base::log_debug("{} worker={} pid={} {}→{}", label_, id_, pid_, to_string(state_),
+                  to_string(next));
   state_ = next;
   state_since_ = base::Clock::now();
 }

@@ -138,8 +138,8 @@ void Zygote::on_checkpoint(const message::Received& received) {
   level_ = level_of(received.level);
   state_ = ZygoteState::ready;
   start_time_ = std::chrono::duration_cast<base::Duration>(base::Clock::now() - launched_at_);
-  spdlog::debug("{} zygote={} starting→ready level={} reset={} in {} ms", terms_.label, pid_,
-                config::to_string(level_), config::to_string(reset_), start_time_.count());
+  base::log_debug("{} zygote={} starting→ready level={} reset={} in {} ms", terms_.label, pid_,
+                  config::to_string(level_), config::to_string(reset_), start_time_.count());
   events_.on_ready();
 }
 
