@@ -283,6 +283,31 @@ def test_tdiary(site, times):
             learning=["mappings"])
 
 
+def hg(*words, cwd):
+    done = subprocess.run(["hg", "--config", "ui.username=A <a@example.org>", *map(str, words)], cwd=cwd,
+                          capture_output=True, text=True, env=environment(HOME=str(cwd), HGPLAIN="1"))
+    assert done.returncode == 0, f"hg {words}: {done.stdout}{done.stderr}"
+
+
+def test_hgweb(site, times):
+    """In Python: Mercurial's own example of a CGI program, with its one line to be filled in."""
+    work = site.folder / "repositories" / "demo"
+    hg("init", work, cwd=site.folder)
+    for n in range(3):
+        (work / "file.txt").write_text("".join(f"line {line} of {n}\n" for line in range(200)))
+        hg("commit", "-q", "-A", "-d", f"{981173106 + n} 0", "-m", f"commit {n}\n\nwith a body", cwd=work)
+    settings = site.folder / "hgweb.conf"
+    settings.write_text(f"[paths]\n/ = {work.parent}/*\n[web]\nbaseurl = /hg\nallow-archive = gz\n")
+    script = site.cgi_bin / "hgweb.cgi"
+    given = open("/usr/share/doc/mercurial-common/examples/hgweb.cgi").read()
+    assert 'b"/path/to/repo/or/config"' in given
+    script.write_text(given.replace('b"/path/to/repo/or/config"', f'b"{settings}"'))
+    script.chmod(0o755)
+    program = Program("hg", script, HGRCPATH="")
+    compare(site, program, ["/hg/", "/hg/demo/rev/2", "/hg/demo/annotate/tip/file.txt",
+                            "/hg/demo/archive/1.tar.gz", "/hg/none/"], times)
+
+
 @pytest.fixture
 def backend(repositories):
     return Program("git", "/usr/lib/git-core/git-http-backend", GIT_PROJECT_ROOT=repositories,
