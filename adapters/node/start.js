@@ -76,17 +76,22 @@ function method(object, name, value) {
   Object.defineProperty(object, name, { ...Object.getOwnPropertyDescriptor(object, name), value });
 }
 
+// Where on object's chain of prototypes the property stands: performance's differ from Node to Node.
+function holderOf(object, name) {
+  while (object !== null && !Object.hasOwn(object, name)) object = Object.getPrototypeOf(object);
+  return object;
+}
+
 // Clocks that count from the start of the process count from here on.
 function startClocks(stood) {
   const { uptime } = process;
   const { performance } = globalThis;
-  const class_ = Object.getPrototypeOf(performance);
-  const { now } = class_;
+  const { now } = performance;
   const late = performance.now() - stood.booted;
   method(process, 'uptime', { uptime() { return uptime() - late / 1000; } }.uptime);
-  method(class_, 'now', { now() { return now.call(this) - late; } }.now);
+  method(holderOf(performance, 'now'), 'now', { now() { return now.call(this) - late; } }.now);
   const origin = performance.timeOrigin + late;
-  const holder = Object.hasOwn(class_, 'timeOrigin') ? class_ : performance;
+  const holder = holderOf(performance, 'timeOrigin');
   const asItWas = Object.getOwnPropertyDescriptor(holder, 'timeOrigin');
   Object.defineProperty(holder, 'timeOrigin', asItWas.get === undefined
     ? { ...asItWas, value: origin }
