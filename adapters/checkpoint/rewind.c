@@ -20,7 +20,7 @@
 enum {
   kBadRequest = 70,
   kSendTimeoutMs = 1000,
-  kThreadEndLooks = 10,
+  kThreadEndLooks = 100,
   kThreadEndNanoseconds = 100000
 };
 

@@ -37,8 +37,10 @@ double per_cent_of(std::uint64_t part, std::uint64_t whole) {
 
 void Promotion::reset(const PromotionRule& rule, Stage first) {
   std::deque<Step> steps = std::move(steps_);
+  const std::uint64_t era = era_ + 1;
   *this = Promotion();
   steps_ = std::move(steps);
+  era_ = era;
   rule_ = rule;
   stage_ = first;
 }

@@ -63,6 +63,8 @@ class Promotion {
 
   Stage stage() const { return stage_; }
   bool held() const { return held_; }  // went back, and stays
+  // Another number since each reset(): what was begun before one counts for nothing behind it.
+  std::uint64_t era() const { return era_; }
   const PromotionRule& rule() const { return rule_; }
   // What it waits for, or why it is held, as a sentence for status.
   std::string outlook() const;
@@ -84,6 +86,7 @@ class Promotion {
   PromotionRule rule_;
   Stage stage_ = Stage::shadow;
   bool held_ = false;
+  std::uint64_t era_ = 0;
   std::uint64_t compared_ = 0, differences_ = 0;  // in this stage
   SideFigures classic_;                           // since reset()
   SideFigures persistent_;                        // of the present `after` requests

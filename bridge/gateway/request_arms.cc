@@ -52,6 +52,7 @@ void Request::choose_arm(const cgi::Variables& variables, const router::FileIden
   }
   shadow_ = std::make_unique<shadow::Task>();
   shadow_->version = comparison.version;
+  shadow_->era = comparison.promotion.era();
   shadow_->method = cgi::value_or_empty(variables, "REQUEST_METHOD");
   shadow_->uri = cgi::value_or_empty(variables, "REQUEST_URI");
   shadow_->has_body = announced > 0;

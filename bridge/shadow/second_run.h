@@ -22,6 +22,7 @@ namespace shadow {
 struct Task {
   std::string program;
   std::uint64_t version = 0;  // of the program's file (compare::Comparison)
+  std::uint64_t era = 0;      // of its promotion
   std::shared_ptr<const config::Settings> keep_alive;
   const config::ProgramSettings* settings = nullptr;  // of keep_alive
   std::string environment;

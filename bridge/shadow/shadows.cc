@@ -101,7 +101,7 @@ void Shadows::on_persistent(Comparing& comparing, SecondRun::Outcome outcome) {
   comparison.shadow.keep(task.settings->shadow.differences);
   const auto look = comparison.shadow.look(subject_of(task, arm), task.classic, outcome.answer);
   if (look == compare::Look::done) {
-    on_compared_(task.program, compare::Match::same);
+    tell(task, compare::Match::same);
     return end(comparing);
   }
   comparing.arm = arm;
@@ -126,8 +126,12 @@ void Shadows::on_control(Comparing& comparing, SecondRun::Outcome outcome) {
                    task.program, task.method, base::printable(task.uri, 200),
                    compare::to_string(comparing.arm), found.empty() ? "" : found.back().what);
   }
-  on_compared_(task.program, differs ? compare::Match::different : compare::Match::masked);
+  tell(task, differs ? compare::Match::different : compare::Match::masked);
   end(comparing);
+}
+
+void Shadows::tell(const Task& task, compare::Match match) {
+  if (comparisons_.of(task.program).promotion.era() == task.era) on_compared_(task.program, match);
 }
 
 void Shadows::end(Comparing& comparing) {

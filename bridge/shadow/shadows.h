@@ -51,6 +51,7 @@ class Shadows {
   void run(Comparing& comparing, compare::Side side, SecondRun::OnOver on_over);
   void on_persistent(Comparing& comparing, SecondRun::Outcome outcome);
   void on_control(Comparing& comparing, SecondRun::Outcome outcome);
+  void tell(const Task& task, compare::Match match);
   void end(Comparing& comparing);
 
   loop::Loop& loop_;

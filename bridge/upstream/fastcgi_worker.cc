@@ -2,19 +2,16 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <ctime>
+#include <utility>
 
-#include "base/assert.h"
 #include "base/log.h"
 #include "worker/launch.h"
-#include "worker/worker_state.h"
 
 namespace upstream {
 namespace {
@@ -86,7 +83,7 @@ void FastcgiWorker::begin_serving() {
   start_timer_.stop();
   was_ready_ = true;
   cpu_since_last();
-  marks_ = marks();
+  marks_ = marks_of(pid());
   become_ready();
 }
 
@@ -105,6 +102,7 @@ base::Status FastcgiWorker::assign(base::ByteView environment, base::UniqueFd& b
     Worker::terminate();
     return base::Error{"it does not take requests any more"};
   }
+  unread_ = read_at_once_ && is_used_ ? environment : base::ByteView();
   sink_ = &sink;
   aborting_ = false;
   begin_request(std::move(on_ended));
@@ -192,7 +190,7 @@ void FastcgiWorker::on_event(unsigned readiness) {
 void FastcgiWorker::read() {
   const ssize_t got = ::recv(fd_.get(), read_bytes().data(), kReadBytes, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return on_connection_over(got == 0 ? "closed" : "reset");
+  if (got <= 0) return on_connection_over(got == 0 ? Over::closed : Over::reset);
   take(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
 }
 
@@ -207,6 +205,7 @@ void FastcgiWorker::take(base::ByteView bytes) {
 }
 
 void FastcgiWorker::handle(const fastcgi::ClientEvent& event) {
+  unread_.clear();
   switch (event.type) {
     case fastcgi::ClientEventType::output:
       return sink_ == nullptr ? void() : sink_->on_output(event.bytes);
@@ -231,7 +230,8 @@ void FastcgiWorker::on_request_over(const fastcgi::ClientEvent& event) {
   out_.clear();
   patience_.stop();
   sink_ = nullptr;
-  const bool same = dying_ || marks() == marks_;
+  const bool same = dying_ || marks_of(pid()) == marks_;
+  is_used_ = true;
   const bool reachable = !dying_ && same && ((clean && keeps_) || open_connection());
   const bool is_idle = reachable && (knows_keeps_ || !clean);
   end_request_and_stay(is_idle ? WorkerState::idle : WorkerState::resetting,
@@ -239,7 +239,7 @@ void FastcgiWorker::on_request_over(const fastcgi::ClientEvent& event) {
                         .description = complete ? "" : "refused by it: FCGI_UNKNOWN_ROLE",
                         .cpu = cpu_since_last()});
   if (!same) {
-    const bool limits = marks().priority != marks_.priority;
+    const bool limits = marks_of(pid()).priority != marks_.priority;
     owner().on_retired(*this, limits ? RETIRED_LIMITS : RETIRED_SESSION, {});
   }
   if (!reachable && !dying_) return Worker::terminate();
@@ -269,6 +269,7 @@ bool FastcgiWorker::open_connection() {
     return false;
   }
   fd_ = connected.take();
+  is_used_ = false;
   watch_ = std::make_unique<loop::FdWatch>(loop_, fd_.get(),
                                            [this](unsigned readiness) { on_event(readiness); });
   watch_->ask(loop::kReadable);
@@ -285,12 +286,14 @@ void FastcgiWorker::close_connection() {
   deaf_ = false;
 }
 
-void FastcgiWorker::on_connection_over(const char* how) {
+void FastcgiWorker::on_connection_over(Over how) {
   switch (state()) {
     case WorkerState::starting:
       return begin_serving();
     case WorkerState::busy:
-      return fault(std::string("it has ") + how + " its connection before the request's end");
+      if (how == Over::reset && send_again()) return;
+      return fault(std::string("it has ") + (how == Over::reset ? "reset" : "closed") +
+                   " its connection before the request's end");
     case WorkerState::resetting:
       if (!knows_keeps_) keeps_ = false;
       [[fallthrough]];
@@ -302,6 +305,18 @@ void FastcgiWorker::on_connection_over(const char* how) {
     default:
       return close_connection();
   }
+}
+
+// It has closed a connection that it had answered on before, with the request in it and nothing of
+// that read: a socket is reset for what its peer left unread.
+bool FastcgiWorker::send_again() {
+  if (unread_.empty() || aborting_) return false;
+  const std::string environment = std::exchange(unread_, {});
+  if (!open_connection()) return false;
+  codec_.begin(out_, environment);
+  codec_.end_body(out_);
+  send();
+  return true;
 }
 
 // ---- its end ----
@@ -374,19 +389,9 @@ worker::Ending FastcgiWorker::ending_of(const worker::Death& death) const {
           .incomplete = true};
 }
 
-FastcgiWorker::Marks FastcgiWorker::marks() const {
-  return {.priority = ::getpriority(PRIO_PROCESS, static_cast<id_t>(pid())),
-          .group = ::getpgid(pid()),
-          .leader = ::getsid(pid())};
-}
-
-// Of its process, its threads included; what its children use is not known.
 std::chrono::microseconds FastcgiWorker::cpu_since_last() {
-  // clock_getcpuclockid(3) makes the same number, and a system call to see whether it is one.
-  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid()) << 3) | 2u);
-  timespec now{};
-  if (::clock_gettime(clock, &now) != 0) return {};
-  const auto total = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  const auto total = cpu_time_of(pid());
+  if (total.count() == 0) return {};
   const auto before = std::exchange(cpu_, total);
   return std::chrono::duration_cast<std::chrono::microseconds>(total - before);
 }

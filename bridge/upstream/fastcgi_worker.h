@@ -14,6 +14,7 @@
 #include "loop/timer.h"
 #include "upstream/answer_sink.h"
 #include "upstream/listening_socket.h"
+#include "upstream/process_marks.h"
 #include "worker/log_pipe.h"
 #include "worker/worker.h"
 
@@ -70,7 +71,9 @@ class FastcgiWorker : public worker::Worker {
   void read();
   void take(base::ByteView bytes);
   void handle(const fastcgi::ClientEvent& event);
-  void on_connection_over(const char* how);
+  enum class Over { closed, reset };
+  void on_connection_over(Over how);
+  bool send_again();
   void begin_serving();
   void on_request_over(const fastcgi::ClientEvent& event);
   void refuse_request();
@@ -85,15 +88,6 @@ class FastcgiWorker : public worker::Worker {
   void set_asked();
   std::chrono::microseconds cpu_since_last();
 
-  // What can be seen of its process from outside at each request's end, cheaply.
-  struct Marks {
-    int priority = 0;
-    pid_t group = 0;
-    pid_t leader = 0;  // its session id
-    bool operator==(const Marks&) const = default;
-  };
-  Marks marks() const;
-
   loop::Loop& loop_;
   std::optional<ListeningSocket> socket_;
   std::unique_ptr<worker::LogPipe> errors_;
@@ -102,7 +96,7 @@ class FastcgiWorker : public worker::Worker {
   bool dying_ = false;
   std::string end_reason_;  // why the bridge ends it in the middle of a request
   std::chrono::nanoseconds cpu_{};
-  Marks marks_;  // when it was ready
+  ProcessMarks marks_;  // when it was ready
 
   // Whether it keeps a connection open behind a request. Known once it has served one.
   bool keeps_ = true;
@@ -114,10 +108,14 @@ class FastcgiWorker : public worker::Worker {
   std::uint64_t connections_ = 0;  // another number, another connection (or none)
   std::string out_;                // on its way to the program
   bool deaf_ = false;              // it reads no more of this connection
+  bool is_used_ = false;           // a request was answered on it
 
   AnswerSink* sink_ = nullptr;  // of its request
   bool aborting_ = false;
   bool read_at_once_ = false;  // its request is surely read whole with its beginning
+  // Its environment, while nothing is answered yet on a connection that may have been closed before
+  // the request came, and the request would be read at once.
+  std::string unread_;
   base::UniqueFd body_;
   bool body_is_file_ = false;
   std::unique_ptr<loop::FdWatch> body_watch_;

@@ -62,7 +62,8 @@ def stage_is(stage):
 def test_a_program_that_answers_alike_becomes_persistent_by_itself(site, script):
     bridge = site.start_bridge(promote())
     warm(bridge, script)
-    assert set(drive(bridge, script, stage_is("split"), "split")) == {"classic"}
+    in_shadow = drive(bridge, script, stage_is("split"), "split")
+    assert set(in_shadow[:30]) == {"classic"}  # the split begins when the 30th has been compared
     in_split = drive(bridge, script, stage_is("persistent"), "persistent")
     assert set(in_split) == {"classic", "rewind"}
     arms = [bridge.request(script).head["x-cgi-arm"] for _ in range(10)]

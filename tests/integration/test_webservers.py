@@ -244,8 +244,9 @@ def test_a_web_server_that_dies_leaves_nothing_running(site):
     nginx = site.start_nginx(bridge)
     connection = nginx.send_raw(b"GET /cgi-bin/sleeper HTTP/1.0\r\n\r\n")
     pid = int(wait_until(lambda: notes.exists() and notes.read_text(), "the program runs"))
-    for worker in [*processes.descendants_of(nginx.pid), nginx.pid]:
+    its_own = [*processes.descendants_of(nginx.pid), nginx.pid]
+    for worker in its_own:
         processes.kill_quietly(worker)
-    wait_until(lambda: not alive(pid), "the program has ended", 10)
+    wait_until(lambda: not any(alive(one) for one in [pid, *its_own]), "all have ended", 10)
     connection.close()
     assert stat.S_ISSOCK(os.stat(bridge.address).st_mode)
