@@ -1,9 +1,13 @@
 #include "base/log.h"
 
 #include <fmt/format.h>
+#include <spdlog/details/null_mutex.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "base/append_file.h"
 
 namespace base {
 namespace {
@@ -26,6 +30,28 @@ class OneLine : public spdlog::custom_flag_formatter {
     return std::make_unique<OneLine>();
   }
 };
+
+// Standard error or a file, by turns.
+class LogSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  AppendFile& file() { return file_; }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const ByteView bytes(line.data(), line.size());
+    if (file_.is_open() && file_.append(bytes) == AppendFile::Outcome::written) return;
+    // There is nowhere left to say that this failed.
+    (void)!::write(STDERR_FILENO, bytes.data(), bytes.size());
+  }
+  void flush_() override {}
+
+  AppendFile file_;
+};
+
+// The process's log; made by start_log().
+LogSink* sink = nullptr;
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
@@ -50,7 +76,9 @@ void log_line(LogLevel level, fmt::string_view format, fmt::format_args argument
 }
 
 void start_log(std::string_view level) {
-  auto logger = spdlog::stderr_logger_st("cgibridge");
+  auto written = std::make_shared<LogSink>();
+  sink = written.get();
+  auto logger = std::make_shared<spdlog::logger>("cgibridge", std::move(written));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<OneLine>('*').set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %*");
   logger->set_formatter(std::move(formatter));
@@ -60,6 +88,22 @@ void start_log(std::string_view level) {
 
 void set_log_level(std::string_view level) {
   spdlog::set_level(spdlog::level::from_str(std::string(level)));
+}
+
+Status set_log_file(const std::string& path) {
+  if (sink == nullptr || sink->file().path() == path) return Done{};
+  if (!path.empty()) return sink->file().open(path);
+  sink->file().close();
+  return Done{};
+}
+
+Status reopen_log() {
+  if (sink == nullptr || !sink->file().is_open()) return Done{};
+  return sink->file().reopen();
+}
+
+std::uint64_t log_lines_dropped() {
+  return sink == nullptr ? 0 : sink->file().dropped();
 }
 
 std::string printable(std::string_view text, std::size_t bytes_max) {

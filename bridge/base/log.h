@@ -1,12 +1,15 @@
-// The log: one line an event, on standard error (a service manager or a file takes it from there).
-// Whatever stands in an event, it stays on its one line: control bytes are shown as \n, \x1b.
+// The log: one line an event, on standard error (a service manager takes it from there) or in a
+// file. Whatever stands in an event, it stays on its one line: control bytes are shown as \n, \x1b.
 // Grammar: what failed, on what, why, what happens next.
 #pragma once
 
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace base {
 
@@ -46,6 +49,14 @@ void start_log(std::string_view level);
 
 // From here on lines below this level are not written.
 void set_log_level(std::string_view level);
+
+// From here on the log is written to that file; empty: to standard error. What the file does not
+// take (a full disk) goes to standard error. On failure all stays as it was.
+Status set_log_file(const std::string& path);
+// Opens the file anew, behind a rotation.
+Status reopen_log();
+// Lines that the file did not take.
+std::uint64_t log_lines_dropped();
 
 // text with control bytes shown as \n, \x1b and so on, cut after bytes_max: what a program or a
 // peer wrote may stand in a log line, but may not forge one.

@@ -1,0 +1,58 @@
+#include "base/append_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace base {
+namespace {
+
+std::uint64_t lines_in(ByteView text) {
+  return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+Status AppendFile::open(const std::string& path) {
+  // O_NONBLOCK is for pipes: a regular file knows no waiting.
+  UniqueFd fd(::open(path.c_str(),
+                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640));
+  if (!fd) return errno_error("cannot open " + path, errno);
+  fd_ = std::move(fd);
+  path_ = path;
+  cut_ = false;
+  return Done{};
+}
+
+void AppendFile::close() {
+  fd_.reset();
+  path_.clear();
+}
+
+AppendFile::Outcome AppendFile::append(ByteView lines) {
+  while (!lines.empty()) {
+    if (cut_ && ::write(fd_.get(), "\n", 1) == 1) cut_ = false;
+    const ssize_t written = cut_ ? -1 : ::write(fd_.get(), lines.data(), lines.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      error_number_ = errno;
+      dropped_ += lines_in(lines);
+      return Outcome::dropped;
+    }
+    const ByteView taken = lines.substr(0, static_cast<std::size_t>(written));
+    lines_ += lines_in(taken);
+    lines.remove_prefix(taken.size());
+    // The rest of a line that was taken in part would be no line: it counts as dropped.
+    if (taken.empty() || taken.ends_with('\n') || lines.empty()) continue;
+    cut_ = true;
+    dropped_ += 1;
+    lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
+    error_number_ = ENOSPC;
+    if (lines.empty()) return Outcome::dropped;
+  }
+  return Outcome::written;
+}
+
+}  // namespace base
