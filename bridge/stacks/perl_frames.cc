@@ -1,0 +1,107 @@
+#include "stacks/perl_frames.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace stacks {
+namespace {
+
+constexpr std::string_view kInterpreter = "PL_curinterp";
+constexpr std::string_view kVersion = "PL_version";
+constexpr std::size_t kFramesMax = 64;
+constexpr std::size_t kTextBytesMax = 1024;
+
+// Where things are in perl's structures, of a perl with threads on a machine of 64 bits: from
+// intrpvar.h, cop.h, cv.h and sv.h. perl keeps them for all of a version.
+struct Layout {
+  unsigned version;  // the second number: 5.36
+  // interpreter
+  unsigned current_cop, current_stackinfo;
+  // stackinfo
+  unsigned contexts, previous_stackinfo, context_index;
+  // context
+  unsigned context_bytes, context_cop, context_cv;
+  // cop
+  unsigned cop_line, cop_file;
+  // cv's and gv's bodies
+  unsigned cv_name, cv_flags, gv_name;
+};
+constexpr std::array kLayouts = std::to_array<Layout>({
+    {36, 208, 224, 8, 16, 32, 104, 16, 72, 36, 48, 56, 92, 32},
+});
+
+constexpr unsigned kTypeMask = 0xf, kTypeSub = 9;  // cop.h: CXTYPEMASK, CXt_SUB
+constexpr std::uint32_t kNamed = 0x8000;           // cv.h: CVf_NAMED
+constexpr unsigned kHekText = 8;                   // hv.h: behind a hash and a length
+
+class Walk {
+ public:
+  Walk(const StoppedProgram& program, const Layout& layout) : program_(program), is_(layout) {}
+
+  std::vector<std::string> frames(Address interpreter) {
+    Address cop = pointer(interpreter + is_.current_cop);
+    Address info = pointer(interpreter + is_.current_stackinfo);
+    while (info != 0 && frames_.size() < kFramesMax) {
+      const Address contexts = pointer(info + is_.contexts);
+      const auto index = program_.read_value<std::int32_t>(info + is_.context_index);
+      for (std::int64_t i = index.value_or(-1); i >= 0 && frames_.size() < kFramesMax; --i) {
+        cop = visit(contexts + static_cast<Address>(i) * is_.context_bytes, cop);
+      }
+      info = pointer(info + is_.previous_stackinfo);
+    }
+    add("main program", cop);
+    return std::move(frames_);
+  }
+
+ private:
+  Address pointer(Address at) const { return program_.read_value<Address>(at).value_or(0); }
+
+  // The cop that its caller was at.
+  Address visit(Address context, Address cop) {
+    const auto type = program_.read_value<std::uint8_t>(context);
+    if (!type || (*type & kTypeMask) != kTypeSub) return cop;
+    add(name_of(pointer(context + is_.context_cv)), cop);
+    return pointer(context + is_.context_cop);
+  }
+
+  std::string name_of(Address cv) const {
+    const Address body = pointer(cv);
+    const auto flags = program_.read_value<std::uint32_t>(body + is_.cv_flags);
+    Address name = pointer(body + is_.cv_name);
+    if ((flags.value_or(0) & kNamed) == 0) name = pointer(pointer(name) + is_.gv_name);
+    const std::string text = program_.read_text(name + kHekText, kTextBytesMax);
+    return text.empty() ? "?" : text;
+  }
+
+  void add(const std::string& name, Address cop) {
+    const auto line = program_.read_value<std::uint32_t>(cop + is_.cop_line);
+    const std::string file = program_.read_text(pointer(cop + is_.cop_file), kTextBytesMax);
+    if (!line || file.empty()) return;
+    frames_.push_back(fmt::format("perl: {} ({}:{})", name, file, *line));
+  }
+
+  const StoppedProgram& program_;
+  const Layout& is_;
+  std::vector<std::string> frames_;
+};
+
+}  // namespace
+
+std::vector<std::string_view> perl_symbols() {
+  return {kInterpreter, kVersion};
+}
+
+std::vector<std::string> perl_frames(const StoppedProgram& program, const Modules& modules) {
+  const auto interpreter = modules.symbol(kInterpreter), version = modules.symbol(kVersion);
+  if (sizeof(void*) != 8 || !interpreter || !version) return {};
+  const auto number = program.read_value<std::uint8_t>(*version);
+  const auto address = program.read_value<Address>(*interpreter);
+  if (!number || !address) return {};
+  for (const Layout& layout : kLayouts) {
+    if (layout.version == *number) return Walk(program, layout).frames(*address);
+  }
+  return {};
+}
+
+}  // namespace stacks

@@ -1,0 +1,268 @@
+#include "stacks/stopped_program.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace stacks {
+namespace {
+
+constexpr std::chrono::microseconds kPoll{100};
+constexpr int kSyscallStop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD
+constexpr std::size_t kWrittenMax = 64 * 1024;
+// x86-64's ABI: what is below the stack pointer and yet in use.
+[[maybe_unused]] constexpr std::size_t kRedZone = 128;
+
+long trace(int request, pid_t pid, void* address = nullptr, void* data = nullptr) {
+  return ::ptrace(static_cast<__ptrace_request>(request), pid, address, data);
+}
+
+void* as_pointer(std::uint64_t number) {
+  return reinterpret_cast<void*>(number);  // NOLINT: ptrace takes numbers so
+}
+
+// The wait status of its next stop or end; none if that takes too long.
+std::optional<int> wait_status(pid_t pid, std::chrono::steady_clock::time_point until) {
+  for (;;) {
+    int status = 0;
+    const pid_t found = ::waitpid(pid, &status, __WALL | WNOHANG);
+    if (found == pid) return status;
+    if (found < 0 && errno != EINTR) return 0;  // as if it had exited
+    if (std::chrono::steady_clock::now() >= until) return std::nullopt;
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+bool is_event_stop(int status) {
+  return WIFSTOPPED(status) && (status >> 16) == PTRACE_EVENT_STOP;
+}
+
+}  // namespace
+
+// What is not its own while it carries out a call.
+struct StoppedProgram::State {
+#if defined(__x86_64__)
+  user_regs_struct registers{};
+  std::vector<char> extended = std::vector<char>(16384);  // vector registers
+  std::uint64_t signal_mask = 0;
+#endif
+};
+
+StoppedProgram::StoppedProgram(pid_t pid) : pid_(pid) {}
+
+base::Result<std::unique_ptr<StoppedProgram>> StoppedProgram::stop(pid_t pid) {
+  if (trace(PTRACE_SEIZE, pid, nullptr, as_pointer(PTRACE_O_TRACESYSGOOD)) != 0) {
+    return base::errno_error("cannot look at it", errno);
+  }
+  // From here on the destructor lets it go.
+  std::unique_ptr<StoppedProgram> program(new StoppedProgram(pid));
+  trace(PTRACE_INTERRUPT, pid);
+  if (const auto stopped = program->wait_for_stop(); !stopped) return stopped.error();
+  return program;
+}
+
+// Until it has stopped for us; a signal that comes first is passed on.
+base::Status StoppedProgram::wait_for_stop() {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    const auto status = wait_status(pid_, until);
+    if (!status) return base::Error{"it does not stop: it waits in the kernel, for a disk perhaps"};
+    if (is_event_stop(*status)) return base::Done{};
+    if (!WIFSTOPPED(*status)) {
+      gone_ = true;
+      return base::Error{"it has ended"};
+    }
+    trace(PTRACE_CONT, pid_, nullptr, as_pointer(static_cast<unsigned>(WSTOPSIG(*status))));
+  }
+}
+
+// ---- memory ----
+
+bool StoppedProgram::read(Address from, void* to, std::size_t bytes) const {
+  const iovec here{to, bytes}, there{as_pointer(from), bytes};
+  return ::process_vm_readv(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+bool StoppedProgram::write(Address to, const void* from, std::size_t bytes) const {
+  const iovec here{const_cast<void*>(from), bytes}, there{as_pointer(to), bytes};
+  return ::process_vm_writev(pid_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+std::string StoppedProgram::read_text(Address from, std::size_t bytes_max) const {
+  constexpr std::size_t kPiece = 64;
+  std::string text;
+  while (text.size() < bytes_max) {
+    // Never over the end of an aligned piece, which is in one page.
+    char piece[kPiece];
+    const std::size_t bytes = kPiece - (from + text.size()) % kPiece;
+    if (!read(from + text.size(), piece, bytes)) return {};
+    const std::size_t length = ::strnlen(piece, bytes);
+    text.append(piece, length);
+    if (length < bytes) break;
+  }
+  return text.substr(0, bytes_max);
+}
+
+// ---- calls ----
+
+#if defined(__x86_64__)
+
+namespace {
+
+std::uint64_t bit(int signal_number) {
+  return std::uint64_t(1) << (signal_number - 1);
+}
+
+// Of /proc/PID/status, in hexadecimal.
+std::uint64_t ignored_signals(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/status";
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 8192> text{};
+  if (!fd || ::read(fd.get(), text.data(), text.size() - 1) <= 0) return ~std::uint64_t(0);
+  const char* found = std::strstr(text.data(), "SigIgn:");
+  return found == nullptr ? ~std::uint64_t(0) : std::strtoull(found + 7, nullptr, 16);
+}
+
+}  // namespace
+
+bool StoppedProgram::save_state() {
+  if (state_ != nullptr) return true;
+  // A call ends in a fault, which the kernel makes us see first: but not without a change of the
+  // program if that ignores it.
+  if ((ignored_signals(pid_) & bit(SIGSEGV)) != 0) return false;
+  auto state = std::make_unique<State>();
+  iovec extended{state->extended.data(), state->extended.size()};
+  if (trace(PTRACE_GETREGS, pid_, nullptr, &state->registers) != 0 ||
+      trace(PTRACE_GETREGSET, pid_, as_pointer(NT_X86_XSTATE), &extended) != 0 ||
+      trace(PTRACE_GETSIGMASK, pid_, as_pointer(sizeof state->signal_mask), &state->signal_mask) !=
+          0) {
+    return false;
+  }
+  state->extended.resize(extended.iov_len);
+  state_ = std::move(state);
+  return true;
+}
+
+void StoppedProgram::put_back() {
+  if (!disturbed_ || gone_) return;
+  iovec extended{state_->extended.data(), state_->extended.size()};
+  trace(PTRACE_SETREGSET, pid_, as_pointer(NT_X86_XSTATE), &extended);
+  trace(PTRACE_SETREGS, pid_, nullptr, &state_->registers);
+  trace(PTRACE_SETSIGMASK, pid_, as_pointer(sizeof state_->signal_mask), &state_->signal_mask);
+  disturbed_ = false;
+}
+
+Address StoppedProgram::scratch() const {
+  return state_ == nullptr ? 0 : (state_->registers.rsp - kRedZone - kScratchBytes) & ~Address(63);
+}
+
+// Stopped on its way into function, as right behind a call whose return address is 0.
+bool StoppedProgram::enter(Address function, std::initializer_list<std::uint64_t> arguments) {
+  user_regs_struct registers = state_->registers;
+  const std::array<unsigned long long*, 4> places{&registers.rdi, &registers.rsi, &registers.rdx,
+                                                  &registers.rcx};
+  std::size_t used = 0;
+  for (const std::uint64_t argument : arguments) *places.at(used++) = argument;
+  registers.rip = function;
+  registers.rax = 0;
+  registers.orig_rax = ~0ULL;     // no system call that would be begun again
+  registers.eflags &= ~0x400ULL;  // the direction flag, as functions expect it
+  registers.rsp = scratch() - 8;
+  const std::uint64_t nowhere = 0;
+  if (!write(registers.rsp, &nowhere, sizeof nowhere)) return false;
+  // The program's signals wait; what shows that the call is over does not.
+  std::uint64_t mask = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGFPE) | bit(SIGTRAP));
+  disturbed_ = true;
+  return trace(PTRACE_SETSIGMASK, pid_, as_pointer(sizeof mask), &mask) == 0 &&
+         trace(PTRACE_SETREGS, pid_, nullptr, &registers) == 0;
+}
+
+// It did not come back in time: stopped all the same.
+void StoppedProgram::break_off() {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  trace(PTRACE_INTERRUPT, pid_);
+  for (;;) {
+    const auto status = wait_status(pid_, until);
+    if (!status || !WIFSTOPPED(*status)) {
+      gone_ = true;
+      return;
+    }
+    // Put back at a system call's end, one that the program waited in would not be begun again.
+    if (WSTOPSIG(*status) != kSyscallStop) return;
+    trace(PTRACE_CONT, pid_);
+  }
+}
+
+std::optional<StoppedProgram::Called> StoppedProgram::call(
+    Address function, std::initializer_list<std::uint64_t> arguments) {
+  if (gone_ || !save_state() || !enter(function, arguments)) return std::nullopt;
+  Called called;
+  user_regs_struct registers;
+  bool in_system_call = false;
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    trace(PTRACE_SYSCALL, pid_);
+    const auto status = wait_status(pid_, until);
+    if (!status) {
+      break_off();
+      return std::nullopt;
+    }
+    if (!WIFSTOPPED(*status)) {
+      gone_ = true;
+      return std::nullopt;
+    }
+    if (trace(PTRACE_GETREGS, pid_, nullptr, &registers) != 0) return std::nullopt;
+    if (WSTOPSIG(*status) == kSyscallStop) {
+      in_system_call = !in_system_call;
+      if (!in_system_call || registers.orig_rax != SYS_write) continue;
+      const std::size_t room = kWrittenMax - called.written.size();
+      std::string piece(std::min<std::size_t>(registers.rdx, room), '\0');
+      if (read(registers.rsi, piece.data(), piece.size())) called.written += piece;
+    } else if (WSTOPSIG(*status) == SIGSEGV && registers.rip == 0) {
+      called.result = registers.rax;
+      return called;
+    } else if (!is_event_stop(*status)) {
+      return std::nullopt;  // it failed; put_back() makes that undone
+    }
+  }
+}
+
+#else  // What a call looks like is another matter on each kind of processor.
+
+bool StoppedProgram::save_state() {
+  return false;
+}
+void StoppedProgram::put_back() {}
+Address StoppedProgram::scratch() const {
+  return 0;
+}
+std::optional<StoppedProgram::Called> StoppedProgram::call(Address,
+                                                           std::initializer_list<std::uint64_t>) {
+  return std::nullopt;
+}
+
+#endif
+
+StoppedProgram::~StoppedProgram() {
+  if (gone_) return;
+  put_back();
+  trace(PTRACE_DETACH, pid_);
+}
+
+}  // namespace stacks
