@@ -33,7 +33,8 @@ Daemon::Daemon(const std::string& config_path, config::Settings settings,
                    }),
       on_term_(loop_, SIGTERM, [this] { drain("SIGTERM"); }),
       on_int_(loop_, SIGINT, [this] { drain("SIGINT"); }),
-      on_hup_(loop_, SIGHUP, [this] { (void)reload(); }) {
+      on_hup_(loop_, SIGHUP, [this] { (void)reload(); }),
+      on_usr1_(loop_, SIGUSR1, [this] { (void)reopen("SIGUSR1"); }) {
   gateway_.set_page([this](const gateway::PageRequest& request) { return page_.answer(request); });
 }
 
@@ -108,6 +109,11 @@ std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
          drain("`cgibridge drain`");
          return json{{"ok", true}};
        }},
+      {"reopen",
+       [this](const json&, admin::ControlClient&, base::UniqueFd) {
+         const auto reopened = reopen("`cgibridge reopen`");
+         return reopened ? json{{"ok", true}} : refused(reopened.error().message);
+       }},
       {"attach", [this](const json&, admin::ControlClient& client,
                         base::UniqueFd fd) { return attach(client, std::move(fd)); }},
   };
@@ -151,7 +157,16 @@ void Daemon::detach(admin::ControlClient& client) {
 void Daemon::settings_changed() {
   gateway_.settings_changed();
   base::set_log_level(config::to_string(settings_.now()->bridge.log_level));
+  if (const auto set = base::set_log_file(settings_.now()->bridge.log); !set) {
+    base::log_error("bridge.log: {}: the log goes on where it was", set.error().message);
+  }
   prewarm();
+}
+
+base::Status Daemon::reopen(const char* asked_by) {
+  const base::Status reopened = gateway_.journal().reopen();
+  base::log_info("{}: the log files are opened anew", asked_by);
+  return reopened;
 }
 
 void Daemon::prewarm() {

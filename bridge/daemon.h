@@ -38,6 +38,7 @@ class Daemon {
   nlohmann::json attach(admin::ControlClient& client, base::UniqueFd fd);
   void detach(admin::ControlClient& client);
   void settings_changed();
+  base::Status reopen(const char* asked_by);
   void prewarm();
   void drain(const char* asked_by);
 
@@ -52,5 +53,5 @@ class Daemon {
   std::vector<std::string> socket_files_;                    // to be removed at the end
   bool draining_ = false;
   loop::Timer drain_timer_;
-  loop::SignalWatch on_term_, on_int_, on_hup_;
+  loop::SignalWatch on_term_, on_int_, on_hup_, on_usr1_;
 };

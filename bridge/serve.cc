@@ -42,6 +42,10 @@ int serve(const cli::Invocation& invocation) {
   }
   config::Settings settings = loaded.take();
   base::set_log_level(config::to_string(settings.bridge.log_level));
+  if (const auto set = base::set_log_file(settings.bridge.log); !set) {
+    base::log_error("bridge.log: {}: not started", set.error().message);
+    return 1;
+  }
   const std::string adapters =
       settings.bridge.adapters.empty() ? cli::adapters_folder() : settings.bridge.adapters;
   worker::raise_descriptor_limit();

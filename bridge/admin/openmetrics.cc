@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "admin/metrics_text.h"
+#include "base/log.h"
 #include "gateway/arm_choice.h"
 
 namespace admin {
@@ -57,6 +58,30 @@ void write_bridge(MetricsText& out, const gateway::Gateway& gateway, std::size_t
   single({"cgibridge_programs", "gauge", "Programs that are known now"}, programs);
   single({"cgibridge_draining", "gauge", "1 while it lets requests end and takes no new ones"},
          gateway.draining() ? 1 : 0);
+}
+
+void write_journal(MetricsText& out, const gateway::Gateway& gateway) {
+  const journal::Journal& journal = gateway.journal();
+  const journal::Counts& counts = journal.counts();
+  const auto sample = [&out](std::string_view name, std::string_view value, std::uint64_t count) {
+    out.sample(Labels().with(name, value), count);
+  };
+  out.begin({"cgibridge_journal_lines", "counter", "Lines written to a file of its own"});
+  sample("file", "access_log", journal.access_file().lines());
+  sample("file", "slowlog", journal.slow_file().lines());
+  out.begin({"cgibridge_journal_lines_dropped", "counter", "Lines that a file did not take"});
+  sample("file", "log", base::log_lines_dropped());
+  sample("file", "access_log", journal.access_file().dropped());
+  sample("file", "slowlog", journal.slow_file().dropped());
+  out.begin({"cgibridge_slow_requests", "counter", "Requests that ran for slowlog.after"});
+  out.sample({}, counts.slow);
+  out.begin({"cgibridge_stacks", "counter", "Looks at what a slow request's program is doing"});
+  sample("result", "read", counts.stacks_read);
+  sample("result", "left_out", counts.stacks_left_out);
+  out.begin({"cgibridge_captures", "counter", "Failing requests that were to be captured"});
+  sample("result", "written", counts.captures_written);
+  sample("result", "too_many", counts.captures_too_many);
+  sample("result", "failed", counts.captures_failed);
 }
 
 // ---- the arms ----
@@ -235,6 +260,7 @@ std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools) {
   const Subjects subjects = subjects_of(gateway, pools);
   MetricsText out;
   write_bridge(out, gateway, subjects.size());
+  write_journal(out, gateway);
   write_arm_counts(out, subjects);
   write_arm_histograms(out, subjects);
   write_arm_sizes(out, subjects);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "admin/program_json.h"
+#include "base/log.h"
 #include "gateway/arm_choice.h"
 
 namespace admin {
@@ -12,6 +13,18 @@ namespace {
 
 using nlohmann::json;
 using Programs = std::vector<pool::PoolStatus>;
+
+json journal_json(const journal::Journal& journal) {
+  const journal::Counts& counts = journal.counts();
+  return {{"access_lines", journal.access_file().lines()},
+          {"lines_dropped", base::log_lines_dropped() + journal.access_file().dropped() +
+                                journal.slow_file().dropped()},
+          {"slow", counts.slow},
+          {"stacks_read", counts.stacks_read},
+          {"stacks_left_out", counts.stacks_left_out},
+          {"captures_written", counts.captures_written},
+          {"captures_left_out", counts.captures_too_many + counts.captures_failed}};
+}
 
 json bridge_json(const gateway::Gateway& gateway, std::size_t programs) {
   const gateway::Counts& counts = gateway.counts();
@@ -23,7 +36,8 @@ json bridge_json(const gateway::Gateway& gateway, std::size_t programs) {
           {"requests_total", counts.requests_total},
           {"errors", counts.errors},
           {"programs", programs},
-          {"draining", gateway.draining()}};
+          {"draining", gateway.draining()},
+          {"journal", journal_json(gateway.journal())}};
 }
 
 void keep_wanted(Programs& programs, const StatusScope& scope) {

@@ -143,6 +143,10 @@ std::string request_records(const AskedRequest& request, const std::string& scri
   }
   // Of a name sent twice the last counts (cgi/environment.h).
   params.insert(params.end(), variables.begin(), variables.end());
+  return request_records(params, request.body);
+}
+
+std::string request_records(const std::vector<Assignment>& params, std::string_view body) {
   std::string pairs;
   for (const auto& [name, value] : params) fastcgi::append_name_value(pairs, name, value);
   std::string records;
@@ -150,7 +154,7 @@ std::string request_records(const AskedRequest& request, const std::string& scri
                                 fastcgi::KeepConnection::no);
   fastcgi::append_stream(records, fastcgi::RecordType::params, kAskedId, pairs);
   fastcgi::append_stream_end(records, fastcgi::RecordType::params, kAskedId);
-  fastcgi::append_stream(records, fastcgi::RecordType::std_in, kAskedId, request.body);
+  fastcgi::append_stream(records, fastcgi::RecordType::std_in, kAskedId, body);
   fastcgi::append_stream_end(records, fastcgi::RecordType::std_in, kAskedId);
   return records;
 }

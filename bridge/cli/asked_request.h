@@ -51,9 +51,10 @@ base::Status read_body(AskedRequest& request);
 // Name and value of a meta-variable.
 using Assignment = std::pair<std::string, std::string>;
 
-// The connection's bytes of request for script (its real path), as a web server would send them.
-// variables win over what is made up here.
+// The connection's bytes of a request with these params; and of request for script (its real path),
+// as a web server would send them. variables win over what is made up here.
 inline constexpr fastcgi::RequestId kAskedId = 1;
+std::string request_records(const std::vector<Assignment>& params, std::string_view body);
 std::string request_records(const AskedRequest& request, const std::string& script,
                             const std::vector<Assignment>& variables);
 

@@ -34,6 +34,8 @@ json command_of(const Invocation& invocation) {
       return {{"command", "reload"}};
     case Command::drain:
       return {{"command", "drain"}};
+    case Command::reopen:
+      return {{"command", "reopen"}};
     case Command::attach:
       return {{"command", "attach"}};
     default:

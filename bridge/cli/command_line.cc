@@ -30,6 +30,22 @@ void add_try(CLI::App& app, Invocation& invocation) {
       ->check(CLI::ExistingFile);
 }
 
+void add_replay(CLI::App& app, Invocation& invocation) {
+  CLI::App* sub = add_command(app, invocation, "replay",
+                              "A captured request again, without a web server", Command::replay);
+  sub->add_option("capture", invocation.capture, "File that the bridge wrote (captures.folder)")
+      ->required();
+  sub->add_option("--mode", invocation.replay_mode,
+                  "classic or persistent; else as it was captured")
+      ->check(CLI::IsMember({"classic", "persistent"}));
+  sub->add_option("--env", invocation.env,
+                  "A meta-variable instead of the captured one, K=V; may be repeated");
+  sub->add_option("--config", invocation.config_path,
+                  "Settings file, for what it says of the program")
+      ->each([&invocation](const std::string&) { invocation.config_given = true; });
+  sub->footer("Exit code: the program's.");
+}
+
 void add_check(CLI::App& app, Invocation& invocation) {
   CLI::App* sub =
       add_command(app, invocation, "check",
@@ -114,6 +130,9 @@ Invocation parse_command_line(int argc, char** argv) {
   add_client_options(
       add_command(app, invocation, "drain", "Finish what is open, then end", Command::drain),
       invocation);
+  add_client_options(add_command(app, invocation, "reopen",
+                                 "Open the log files anew, behind a rotation", Command::reopen),
+                     invocation);
   add_client_options(
       add_command(app, invocation, "attach",
                   "Hand the listening socket on descriptor 0 to the bridge (Apache mod_fcgid)",
@@ -121,6 +140,7 @@ Invocation parse_command_line(int argc, char** argv) {
       invocation);
   add_check(app, invocation);
   add_try(app, invocation);
+  add_replay(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

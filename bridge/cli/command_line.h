@@ -20,6 +20,8 @@ enum class Command {
   reload,
   drain,
   attach,
+  reopen,
+  replay,
   try_script,
   check,
 };
@@ -51,6 +53,9 @@ struct Invocation {
   std::vector<std::string> env;  // try, check: "K=V"
   std::string body_file;         // try, check
   std::string query;             // try
+  std::string capture;           // replay
+  std::string replay_mode;       // empty: as it was captured
+  bool config_given = false;     // replay: that file has to be there
   CheckOptions check;
 };
 

@@ -41,6 +41,8 @@ int run(const Invocation& invocation) {
       return run_check(invocation);
     case Command::try_script:
       return run_try(invocation);
+    case Command::replay:
+      return run_replay(invocation);
     default:
       return run_client_command(invocation);
   }

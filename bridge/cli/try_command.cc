@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -7,20 +8,42 @@
 #include "cli/asked_request.h"
 #include "cli/commands.h"
 #include "cli/own_bridge.h"
+#include "config/load.h"
+#include "journal/capture.h"
 
 namespace cli {
 namespace {
 
 // Longer than any start of a zygote, with all that it falls back to.
 constexpr std::chrono::minutes kWarmingMax{2};
+// Where the status of an answer stands, for replay.
+constexpr std::size_t kHeadKept = 64 * base::kKiB;
 
 int fail(const std::string& why) {
   fmt::print(stderr, "cgibridge: {}\n", why);
   return 1;
 }
 
-void print_piece(Stream stream, base::ByteView piece) {
-  std::fwrite(piece.data(), 1, piece.size(), stream == Stream::output ? stdout : stderr);
+// Asks a bridge of its own, and prints what comes, as it comes. Of the output the first bytes, so
+// many, are in what it returns.
+Heard ask(const std::string& script, const config::ProgramSettings& settings,
+          const std::string& records, std::size_t kept) {
+  OwnBridge bridge(script, settings);
+  // Asked for persistent, it answers persistent: the request waits until the program is warm.
+  if (settings.mode == config::Mode::persistent && bridge.begin_warming()) {
+    bridge.run_until(kWarmingMax, [&bridge] { return bridge.settled(); });
+  }
+  std::string output;
+  Heard heard = bridge.ask(records, [&output, kept](Stream stream, base::ByteView piece) {
+    std::fwrite(piece.data(), 1, piece.size(), stream == Stream::output ? stdout : stderr);
+    if (stream == Stream::output) output += piece.substr(0, kept - std::min(kept, output.size()));
+  });
+  heard.output = std::move(output);
+  return heard;
+}
+
+int exit_code_of(const Heard& heard) {
+  return heard.complete ? static_cast<int>(heard.exit_code & 0xff) : 1;
 }
 
 }  // namespace
@@ -39,13 +62,95 @@ int run_try(const Invocation& invocation) {
   settings.mode =
       invocation.mode == "persistent" ? config::Mode::persistent : config::Mode::classic;
   settings.workers.spare = 1;
-  OwnBridge bridge(script, settings);
-  // Asked for persistent, it answers persistent: the request waits until the program is warm.
-  if (settings.mode == config::Mode::persistent && bridge.begin_warming()) {
-    bridge.run_until(kWarmingMax, [&bridge] { return bridge.settled(); });
+  return exit_code_of(ask(script, settings, request_records(request, script, variables), 0));
+}
+
+// ---- replay ----
+
+namespace {
+
+// What the settings say of the program, but that one side answers it, the one asked for.
+base::Result<config::ProgramSettings> settings_for(const Invocation& invocation,
+                                                   const journal::Capture& capture) {
+  config::ProgramSettings settings;
+  std::error_code ignored;
+  if (invocation.config_given || std::filesystem::exists(invocation.config_path, ignored)) {
+    const auto loaded = config::load_file(invocation.config_path);
+    if (!loaded) return base::Error{config::to_string(loaded.problems().front())};
+    settings = loaded.settings().for_program(capture.program);
   }
-  const Heard heard = bridge.ask(request_records(request, script, variables), print_piece);
-  return heard.complete ? static_cast<int>(heard.exit_code & 0xff) : 1;
+  const bool was_classic = capture.arm == compare::to_string(compare::Arm::classic);
+  const std::string& asked = invocation.replay_mode;
+  const bool classic = asked.empty() ? was_classic : asked == "classic";
+  settings.mode = classic ? config::Mode::classic : config::Mode::persistent;
+  settings.pin = {};
+  settings.promote = {};
+  settings.slowlog = {};
+  settings.workers.spare = 1;
+  return settings;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return all;
+}
+
+void tell_what_it_was(const journal::Capture& capture) {
+  fmt::print(stderr, "cgibridge: captured {}, {}: {}, status {}, exit code {}{}{}\n", capture.time,
+             capture.arm, capture.failure, capture.status, capture.exit_code,
+             capture.why.empty() ? "" : "; ", base::printable(capture.why));
+  if (!capture.masked.empty()) {
+    fmt::print(stderr, "cgibridge: masked, the program gets other values: {}\n",
+               base::printable(joined(capture.masked)));
+  }
+  if (capture.body.size() < capture.body_bytes) {
+    fmt::print(stderr, "cgibridge: only the first {} of {} bytes of the body were kept\n",
+               capture.body.size(), capture.body_bytes);
+  }
+}
+
+std::vector<Assignment> params_of(const journal::Capture& capture, const Invocation& invocation) {
+  std::vector<Assignment> params = capture.params;
+  const bool announced = !journal::value_of(params, "CONTENT_LENGTH").empty();
+  if (announced && capture.body.size() < capture.body_bytes) {
+    params.emplace_back("CONTENT_LENGTH", std::to_string(capture.body.size()));
+  }
+  // Of a name sent twice the last counts (cgi/environment.h).
+  for (const std::string& text : invocation.env) params.push_back(parse_assignment(text));
+  return params;
+}
+
+void tell_what_it_is(const Heard& heard, config::Mode mode) {
+  const compare::Answer answer = answer_of(heard);
+  const std::string status = heard.refused     ? "no proper answer"
+                             : !heard.complete ? "no whole answer"
+                                               : fmt::format("status {}", answer.status);
+  fmt::print(stderr, "cgibridge: replayed {}{}: {}, exit code {}\n", config::to_string(mode),
+             mode == config::Mode::persistent && !heard.warm ? " (but not warm)" : "", status,
+             heard.exit_code);
+}
+
+}  // namespace
+
+int run_replay(const Invocation& invocation) {
+  const auto text = read_file(invocation.capture);
+  if (!text) return fail(text.error().message);
+  const auto parsed = journal::parse_capture(text.value());
+  if (!parsed) return fail(fmt::format("{}: {}", invocation.capture, parsed.error().message));
+  const journal::Capture& capture = parsed.value();
+  std::error_code missing;
+  const std::string script = std::filesystem::canonical(capture.program, missing).string();
+  if (missing) return fail(fmt::format("{}: {}", capture.program, missing.message()));
+  const auto settings = settings_for(invocation, capture);
+  if (!settings) return fail(settings.error().message);
+  base::start_log("warn");
+  tell_what_it_was(capture);
+  const Heard heard = ask(script, settings.value(),
+                          request_records(params_of(capture, invocation), capture.body), kHeadKept);
+  std::fflush(stdout);
+  tell_what_it_is(heard, settings.value().mode);
+  return exit_code_of(heard);
 }
 
 }  // namespace cli

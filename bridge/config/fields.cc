@@ -193,6 +193,37 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
   };
 }
 
+// What is written down of requests.
+std::vector<Field<BridgeSettings>> make_journal_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<BridgeSettings>(member, kind, takes_effect, doc);
+  };
+  auto file = text("path", "absolute or empty", absolute_or_empty);
+  return {
+      field(MEMBER(log), file, live, "The file of the log. Empty: standard error."),
+      field(MEMBER(access_log.file), file, live,
+            "A file that gets a line for each request. Empty: none."),
+      field(MEMBER(access_log.format), choice<AccessFormat>(kAccessFormatNames), live,
+            "Lines like a web server's with our figures behind, or JSON objects."),
+      field(MEMBER(slowlog.file), file, live,
+            "The file that slowlog.after writes to. Empty: the log."),
+      field(MEMBER(slowlog.readers), count(1, 64), live, "The most stacks read at once."),
+      field(MEMBER(captures.folder), file, live,
+            "Where failing requests are kept for `cgibridge replay`. Empty: nowhere."),
+      field(MEMBER(captures.max), count(1, 100'000), live,
+            "The most captures that are kept, the newest."),
+      field(MEMBER(captures.size), size(64 * base::kKiB, 1024 * base::kGiB), live,
+            "The most bytes that they take together."),
+      field(MEMBER(captures.body_max), size(0, 64 * base::kMiB), live,
+            "How much of a request's body is kept."),
+      field(MEMBER(captures.per_minute), count(1, 100'000), live,
+            "The most captures that are written in a minute."),
+      field(MEMBER(captures.secret), list_of(text("name", "", not_empty)), live,
+            "Params, headers, cookies and fields of forms whose values are masked, beside those "
+            "whose names say that they are secret."),
+  };
+}
+
 // A [[program]]'s: what it is for and which side answers.
 std::vector<Field<ProgramSettings>> make_side_fields() {
   auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
@@ -300,6 +331,11 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
             "Time between SIGTERM and SIGKILL for a program that has to end."),
       field(MEMBER(limits.body), size(0, 1024 * 1024 * base::kGiB), live,
             "The most bytes of a request's body. 0: no limit."),
+      field(MEMBER(slowlog.after), duration(0s, 24h), live,
+            "A request that runs for so long is put into the slow log. 0: none."),
+      field(MEMBER(slowlog.stacks), yes_or_no(), live,
+            "Whether its program is stopped for a moment, to be asked where it is."),
+      field(MEMBER(capture), yes_or_no(), live, "Whether its failing requests are captured."),
       field(MEMBER(env), environment(), new_generation,
             "Environment that every request gets besides the web server's. A [[program]] adds to "
             "[defaults], name by name."),
@@ -329,7 +365,11 @@ std::vector<Field<ProgramSettings>> without_naming(std::vector<Field<ProgramSett
 }  // namespace
 
 const std::vector<Field<BridgeSettings>>& bridge_fields() {
-  static const auto fields = make_bridge_fields();
+  static const auto fields = [] {
+    std::vector<Field<BridgeSettings>> all = make_bridge_fields();
+    for (auto& field : make_journal_fields()) all.push_back(std::move(field));
+    return all;
+  }();
   return fields;
 }
 

@@ -133,6 +133,12 @@ struct ProgramSettings {
     Bytes body = 0;  // 0: no limit
     bool operator==(const Limits&) const = default;
   } limits;
+  struct SlowLog {
+    Duration after = Duration::zero();  // 0: never
+    bool stacks = true;  // whether the program is stopped for a moment to be looked at
+    bool operator==(const SlowLog&) const = default;
+  } slowlog;
+  bool capture = true;  // of its failing requests, where bridge.captures has a folder
   std::map<std::string, std::string> env;
   std::vector<std::string> preload;
   Learn learn = Learn::installed;

@@ -29,6 +29,10 @@ constexpr std::string_view to_string(LogLevel level) {
   return kLogLevelNames[std::size_t(level)];
 }
 
+// How a line of the access log is written.
+enum class AccessFormat { text, json };
+inline constexpr std::array<std::string_view, 2> kAccessFormatNames = {"text", "json"};
+
 // [bridge]: what the daemon as a whole does.
 struct BridgeSettings {
   std::vector<ListenAddress> listen;  // may be empty: sockets handed over at the start are served
@@ -41,6 +45,26 @@ struct BridgeSettings {
   Bytes response_head_max = 64 * base::kKiB;
   Duration drain_timeout = std::chrono::seconds(30);
   LogLevel log_level = LogLevel::info;
+  std::string log;  // a file; empty: standard error
+  struct AccessLog {
+    std::string file;  // empty: none
+    AccessFormat format = AccessFormat::text;
+    bool operator==(const AccessLog&) const = default;
+  } access_log;
+  struct SlowLog {
+    std::string file;      // empty: the log
+    unsigned readers = 2;  // stacks read at once
+    bool operator==(const SlowLog&) const = default;
+  } slowlog;
+  struct Captures {
+    std::string folder;                    // empty: none are made
+    unsigned max = 100;                    // files in it
+    Bytes size = 16 * base::kMiB;          // of all of them
+    Bytes body_max = 64 * base::kKiB;      // of a request's body, the first of it
+    unsigned per_minute = 60;              // that are written
+    std::vector<std::string> secret = {};  // names whose values are masked, beside the known ones
+    bool operator==(const Captures&) const = default;
+  } captures;
   std::string adapters;  // empty: beside the installed executable
   unsigned zygotes_max = 200;
   Duration zygote_idle_timeout = std::chrono::minutes(10);

@@ -25,6 +25,7 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
       pools_(pools),
       settings_now_(std::move(settings_now)),
       dev_null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      journal_(loop, pools.surroundings().reaper),
       shadows_(loop, pools, comparisons_, dev_null_.get(),
                [this](const auto& program, auto match) { compared(program, match); }),
       sweep_(loop, [this] { sweep(); }) {
@@ -114,6 +115,7 @@ void Gateway::settings_changed() {
   configured_.clear();
   const auto settings = settings_now_();
   comparisons_.limit(settings->bridge.figures_max);
+  journal_.use(settings->bridge);
   pools_.set_limits({.zygotes_max = settings->bridge.zygotes_max,
                      .zygote_idle_timeout = settings->bridge.zygote_idle_timeout});
   // Which files need no x bit is the settings' word: whatever was seen is looked at again.

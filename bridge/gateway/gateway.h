@@ -13,6 +13,7 @@
 #include "gateway/listener.h"
 #include "gateway/page.h"
 #include "gateway/remains.h"
+#include "journal/journal.h"
 #include "pool/pools.h"
 #include "router/resolver.h"
 #include "shadow/shadows.h"
@@ -71,6 +72,9 @@ class Gateway {
   compare::Comparisons& comparisons() { return comparisons_; }
   const compare::Comparisons& comparisons() const { return comparisons_; }
   shadow::Shadows& shadows() { return shadows_; }
+  // What is written down of requests.
+  journal::Journal& journal() { return journal_; }
+  const journal::Journal& journal() const { return journal_; }
   // A request of that program is over. May promote the program, or bring it back.
   void observe(const std::string& program, const compare::Observation& observation);
   // The shadow has compared one of that program's requests. The same.
@@ -96,6 +100,7 @@ class Gateway {
                      std::vector<std::pair<std::string, std::string>>>
       configured_;
   compare::Comparisons comparisons_;
+  journal::Journal journal_;
   PageHandler page_;
   shadow::Shadows shadows_;
   std::list<std::unique_ptr<Remains>> remains_;

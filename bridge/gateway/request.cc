@@ -50,6 +50,7 @@ void Request::start(const fastcgi::Params& params) {
     visit_ = std::make_unique<PageVisit>(std::move(*visit));
     return;
   }
+  entry_ = gateway_.journal().begin(variables);
   if (const auto refusal = route(variables)) {
     return fail(refusal->status, {}, refusal->reason);
   }
@@ -191,6 +192,7 @@ void Request::connect_response() {
 
 void Request::on_started(compare::Arm arm) {
   observation_.arm = arm;
+  tell_slow_log();
   if (!settings_->arm_header.empty()) {
     response_->add_field(fmt::format("{}: {}\r\n", settings_->arm_header, compare::to_string(arm)));
   }
@@ -239,6 +241,7 @@ void Request::on_timeout() {
     base::log_warn("{}: {}: it is ended and its answer broken off", label(), *timeout_);
     finished_ = true;
     observation_.failure = compare::Failure::timeout;
+    if (entry_ != nullptr) entry_->why = *timeout_;
     observe();
     return answer_->break_off(id_, 0);
   }
@@ -253,6 +256,7 @@ void Request::body_bytes(base::ByteView piece) {
     if (!visit_->add_body(piece)) fail(413, {}, "a body that no page of the bridge takes");
     return;
   }
+  if (entry_ != nullptr) entry_->add_body(piece);
   if (spool_.has_value()) {
     const auto kept = spool_->write(piece);
     if (!kept) return fail(500, {}, kept.error().message);
@@ -361,6 +365,7 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
   if (finished_) return;
   observation_.status = status;
   observation_.failure = failure;
+  if (entry_ != nullptr) entry_->why = reason;
   // Status lines of the log below 500 are a client's doing.
   const auto level = status >= 500 ? base::LogLevel::error : base::LogLevel::warn;
   base::log(level, "{}: {}: {}", label(), status, reason);

@@ -12,6 +12,7 @@
 #include "gateway/body_spool.h"
 #include "gateway/page_visit.h"
 #include "gateway/response_stream.h"
+#include "journal/entry.h"
 #include "pool/run.h"
 #include "shadow/answer_copy.h"
 #include "shadow/second_run.h"
@@ -99,6 +100,8 @@ class Request : public pool::RunClient {
   void visit_page();
   void copy_body(base::ByteView piece);
   void observe();
+  void note_in_journal();
+  void tell_slow_log();
   void give_to_shadow();
   void finish();
   std::string label() const;
@@ -123,6 +126,7 @@ class Request : public pool::RunClient {
   std::unique_ptr<shadow::Task> shadow_;      // for the other side, once this is answered
   std::unique_ptr<shadow::AnswerCopy> copy_;  // of the answer, for it
   std::unique_ptr<PageVisit> visit_;          // if no program is meant, but the bridge's page
+  std::unique_ptr<journal::Entry> entry_;     // if the journal wants to know of it
   std::optional<std::string> timeout_;        // which limit was passed
 
   // The program's ends of the pipes, from descriptors() until it is sure that the program has
@@ -137,7 +141,7 @@ class Request : public pool::RunClient {
   std::optional<BodySpool> spool_;          // one of a length that its end will tell
   base::UniqueFd spooled_;                  // that one, once it has come whole
   std::unique_ptr<ResponseStream> response_;
-  std::unique_ptr<loop::Timer> request_timer_, output_timer_, body_timer_;
+  std::unique_ptr<loop::Timer> request_timer_, output_timer_, body_timer_, slow_timer_;
   std::uint64_t output_seen_ = 0;
   std::uint64_t body_seen_ = 0;
   std::unique_ptr<pool::Run> run_;

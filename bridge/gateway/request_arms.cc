@@ -71,10 +71,10 @@ void Request::copy_body(base::ByteView piece) {
 void Request::observe() {
   if (observed_) return;
   observed_ = true;
-  if (program_.empty()) return;
+  if (program_.empty() && entry_ == nullptr) return;
   compare::Observation& seen = observation_;
   const bool answered = seen.status == 0 && seen.failure == compare::Failure::none;
-  if (answered) {
+  if (answered && response_ != nullptr) {
     seen.status = response_->status();
     if (seen.status >= 500) seen.failure = compare::Failure::status;
     if (app_status_ != 0) seen.failure = compare::Failure::exit_code;
@@ -84,10 +84,43 @@ void Request::observe() {
   if (run_ != nullptr) seen.queue = run_->queue_time();
   if (body_ != nullptr) seen.bytes_in = body_->received();
   if (response_ != nullptr) seen.bytes_out = response_->bytes_read();
+  if (entry_ != nullptr) note_in_journal();
+  if (program_.empty()) return;
   gateway_.observe(program_, seen);
   if (shadow_ == nullptr) return;
   if (answered) return give_to_shadow();
   gateway_.comparisons().of(program_).shadow.skipped(compare::Skip::failed);
+}
+
+void Request::note_in_journal() {
+  journal::Entry& entry = *entry_;
+  entry.program = program_;
+  entry.seen = observation_;
+  entry.seen.bytes_in = entry.received;  // one without a length, too
+  if (started_ && observation_.arm != compare::Arm::classic) {
+    entry.level = gateway_.pools().of(program_).warm_level();
+  }
+  entry.exit_code = app_status_;
+  entry.ended_by = ending_.description;
+  if (response_ != nullptr) entry.last_error = response_->last_error_line();
+  gateway_.journal().end(entry, settings_);
+}
+
+// When it has run for slowlog.after; at its start, which is now, that is noted.
+void Request::tell_slow_log() {
+  if (entry_ != nullptr) entry_->pid = run_->pid();
+  const auto after = settings_->slowlog.after;
+  if (after.count() == 0) return;
+  slow_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this, after] {
+    if (finished_ || !run_->running()) return;
+    gateway_.journal().slow({.program = program_,
+                             .environment = environment_.block,
+                             .arm = compare::to_string(observation_.arm),
+                             .pid = run_->pid(),
+                             .after = after,
+                             .stacks = settings_->slowlog.stacks});
+  });
+  slow_timer_->start(after);
 }
 
 void Request::give_to_shadow() {

@@ -38,6 +38,10 @@ std::optional<compare::Arm> Pool::warm_arm() const {
   return workers_.arm();
 }
 
+std::string_view Pool::warm_level() const {
+  return warm() ? active_->level() : std::string_view();
+}
+
 bool Pool::has_zygote() const {
   const auto holds = [](const auto& generation) {
     return generation != nullptr && (generation->is_up() || generation->speaks_fastcgi());

@@ -36,6 +36,8 @@ class Pool {
                std::string_view environment, compare::Side side);
   // Which reset its warm workers have, if it is warm now.
   std::optional<compare::Arm> warm_arm() const;
+  // The level of its warm workers' checkpoint; empty if it is not warm now.
+  std::string_view warm_level() const;
 
   PoolStatus status() const;
   const std::string& program() const { return program_; }

@@ -27,6 +27,7 @@ class Pools {
   void set_limits(const WarmLimits& limits) { limits_ = limits; }
   std::vector<PoolStatus> status() const;
   std::size_t size() const { return pools_.size(); }
+  const Surroundings& surroundings() const { return surroundings_; }
 
  private:
   void tidy_up();

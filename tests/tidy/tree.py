@@ -8,15 +8,16 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 # Which rooms of bridge/ a room may include, besides itself. The order is DESIGN's:
 # base < {fastcgi, cgi, message, config, compare} < {router, loop} < {worker, limits} < pool
 #      < shadow < gateway < admin < {cli, daemon}; shadow is ours, as gateway grew past its twelve files, and
-#      upstream, as it has the client's side of fastcgi, which worker and pool know nothing of.
+#      upstream, as it has the client's side of fastcgi, which worker and pool know nothing of. journal writes
+#      down what gateway sees; stacks is the room of a process of its own that looks at a program.
 LAYERS = [
     ["base"],
     ["fastcgi", "cgi", "message", "config", "compare"],
-    ["router", "loop"],
+    ["router", "loop", "stacks"],
     ["worker", "limits"],
     ["upstream"],
     ["pool"],
-    ["shadow"],
+    ["shadow", "journal"],
     ["gateway"],
     ["admin"],
     ["cli", "daemon"],

@@ -64,6 +64,22 @@ const std::vector<BadFile> kBadFiles = {
      {R"(3:13: bridge.log_level: "loud" is none of "debug", "info", "warn", "error")",
       R"(5:8: defaults.mode: is an integer, but one of "classic", "persistent", "split", "shadow" )"
       "is wanted"}},
+    {"bad_journal", kBridge +
+     "log = \"bridge.log\"\naccess_log = { file = \"/a\", format = \"xml\" }\n"
+     "slowlog = { file = 1, readers = 0 }\n"
+     "captures = { folder = \"c\", max = 0, secret = [\"\"] }\n",
+     {R"(3:7: bridge.log: "bridge.log" is not an absolute path)",
+      R"(4:38: bridge.access_log.format: "xml" is none of "text", "json")",
+      "5:20: bridge.slowlog.file: is an integer, but a string is wanted",
+      "5:33: bridge.slowlog.readers: 0 is not within 1 to 64",
+      R"(6:23: bridge.captures.folder: "c" is not an absolute path)",
+      "6:34: bridge.captures.max: 0 is not within 1 to 100000",
+      R"(6:47: bridge.captures.secret[1]: "" is empty)"}},
+    {"bad_slowlog", kBridge +
+     "[defaults]\nslowlog = { after = 5, stacks = 1 }\ncapture = \"yes\"\n",
+     {R"(4:21: defaults.slowlog.after: 5 has no unit: a duration is a string like "5s")",
+      "4:33: defaults.slowlog.stacks: is an integer, but true or false is wanted",
+      "5:11: defaults.capture: is a string, but true or false is wanted"}},
     {"bad_counts", kBridge + "connections_max = 0\nzygotes_max = 1.5\n",
      {"3:19: bridge.connections_max: 0 is not within 1 to 1000000",
       "4:15: bridge.zygotes_max: is a float, but a whole number is wanted"}},

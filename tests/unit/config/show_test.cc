@@ -33,6 +33,11 @@ zygote_idle_timeout = "10m"
 prewarm = []
 figures_max = 1000
 page = { path = "", from = ["127.0.0.1", "::1"], switch_modes = false }
+log = ""
+access_log = { file = "", format = "text" }
+slowlog = { file = "", readers = 2 }
+captures = { folder = "", max = 100, size = "16MiB", body_max = "64KiB", per_minute = 60, )"
+            R"(secret = [] }
 
 [defaults]
 mode = "persistent"
@@ -51,6 +56,8 @@ workers = { min = 0, max = 8, spare = 2, idle_timeout = "1m", max_requests = 100
 queue = { max = 256, timeout = "5s" }
 timeouts = { start = "10s", request = "30s", output = "0s", kill_grace = "3s" }
 limits = { body = 0 }
+slowlog = { after = "0s", stacks = true }
+capture = true
 env = {}
 preload = []
 learn = "installed"

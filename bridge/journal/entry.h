@@ -1,0 +1,49 @@
+// What is noted of one request, from its params to its end.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "compare/figures.h"
+
+namespace journal {
+
+// Name and value, as the web server sent them.
+using Params = std::vector<std::pair<std::string, std::string>>;
+
+// The value of name; of a name sent twice the last; "" if it is not there.
+inline std::string_view value_of(const Params& params, std::string_view name) {
+  const auto found = std::find_if(params.rbegin(), params.rend(),
+                                  [name](const auto& param) { return param.first == name; });
+  return found == params.rend() ? std::string_view() : std::string_view(found->second);
+}
+
+// Owned by its request. Only what somebody wants is kept: see Journal::begin().
+struct Entry {
+  std::int64_t began_ms = base::unix_ms();
+  Params params;
+  std::string program;  // its resolved path; empty: the request led to none
+  std::string level;    // of the checkpoint that its worker came from; empty: it ran classic
+  std::int64_t pid = 0;
+  compare::Observation seen;  // bytes_in is what came of the body
+  std::uint32_t exit_code = 0;
+  std::string ended_by{};      // "killed by signal 11 (...)"; empty: it came to its own end
+  std::string why{};           // what the log says, if the bridge answered itself
+  std::string last_error{};    // the last line that the program wrote to its standard error
+  std::uint64_t received = 0;  // of its body
+  std::string body{};          // the first of it
+  std::size_t body_max = 0;
+
+  void add_body(base::ByteView piece) {
+    received += piece.size();
+    body += piece.substr(0, std::min(piece.size(), body_max - body.size()));
+  }
+};
+
+}  // namespace journal

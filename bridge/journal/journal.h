@@ -1,0 +1,96 @@
+// What is written down of requests: the access log, the slow log, captures of those that failed.
+#pragma once
+
+#include <array>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "base/append_file.h"
+#include "base/clock.h"
+#include "cgi/variables.h"
+#include "config/settings.h"
+#include "journal/capture_folder.h"
+#include "journal/entry.h"
+#include "journal/secrets.h"
+#include "journal/stack_reader.h"
+#include "loop/loop.h"
+
+namespace journal {
+
+// What `status` and the metrics tell. A request is left out of the captures for one of these.
+struct Counts {
+  std::uint64_t slow = 0;             // requests that the slow log told of
+  std::uint64_t stacks_read = 0;      // of them, with a look at the program
+  std::uint64_t stacks_left_out = 0;  // slowlog.readers were busy, or it could not be started
+  std::uint64_t captures_written = 0;
+  std::uint64_t captures_too_many = 0;  // captures.per_minute
+  std::uint64_t captures_failed = 0;    // the folder did not take them
+};
+
+// A request that has been running for slowlog.after. Views are borrowed for the call.
+struct SlowRequest {
+  const std::string& program;
+  base::ByteView environment;  // of the request, "K=V\0..."
+  std::string_view arm;
+  pid_t pid;
+  base::Duration after;
+  bool stacks;
+};
+
+// One per gateway; no file is open unless the settings name one. Access lines are written once a
+// turn of the loop, together. A file that takes no more loses lines (base/append_file.h); the log
+// says when that begins and when it is over.
+class Journal {
+ public:
+  Journal(loop::Loop& loop, worker::ChildReaper& reaper);
+  ~Journal();
+
+  // What the settings say now. What cannot be opened is left out, and the log says why.
+  void use(const config::BridgeSettings& settings);
+  // Opens the files anew, behind a rotation. Says in the log what it could not.
+  base::Status reopen();
+
+  // What is noted of a request from here on; none if nobody wants it.
+  std::unique_ptr<Entry> begin(const cgi::Variables& variables) const;
+  // The request is over.
+  void end(Entry& entry, const config::ProgramSettings* settings);
+  void slow(const SlowRequest& request);
+
+  const Counts& counts() const { return counts_; }
+  const base::AppendFile& access_file() const { return access_.file; }
+  const base::AppendFile& slow_file() const { return slow_.file; }
+
+ private:
+  // One of the files, and whether its last lines were dropped.
+  struct Log {
+    const char* setting;
+    base::AppendFile file{};
+    bool dropping = false;
+    std::uint64_t dropped_before = 0;
+  };
+
+  void use_file(Log& log, const std::string& path);
+  void append(Log& log, base::ByteView lines);
+  void flush();
+  void capture(const Entry& entry);
+  bool may_capture_now();
+  void write_slow(const std::string& head, const std::string& stack);
+
+  loop::Loop& loop_;
+  worker::ChildReaper& reaper_;
+  config::BridgeSettings::AccessLog access_settings_;
+  config::BridgeSettings::SlowLog slow_settings_;
+  config::BridgeSettings::Captures capture_settings_;
+  Secrets secrets_;
+  Log access_{"access_log"}, slow_{"slowlog"};
+  std::string access_lines_;  // of this turn
+  CaptureFolder folder_;
+  base::TimePoint minute_since_{};
+  unsigned in_this_minute_ = 0;
+  Counts counts_;
+  std::list<std::unique_ptr<StackReader>> readers_;
+  loop::Deferred flush_, sweep_;
+};
+
+}  // namespace journal

@@ -1,0 +1,53 @@
+// Asks what a running program is doing, by a process of its own: `cgibridge-stack PID`.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "loop/fd_watch.h"
+#include "loop/timer.h"
+#include "worker/child_reaper.h"
+
+namespace journal {
+
+// One look at one program. Owned by the journal. Destroying it ends the reader, which lets go of
+// the program as soon as it has put it back.
+class StackReader {
+ public:
+  static constexpr std::size_t kTextBytesMax = 64 * 1024;
+  static constexpr std::chrono::seconds kPatience{20};
+
+  // on_over: runs once, on the loop; may destroy this only at the end of the turn. text: lines, or
+  // why there are none.
+  StackReader(loop::Loop& loop, worker::ChildReaper& reaper,
+              std::function<void(const std::string& text)> on_over);
+  ~StackReader();
+  StackReader(const StackReader&) = delete;
+  StackReader& operator=(const StackReader&) = delete;
+
+  base::Status start(pid_t program);
+  bool over() const { return over_; }
+
+ private:
+  void read();
+  void finish();
+
+  loop::Loop& loop_;
+  worker::ChildReaper& reaper_;
+  std::function<void(const std::string&)> on_over_;
+  base::UniqueFd fd_;
+  std::string text_;
+  pid_t pid_ = -1;
+  bool over_ = false;
+  std::unique_ptr<loop::FdWatch> watch_;
+  loop::Timer patience_;
+};
+
+// Beside this process's executable, where the build and the installation put it.
+std::string stack_reader_path();
+
+}  // namespace journal

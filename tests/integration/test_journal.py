@@ -1,0 +1,300 @@
+"""What the bridge writes down of requests: the log in a file, the access log, captures and replay."""
+
+import json
+import os
+import re
+import signal
+import stat
+
+import pytest
+
+from harness import programs
+from harness.fastcgi import variables_for
+from harness.processes import wait_until
+from harness.site import PROJECT
+
+
+def lines_of(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def wait_lines(path, count):
+    wait_until(lambda: len(lines_of(path)) >= count, f"{path} has {count} lines")
+    return lines_of(path)
+
+
+def metric(bridge, name):
+    found = re.search(rf"^{re.escape(name)} (\d+)$", bridge.command("status", "--openmetrics"), re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+# ---- the access log ----
+
+def test_a_request_is_a_line_of_json_with_what_it_took(site, mode):
+    log = site.folder / "access.log"
+    script = site.perl("eat", """
+        my $x = 'a' x 20_000_000; my $y = 0; $y += $_ for 1 .. 300_000;
+        print "Content-Type: text/plain\\n\\nhello\\n"; exit 3;
+        """)
+    bridge = site.start_bridge(f'mode = "{mode}"\nreset = "fork"',
+                               bridge=f'access_log = {{ file = "{log}", format = "json" }}')
+    bridge.request(script)
+    if mode == "persistent":
+        bridge.wait_warm(script)
+    # The last: of a program that was warm.
+    bridge.request(script, "POST", "a=1&password=hunter2", body=b"four", REMOTE_USER="eve")
+    line = json.loads(wait_lines(log, 2)[-1])
+    assert line["remote_addr"] == "127.0.0.1" and line["remote_user"] == "eve"
+    assert (line["method"], line["uri"]) == ("POST", "/cgi-bin/eat?a=1&password=xxxxxxx")
+    assert line["program"] == str(script)
+    assert line["arm"] == ("classic" if mode == "classic" else "fork")
+    assert line["level"] == (None if mode == "classic" else "compiled")
+    assert (line["status"], line["exit_code"], line["failure"]) == (200, 3, "exit_code")
+    assert line["received_bytes"] == 4 and line["sent_bytes"] >= len("hello\n")
+    assert line["latency_us"] == line["queue_us"] + line["run_us"] and line["run_us"] > 0
+    assert line["cpu_us"] > 0 and line["peak_kib"] > 19_000
+    assert line["pid"] > 1
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
+
+
+def test_requests_that_reach_no_program_are_lines_too(site):
+    log = site.folder / "access.log"
+    hello = programs.hello(site)
+    bridge = site.start_bridge('mode = "classic"', bridge=f'access_log = {{ file = "{log}" }}')
+    bridge.allow_log("404")
+    bridge.request(site.cgi_bin / "missing")
+    bridge.request(hello)
+    missing, found = wait_lines(log, 2)
+    assert re.match(r'127\.0\.0\.1 - - \[[^]]+\] "GET /cgi-bin/missing HTTP/1\.1" 404 0 '
+                    r'program=- arm=- .* failure=none$', missing)
+    assert re.search(rf'" 200 \d+ program={hello} arm=classic level=- pid=\d+ .* exit=0 failure=none$', found)
+
+
+def test_one_line_a_request_under_load_and_none_after_it_is_switched_off(site):
+    log = site.folder / "access.log"
+    hello = programs.hello(site)
+    bridge = site.start_bridge('mode = "classic"', bridge=f'access_log = {{ file = "{log}" }}')
+    with bridge.connect() as peer:
+        for id in range(1, 21):
+            peer.begin(id)
+            peer.params({"SCRIPT_FILENAME": str(hello), "REQUEST_METHOD": "GET",
+                         "REQUEST_URI": f"/number/{id}"}, id)
+            peer.stdin(b"", id)
+        for id in range(1, 21):
+            peer.response(id)
+    seen = [re.search(r'"GET (\S+) ', line).group(1) for line in wait_lines(log, 20)]
+    assert sorted(seen) == sorted(f"/number/{id}" for id in range(1, 21))
+    assert metric(bridge, 'cgibridge_journal_lines_total{file="access_log"}') == 20
+    site.rewrite_config('mode = "classic"')
+    bridge.command("reload")
+    bridge.request(hello)
+    assert len(lines_of(log)) == 20
+
+
+# ---- files ----
+
+@pytest.mark.parametrize("how", ["signal", "command"])
+def test_rotated_files_are_opened_anew(site, how):
+    hello = programs.hello(site)
+    log, access = site.folder / "bridge.log", site.folder / "access.log"
+    bridge = site.start_bridge('mode = "classic"',
+                               bridge=f'log = "{log}"\naccess_log = {{ file = "{access}" }}')
+    wait_until(lambda: "cgibridge serves" in log.read_text(), "the log is in its file")
+    bridge.request(hello)
+    wait_lines(access, 1)
+    for file in (log, access):
+        file.rename(f"{file}.1")
+    bridge.request(hello)
+    # Until it is told, the old file goes on.
+    wait_lines(site.folder / "access.log.1", 2)
+    if how == "signal":
+        os.kill(bridge.pid, signal.SIGUSR1)
+    else:
+        bridge.command("reopen")
+    wait_until(lambda: log.exists() and "opened anew" in log.read_text(), "the new log file")
+    bridge.request(hello)
+    wait_lines(access, 1)
+    assert len(lines_of(access)) == 1 and len(lines_of(site.folder / "access.log.1")) == 2
+    assert stat.S_IMODE(access.stat().st_mode) & 0o007 == 0
+
+
+def test_what_cannot_be_opened_anew_goes_on_and_the_command_says_so(site):
+    hello = programs.hello(site)
+    logs = site.folder / "logs"
+    logs.mkdir()
+    access = logs / "access.log"
+    bridge = site.start_bridge('mode = "classic"', bridge=f'access_log = {{ file = "{access}" }}')
+    logs.rename(site.folder / "moved")
+    said = bridge.command("reopen", expect=1)
+    assert "No such file or directory" in said
+    bridge.expect_log("reopen: cannot open .*: the file that was open goes on")
+    bridge.request(hello)
+    wait_lines(site.folder / "moved" / "access.log", 1)
+    (site.folder / "moved").rename(logs)
+
+
+def test_a_full_disk_costs_lines_and_no_request(site):
+    hello = programs.hello(site)
+    full = site.folder / "full.log"
+    full.symlink_to("/dev/full")
+    bridge = site.start_bridge('mode = "classic"', bridge=f'access_log = {{ file = "{full}" }}')
+    for _ in range(3):
+        assert bridge.request(hello).status == 200
+    bridge.expect_log("access_log: cannot write .*full.log: No space left on device: its lines are dropped")
+    wait_until(lambda: metric(bridge, 'cgibridge_journal_lines_dropped_total{file="access_log"}') == 3,
+               "three lines were dropped")
+    # There is room again.
+    full.unlink()
+    bridge.command("reopen")
+    bridge.request(hello)
+    bridge.expect_log(r"access_log: .*full.log can be written again; 3 line\(s\) were dropped")
+    assert len(wait_lines(full, 1)) == 1
+    site.rewrite_config('mode = "classic"')
+    bridge.command("reload")
+
+
+def test_a_log_that_its_disk_has_no_room_for_goes_to_standard_error(site):
+    full = site.folder / "full.log"
+    full.symlink_to("/dev/full")
+    bridge = site.start_bridge('mode = "classic"', bridge=f'log = "{full}"')
+    bridge.expect_log("cgibridge serves")
+    assert metric(bridge, 'cgibridge_journal_lines_dropped_total{file="log"}') > 0
+
+
+def test_a_log_that_cannot_be_made_is_a_reason_not_to_start(site):
+    config = site.write_config(bridge=f'log = "{site.folder}/no/such.log"')
+    done = site.cgibridge("serve", "--config", config, expect=1)
+    assert "bridge.log: cannot open" in done.stderr and "not started" in done.stderr
+
+
+def test_the_rotation_that_we_ship_says_our_command(site):
+    text = (PROJECT / "config" / "logrotate" / "cgibridge").read_text()
+    command = re.search(r"postrotate\s+(\S+) (\S+)\s+endscript", text)
+    assert command.group(1).endswith("/cgibridge") and command.group(2) == "reopen"
+    assert "reopen" in site.cgibridge("--help").stdout
+
+
+# ---- captures ----
+
+CRASH = """
+    use strict; use warnings;
+    my $body = ''; read STDIN, $body, $ENV{CONTENT_LENGTH} || 0;
+    if (($ENV{QUERY_STRING} || '') =~ /crash/) { print STDERR "no luck\\n"; kill 'SEGV', $$; sleep 5; }
+    print "Content-Type: text/plain\\nStatus: 500 Oops\\n\\n$ENV{REQUEST_METHOD} $body\\n" .
+        ($ENV{HTTP_COOKIE} || 'no cookie') . "\\n";
+    exit 4;
+    """
+
+
+def captures(folder):
+    return sorted(folder.glob("*.capture.json")) if folder.exists() else []
+
+
+def wait_captures(folder, count):
+    wait_until(lambda: len(captures(folder)) == count, f"{folder} holds {count} captures")
+    return captures(folder)
+
+
+def test_a_failing_request_is_kept_without_its_secrets_and_runs_again_in_either_mode(site):
+    script, folder = site.perl("crash", CRASH), site.folder / "captures"
+    bridge = site.start_bridge('mode = "classic"', bridge=f'captures = {{ folder = "{folder}" }}')
+    bridge.allow_log("program=.*crash")
+    body = b"name=eve&password=hunter2"
+    answer = bridge.request(script, "POST", "token=abc", body=body, HTTP_COOKIE="id=90210",
+                            HTTP_AUTHORIZATION="Basic ZXZl",
+                            CONTENT_TYPE="application/x-www-form-urlencoded")
+    assert answer.status == 500
+    (file,) = wait_captures(folder, 1)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and stat.S_IMODE(file.stat().st_mode) == 0o600
+    text = file.read_text()
+    assert not any(secret in text for secret in ("hunter2", "90210", "ZXZl", "token=abc"))
+    kept = json.loads(text)
+    assert (kept["status"], kept["exit_code"], kept["failure"]) == (500, 4, "exit_code")
+    assert kept["masked"] == ["HTTP_AUTHORIZATION", "HTTP_COOKIE", "QUERY_STRING:token",
+                              "REQUEST_URI:token", "body:password"]
+    for again in ("classic", "persistent"):
+        done = site.cgibridge("replay", file, "--mode", again, "--env", "HTTP_COOKIE=id=5", expect=4)
+        assert done.stdout.endswith("POST name=eve&password=xxxxxxx\nid=5\n"), done.stdout
+        assert f"replayed {again}: status 500, exit code 4" in done.stderr
+        assert "not warm" not in done.stderr
+        assert "masked, the program gets other values: HTTP_AUTHORIZATION" in done.stderr
+    assert metric(bridge, 'cgibridge_captures_total{result="written"}') == 1
+
+
+def test_a_crash_is_captured_with_how_it_ended_and_crashes_again(site):
+    script, folder = site.perl("crash", CRASH), site.folder / "captures"
+    bridge = site.start_bridge('mode = "persistent"', bridge=f'captures = {{ folder = "{folder}" }}')
+    bridge.allow_log("program=.*crash")
+    assert bridge.request(script, query="crash").status == 502
+    kept = json.loads(wait_captures(folder, 1)[0].read_text())
+    assert kept["failure"] == "bad_answer" and kept["status"] == 502
+    assert kept["ended_by"].startswith("killed by signal 11") and "no luck" in kept["last_error"]
+    done = site.cgibridge("replay", captures(folder)[0], expect=None)
+    assert "no proper answer" in done.stderr and "killed by signal 11" in done.stderr
+
+
+def test_what_the_settings_say_of_the_program_holds_for_its_replay(site):
+    script = site.sh("env", "printf 'Status: 500\\nContent-Type: text/plain\\n\\n%s\\n' \"$WHO\"\n")
+    folder = site.folder / "captures"
+    bridge = site.start_bridge('mode = "classic"\nenv = { WHO = "the bridge" }',
+                               bridge=f'captures = {{ folder = "{folder}" }}')
+    bridge.request(script)
+    (file,) = wait_captures(folder, 1)
+    assert "the bridge" not in file.read_text(), "what is configured is not in the capture"
+    assert "the bridge" in site.cgibridge("replay", file, "--config", bridge.config).stdout
+    assert "the bridge" not in site.cgibridge("replay", file).stdout
+
+
+def test_captures_are_bounded_and_only_made_where_they_are_wanted(site):
+    script, other = site.perl("crash", CRASH), site.perl("other", CRASH)
+    folder = site.folder / "captures"
+    bridge = site.start_bridge(
+        'mode = "classic"',
+        bridge=f'captures = {{ folder = "{folder}", max = 2, per_minute = 4, body_max = 5 }}',
+        programs=f'[[program]]\nmatch = "{other}"\ncapture = false\n')
+    bridge.request(other)
+    for number in range(6):
+        bridge.request(script, "POST", body=b"number%d" % number)
+    bridge.expect_log("captures: more than 4 in a minute")
+    kept = [json.loads(file.read_text()) for file in wait_captures(folder, 2)]
+    assert [entry["body"] for entry in kept] == ["numbe", "numbe"]
+    assert [entry["body_bytes"] for entry in kept] == [7, 7]
+    assert all(entry["program"] == str(script) for entry in kept)
+    assert metric(bridge, 'cgibridge_captures_total{result="written"}') == 4
+    assert metric(bridge, 'cgibridge_captures_total{result="too_many"}') == 2
+    done = site.cgibridge("replay", captures(folder)[0], expect=4)
+    assert "only the first 5 of 7 bytes" in done.stderr and "POST numbe\n" in done.stdout
+
+
+def test_clients_that_leave_are_no_failure_to_be_captured(site):
+    folder = site.folder / "captures"
+    sleeper = programs.sleeper(site)
+    bridge = site.start_bridge('mode = "classic"', bridge=f'captures = {{ folder = "{folder}" }}')
+    with bridge.connect() as peer:
+        peer.begin()
+        peer.params(variables_for(sleeper))
+        peer.stdin(b"")
+        peer.wait_for_output(b"started")
+        peer.abort()
+        peer.response()
+    bridge.wait_idle()
+    assert captures(folder) == []
+
+
+def test_a_folder_that_others_may_write_to_is_refused_with_a_word(site):
+    folder = site.folder / "captures"
+    folder.mkdir()
+    folder.chmod(0o777)
+    script = site.perl("crash", CRASH)
+    bridge = site.start_bridge('mode = "classic"', bridge=f'captures = {{ folder = "{folder}" }}')
+    bridge.expect_log("captures.folder: .* may be written to by others than its owner: nothing is captured")
+    bridge.request(script)
+    assert captures(folder) == []
+
+
+def test_a_file_that_is_no_capture_is_not_replayed(site):
+    file = site.folder / "x.json"
+    file.write_text("{}")
+    done = site.cgibridge("replay", file, expect=1)
+    assert "is no capture" in done.stderr
+    assert "No such file" in site.cgibridge("replay", site.folder / "none", expect=1).stderr

@@ -1,0 +1,274 @@
+"""The slow log: which request is slow, and where its program is, for each language."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from harness.bridge import BINARY, environment
+from harness.processes import wait_until
+
+READER = BINARY.parent / "cgibridge-stack"
+SLOW = 'slowlog = { after = "100ms" }'
+
+
+@pytest.fixture(scope="module")
+def may_look():
+    """Whether this machine lets a process look at another one of the same user."""
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        done = subprocess.run([READER, str(other.pid)], capture_output=True, text=True, env=environment())
+    finally:
+        other.kill()
+        other.wait()
+    if done.returncode != 0:
+        pytest.skip(done.stdout.strip() or done.stderr.strip())
+    assert "native:" in done.stdout
+
+
+def start(site, mode, script, slowlog=SLOW):
+    """A bridge whose next answer comes from the side that mode names."""
+    bridge = site.start_bridge(f'mode = "{mode}"\n{slowlog}', bridge=f'prewarm = ["{script}"]')
+    if mode == "persistent":
+        bridge.wait_warm(script)
+    return bridge
+
+
+def stack_of(bridge, script, mode, stack="    (native|python|perl|ruby): "):
+    """The response of a slow request, and the log, which tells of it and of the stack. On a machine that is
+    slow itself a program may still be starting when it is looked at: then it is asked again."""
+    arm = "classic" if mode == "classic" else "rewind"
+    for attempt in range(1, 6):
+        answer = bridge.request(script)
+        bridge.expect_log(rf"program={script} pid=\d+ arm={arm}: GET \S+ still runs after \d+ ms "
+                          r"\(slowlog.after\)")
+        wait_until(lambda: bridge.log().count("still runs after") >= attempt, "the slow log tells of it")
+        bridge.expect_log("    native: ")
+        if re.search(stack, bridge.log()):
+            break
+    return answer, bridge.log()
+
+
+def test_a_perl_script_tells_its_subs_and_lines(site, mode, may_look):
+    script = site.perl("slow.pl", """
+        sub inner { select undef, undef, undef, 0.7; return 1 }
+        sub outer {
+            return inner();
+        }
+        outer();
+        print "Content-Type: text/plain\\n\\nok\\n";
+        """)
+    if subprocess.run(["/usr/bin/perl", "-e", "exit($] < 5.036 || $] >= 5.037)"]).returncode:
+        pytest.skip("the stack of this version of perl is not known")
+    pattern = (rf"perl: inner \({script}:2\)\n.*perl: outer \({script}:4\)\n"
+               rf".*perl: main program \({script}:6\)\n")
+    answer, log = stack_of(start(site, mode, script), script, mode, pattern)
+    assert answer.body == b"ok\n"
+    assert re.search(pattern, log), log
+
+
+def test_a_python_script_tells_its_functions_and_lines(site, mode, may_look):
+    script = site.python("slow.py", """
+        import time
+        def inner():
+            time.sleep(0.7)
+        def outer():
+            inner()
+        outer()
+        print("Content-Type: text/plain\\n\\nok")
+        """)
+    pattern = (rf"python: inner \({script}:4\)\n.*python: outer \({script}:6\)\n"
+               rf".*python: <module> \({script}:7\)\n")
+    answer, log = stack_of(start(site, mode, script), script, mode, pattern)
+    assert answer.body == b"ok\n"
+    assert re.search(pattern, log), log
+
+
+def test_a_ruby_script_tells_its_methods_and_lines(site, mode, may_look):
+    script = site.script("slow.rb", """
+        #!/usr/bin/ruby
+        def inner
+          sleep 2.5
+        end
+        def outer
+          inner
+        end
+        outer
+        print "Content-Type: text/plain\\n\\nok\\n"
+        """)
+    pattern = (rf"ruby: inner \({script}:3\)\n.*ruby: outer \({script}:6\)\n"
+               rf".*ruby: <main> \({script}:8\)\n")
+    # Without a worker its own start takes a while.
+    slowlog = SLOW.replace("100ms", "1500ms") if mode == "classic" else SLOW
+    answer, log = stack_of(start(site, mode, script, slowlog), script, mode, pattern)
+    assert answer.body == b"ok\n"
+    assert re.search(pattern, log), log
+
+
+def test_a_native_program_tells_its_functions(site, mode, may_look):
+    script = site.c("slow", """
+        #include <stdio.h>
+        #include <unistd.h>
+        __attribute__((noinline)) int inner(int n) { usleep(700000); return n + 1; }
+        __attribute__((noinline)) int outer(int n) { return inner(n) + 1; }
+        int main(void) { printf("Content-Type: text/plain\\n\\n%d\\n", outer(1)); return 0; }
+        """, "-g")
+    pattern = r"native: inner .*\n.*native: outer .*\n.*native: main "
+    answer, log = stack_of(start(site, mode, script), script, mode, pattern)
+    assert answer.body == b"3\n"
+    assert re.search(pattern, log), log
+
+
+def test_a_shell_script_tells_what_it_waits_for(site, may_look):
+    script = site.sh("slow.sh", "sleep 0.7\nprintf 'Content-Type: text/plain\\n\\nok\\n'\n")
+    pattern = r"child \d+: sleep 0.7"
+    _, log = stack_of(start(site, "classic", script), script, "classic", pattern)
+    assert re.search(pattern, log), log
+
+
+# Whatever it does, it is in the middle of it: what it has seen is what it would have seen alone.
+WATCHFUL = """
+    import json, os, signal, time
+    def state():
+        status = open("/proc/self/status").read().splitlines()
+        return {"signals": [line for line in status if line[:3] in ("Sig", "Shd") and line[:4] != "SigQ"],
+                "fds": sorted(os.listdir("/proc/self/fd")),
+                "handlers": [str(signal.getsignal(n)) for n in range(1, 32) if n not in (9, 19)]}
+    before = state()
+    end = time.monotonic() + 0.9
+    sums = set()
+    while time.monotonic() < end:
+        x = 1.5
+        for i in range(20000):
+            x = x * 1.0000001 + i * 0.25 - i / 4
+        sums.add(x)
+    print("Content-Type: application/json\\n")
+    print(json.dumps({"same": len(sums) == 1, "state": state() == before}))
+    """
+
+
+def test_a_program_that_is_looked_at_sees_nothing_of_it(site, mode, may_look):
+    script = site.python("watchful", WATCHFUL)
+    bridge = start(site, mode, script, 'slowlog = { after = "300ms" }')
+    for _ in range(2):
+        answer, log = stack_of(bridge, script, mode)
+        assert json.loads(answer.body) == {"same": True, "state": True}
+        assert "python: <module> " in log
+
+
+def test_a_system_call_that_it_waits_in_goes_on_as_if_nothing_had_been(site, mode, may_look):
+    script = site.c("wait", """
+        #include <errno.h>
+        #include <poll.h>
+        #include <stdio.h>
+        #include <string.h>
+        #include <time.h>
+        #include <unistd.h>
+        int main(void) {
+          int ends[2];
+          char byte;
+          struct timespec t = {0, 400000000};
+          if (pipe(ends) != 0) return 1;
+          errno = 0;
+          int slept = nanosleep(&t, &t), polled = poll(0, 0, 300);
+          struct pollfd one = {ends[0], POLLIN, 0};
+          polled |= poll(&one, 1, 300);
+          printf("Content-Type: text/plain\\n\\n%d %d %d\\n", slept, polled, errno);
+          return 0;
+        }
+        """)
+    answer, _ = stack_of(start(site, mode, script), script, mode)
+    assert answer.body == b"0 0 0\n"
+
+
+@pytest.mark.plain_build
+def test_looking_again_and_again_disturbs_no_script(site, may_look):
+    """The reader by hand, as often as it can, while scripts of three languages compute."""
+    scripts = {
+        "python": site.python("sum.py", """
+            import sys
+            total = 0
+            for i in range(700_000): total += len(str(i)) % 7
+            print("Content-Type: text/plain\\n\\n%d" % total)
+            """),
+        "perl": site.perl("sum.pl", """
+            my $total = 0;
+            for my $i (0 .. 699_999) { $total += length("$i") % 7 }
+            print "Content-Type: text/plain\\n\\n$total\\n";
+            """),
+        "ruby": site.script("sum.rb", """
+            #!/usr/bin/ruby
+            total = 0
+            700_000.times { |i| total += i.to_s.size % 7 }
+            print "Content-Type: text/plain\\n\\n#{total}\\n"
+            """)}
+    for language, script in scripts.items():
+        expected = subprocess.run([script], capture_output=True, check=True, env=environment()).stdout
+        running = site.start(script, stdout=subprocess.PIPE, env=environment())
+        looks = []
+        while running.poll() is None:
+            done = subprocess.run([READER, str(running.pid)], capture_output=True, text=True,
+                                  env=environment())
+            looks.append(done.stdout)
+        assert running.stdout.read() == expected, language
+        running.stdout.close()
+        assert running.returncode == 0, language
+        seen = sum(f"{language}: " in look for look in looks)
+        assert seen > 0 or language == "perl", looks[-3:]
+
+
+def test_it_has_a_file_of_its_own_if_it_is_given_one(site, may_look):
+    slow = site.folder / "slow.log"
+    script = site.sh("slow.sh", "sleep 0.5\nprintf 'Content-Type: text/plain\\n\\nok\\n'\n")
+    bridge = site.start_bridge(f'mode = "classic"\n{SLOW}', bridge=f'slowlog = {{ file = "{slow}" }}')
+    bridge.request(script, query="password=hunter2")
+    wait_until(lambda: slow.exists() and "native: " in slow.read_text(), "the slow log has a stack")
+    first, *stack = slow.read_text().splitlines()
+    assert re.fullmatch(rf"\S+Z program={script} pid=\d+ arm=classic: GET /cgi-bin/slow.sh\?password=xxxxxxx "
+                        r"still runs after 100 ms \(slowlog.after\)", first)
+    assert all(line.startswith("    ") for line in stack)
+    assert "slowlog.after" not in bridge.log()
+    status = bridge.status()["bridge"]["journal"]
+    assert (status["slow"], status["stacks_read"]) == (1, 1)
+
+
+def test_a_program_is_left_alone_if_that_is_wanted(site):
+    script = site.sh("slow.sh", "sleep 0.4\nprintf 'Content-Type: text/plain\\n\\nok\\n'\n")
+    bridge = site.start_bridge('mode = "classic"\nslowlog = { after = "100ms", stacks = false }')
+    assert bridge.request(script).body == b"ok\n"
+    bridge.expect_log("still runs after 100 ms")
+    assert bridge.status()["bridge"]["journal"]["stacks_read"] == 0
+
+
+def test_more_slow_requests_than_readers_are_told_of_without_a_stack(site, may_look):
+    script = site.sh("slow.sh", "sleep 1\nprintf 'Content-Type: text/plain\\n\\nok\\n'\n")
+    bridge = site.start_bridge(f'mode = "classic"\n{SLOW}', bridge="slowlog = { readers = 1 }")
+    with bridge.connect() as peer:
+        for id in (1, 2, 3):
+            peer.begin(id)
+            peer.params({"SCRIPT_FILENAME": str(script), "REQUEST_METHOD": "GET"}, id)
+            peer.stdin(b"", id)
+        for id in (1, 2, 3):
+            assert peer.response(id).body == b"ok\n"
+    bridge.expect_log(r"no stack: others are being read \(slowlog.readers\)")
+    status = bridge.status()["bridge"]["journal"]
+    assert status["slow"] == 3 and status["stacks_read"] + status["stacks_left_out"] == 3
+
+
+def test_a_quick_request_is_in_no_slow_log(site):
+    script = site.sh("quick.sh", "printf 'Content-Type: text/plain\\n\\nok\\n'\n")
+    bridge = site.start_bridge('mode = "classic"\nslowlog = { after = "20s" }')
+    bridge.request(script)
+    assert bridge.status()["bridge"]["journal"]["slow"] == 0
+
+
+def test_the_reader_says_what_it_cannot_do():
+    gone = subprocess.run(["true"])
+    assert gone.returncode == 0
+    done = subprocess.run([READER, "999999999"], capture_output=True, text=True, env=environment())
+    assert done.returncode == 1 and done.stdout.startswith("no stack: ")
+    done = subprocess.run([READER], capture_output=True, text=True, env=environment())
+    assert done.returncode == 2 and "usage" in done.stderr
+    assert pathlib.Path(READER).is_file()
