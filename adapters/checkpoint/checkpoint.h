@@ -60,6 +60,7 @@ struct checkpoint_state {
   int is_ahead;             /* becomes the one worker itself, instead of forking any */
   char weaker[kReasonMax];  /* why the reset is weaker than the bridge asked for, or empty */
   unsigned left_out;        /* enum reset_part, for tests */
+  uint64_t cpu_seconds;     /* RLIMIT_CPU as it was at the start: for each request; 0: none */
   struct engine *engine;    /* of RESET_REWIND */
   unsigned touched;         /* enum touched, since the request began */
   uint64_t touched_signals; /* whose disposition was set, bit 0 is signal 1 */

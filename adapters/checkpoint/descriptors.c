@@ -14,13 +14,15 @@
 
 enum { kHighFd = 500 };
 
-int descriptor_move_high(int fd) {
+/* A rewinding worker has six and one for each file that is open at the checkpoint. */
+int descriptor_least_own(void) {
   struct rlimit limit;
-  int lowest = kHighFd;
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kHighFd + 8) {
-    lowest = limit.rlim_cur > 24 ? (int)limit.rlim_cur - 8 : 16;
-  }
-  int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kHighFd + 64) return kHighFd;
+  return limit.rlim_cur > 32 ? (int)limit.rlim_cur / 2 : 16;
+}
+
+int descriptor_move_high(int fd) {
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, descriptor_least_own());
   if (high >= 0) close(fd);
   return high;
 }

@@ -27,6 +27,7 @@ void descriptors_remember_start(void);
 int descriptors_watch(char *reason, size_t reason_bytes);
 int descriptors_make_private(void); /* in a worker: own offsets for state.files */
 int descriptor_event_flags(const struct open_file *file); /* for eventfd2() */
+int descriptor_least_own(void);   /* from there on, as far as the limit lets: */
 int descriptor_move_high(int fd); /* to a close-on-exec number out of the program's way, or -1 */
 
 #endif

@@ -179,10 +179,12 @@ static int prctls_put_back(const struct kernel_state *then) {
 
 static int limits_put_back(const struct kernel_state *then) {
   for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
-    struct rlimit now;
+    struct rlimit now, wanted = then->limits[i];
     raw_call(SYS_prlimit64, 0, i, NULL, &now);
-    if (memcmp(&now, &then->limits[i], sizeof now) == 0) continue;
-    if (raw_call(SYS_prlimit64, 0, i, &then->limits[i], NULL) != 0) return -1;
+    /* The soft one of a request is set when it begins. What it was first may be used up by now. */
+    if (i == RLIMIT_CPU && state.cpu_seconds != 0) wanted.rlim_cur = now.rlim_cur;
+    if (memcmp(&now, &wanted, sizeof now) == 0) continue;
+    if (raw_call(SYS_prlimit64, 0, i, &wanted, NULL) != 0) return -1;
   }
   return 0;
 }

@@ -136,6 +136,7 @@ static _Noreturn void rest(void) {
   engine->request_id = engine->packet.head.request_id;
   engine->wants_ready = (engine->packet.head.flags & REQUEST_SAY_READY) != 0;
   engine->cpu_at_start = usage_cpu();
+  cpu_limit_renew();
   context_resume(&engine->context);
 }
 

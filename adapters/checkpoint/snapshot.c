@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -221,7 +222,19 @@ static int seal(struct engine *engine, const struct copy *copy) {
   return 0;
 }
 
+/* A limit for the files that the program writes is none for the snapshot, which is one, too. */
+static struct rlimit file_limit_lift(void) {
+  struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+  raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit);
+  struct rlimit lifted = {limit.rlim_max, limit.rlim_max};
+  if (limit.rlim_cur != limit.rlim_max) {
+    raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, &lifted, NULL);
+  }
+  return limit;
+}
+
 static int copy_all(struct engine *engine) {
+  struct rlimit limit = file_limit_lift();
   struct copy copy = {memfd_create("cgibridge-snapshot", MFD_CLOEXEC | MFD_ALLOW_SEALING),
                       open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), 0};
   int result = copy.memfd < 0 || copy.pagemap < 0 ? -1 : 0;
@@ -232,6 +245,9 @@ static int copy_all(struct engine *engine) {
   int failure = errno;
   if (copy.memfd >= 0) close(copy.memfd);
   if (copy.pagemap >= 0) close(copy.pagemap);
+  if (limit.rlim_cur != limit.rlim_max) {
+    raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, &limit, NULL);
+  }
   errno = failure;
   return result;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "usage.h"
 
 typedef int main_function(int, char **, char **);
 typedef int start_function(main_function *, int, char **, void (*)(void), void (*)(void),
@@ -39,6 +40,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   state.pid = getpid();
   state.bridge_pid = getppid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  cpu_limit_remember();
   reset_signals();
   int channel = descriptor_move_high(state.channel);
   if (channel < 0) _exit(70);

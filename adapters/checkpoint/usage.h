@@ -13,4 +13,9 @@ uint64_t usage_cpu(void);
 /* Fills in what was used since usage_cpu() was cpu_at_start, and the process's peak so far. */
 void usage_fill(struct message_done *done, uint64_t cpu_at_start);
 
+/* RLIMIT_CPU counts all of a process's life, but is meant for one request: it is remembered at the
+ * zygote's start, and moved on in a worker at the start of each request. */
+void cpu_limit_remember(void);
+void cpu_limit_renew(void);
+
 #endif

@@ -69,6 +69,7 @@ static int wait_for_request(void) {
       request_parse(&state.request, &packet->head, text, mailbox->pointers, kPointersInPlace) != 0)
     _exit(kBadRequest);
   cpu_at_start = usage_cpu();
+  cpu_limit_renew();
   become_fresh(fds);
   state.argv_offset = state.env_offset = 0;
   return 0;
