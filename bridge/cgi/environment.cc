@@ -27,9 +27,19 @@ bool is_possible(const Variable& variable) {
          !has_nul(value);
 }
 
-bool is_passed_on(std::string_view name) {
-  return std::find(kNotPassedOn.begin(), kNotPassedOn.end(), name) == kNotPassedOn.end() &&
-         !forbidden_name(name);
+bool is_set_otherwise(std::string_view name) {
+  return std::find(kNotPassedOn.begin(), kNotPassedOn.end(), name) != kNotPassedOn.end();
+}
+
+bool fits(std::string_view name, std::string_view pattern) {
+  if (!pattern.ends_with('*')) return name == pattern;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+bool may_pass(std::string_view name, const ParamRules& rules) {
+  if (!forbidden_name(name) && (!rules.strict || is_meta_variable(name))) return true;
+  return std::any_of(rules.passed.begin(), rules.passed.end(),
+                     [name](const std::string& pattern) { return fits(name, pattern); });
 }
 
 // RFC 3875 4.1.2: 1*digit.
@@ -92,7 +102,8 @@ class Settings {
 
 OrRefusal<Environment> build_environment(const Variables& variables, const PathSplit& split,
                                          std::string_view script_filename,
-                                         ConfiguredEnvironment configured) {
+                                         ConfiguredEnvironment configured,
+                                         const ParamRules& rules) {
   const std::string_view length_text = value_or_empty(variables, "CONTENT_LENGTH");
   const std::optional<std::uint64_t> content_length = parse_length(length_text);
   if (!length_text.empty() && !content_length) {
@@ -113,10 +124,15 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
   settings.set_unless_empty("PATH_INFO", split.path_info);
   settings.set_unless_empty("PATH_TRANSLATED", split.path_translated);
   settings.set_unless_empty("CONTENT_LENGTH", length_text);
+  std::string_view kept_back;
   const bool has_type = !value_or_empty(variables, "CONTENT_TYPE").empty();
   for (const Variable& variable : variables) {
     const auto& [name, value] = variable;
-    if (!is_possible(variable) || !is_passed_on(name)) continue;
+    if (!is_possible(variable) || is_set_otherwise(name)) continue;
+    if (!may_pass(name, rules)) {
+      if (kept_back.empty() && name != "PATH") kept_back = name;
+      continue;
+    }
     if (name == "CONTENT_TYPE" && !has_type) continue;
     settings.set(name, value);
   }
@@ -125,6 +141,7 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
   }
   Environment environment = settings.environment();
   environment.content_length = content_length;
+  environment.kept_back = kept_back;
   return environment;
 }
 

@@ -17,7 +17,9 @@ struct Forbidden {
 constexpr std::string_view kLoader = "loader", kLibc = "libc", kShell = "shell", kPerl = "perl",
                            kPython = "python", kRuby = "ruby", kNode = "node", kPhp = "php",
                            kLua = "lua", kTcl = "tcl", kJava = "java", kAwk = "awk",
-                           kOpenssl = "openssl", kBridge = "bridge", kSystemd = "systemd";
+                           kOpenssl = "openssl", kBridge = "bridge", kSystemd = "systemd",
+                           kGit = "git", kProxy = "proxy", kPager = "pager", kRuntime = "runtime",
+                           kDatabase = "database", kTool = "tool";
 
 constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"LD_", Match::prefix, kLoader},
@@ -31,9 +33,11 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"LOCPATH", Match::whole, kLibc},
     {"NIS_PATH", Match::whole, kLibc},
     {"NLSPATH", Match::whole, kLibc},
-    {"RESOLV_HOST_CONF", Match::whole, kLibc},
+    {"RESOLV_", Match::prefix, kLibc},
     {"RES_OPTIONS", Match::whole, kLibc},
     {"TMPDIR", Match::whole, kLibc},
+    {"TMP", Match::whole, kLibc},
+    {"TEMP", Match::whole, kLibc},
     {"TZDIR", Match::whole, kLibc},
     // The web server's own PATH (Apache sends it) is no concern of the program either.
     {"PATH", Match::whole, kShell},
@@ -47,25 +51,95 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"CDPATH", Match::whole, kShell},
     {"GLOBIGNORE", Match::whole, kShell},
     {"FPATH", Match::whole, kShell},
+    {"EXECIGNORE", Match::whole, kShell},
     {"ZDOTDIR", Match::whole, kShell},
     {"PERL", Match::prefix, kPerl},
     {"PYTHON", Match::prefix, kPython},
     {"RUBY", Match::prefix, kRuby},
     {"GEM_", Match::prefix, kRuby},
     {"BUNDLE_", Match::prefix, kRuby},
-    {"NODE_OPTIONS", Match::whole, kNode},
-    {"NODE_PATH", Match::whole, kNode},
+    {"NODE_", Match::prefix, kNode},
+    {"NPM_CONFIG_", Match::prefix, kNode},
+    {"npm_config_", Match::prefix, kNode},
     {"PHPRC", Match::whole, kPhp},
     {"PHP_INI_SCAN_DIR", Match::whole, kPhp},
     {"LUA_", Match::prefix, kLua},
     {"TCLLIBPATH", Match::whole, kTcl},
+    {"TCL_LIBRARY", Match::whole, kTcl},
+    {"TCL8", Match::prefix, kTcl},
+    {"TCL9", Match::prefix, kTcl},
+    {"TK_LIBRARY", Match::whole, kTcl},
     {"CLASSPATH", Match::whole, kJava},
-    {"JAVA_TOOL_OPTIONS", Match::whole, kJava},
-    {"JDK_JAVA_OPTIONS", Match::whole, kJava},
+    {"JAVA_", Match::prefix, kJava},
+    {"JDK_", Match::prefix, kJava},
     {"_JAVA_OPTIONS", Match::whole, kJava},
+    // Other runtimes: what they load, or where they write.
+    {"GUILE_", Match::prefix, kRuntime},
+    {"ERL_", Match::prefix, kRuntime},
+    {"OCAMLRUNPARAM", Match::whole, kRuntime},
+    {"CAMLRUNPARAM", Match::whole, kRuntime},
+    {"CAML_LD_LIBRARY_PATH", Match::whole, kRuntime},
+    {"GODEBUG", Match::whole, kRuntime},
+    {"GHCRTS", Match::whole, kRuntime},
+    {"MONO_", Match::prefix, kRuntime},
+    {"DOTNET_", Match::prefix, kRuntime},
+    {"CORECLR_", Match::prefix, kRuntime},
+    {"R_HOME", Match::whole, kRuntime},
+    {"R_LIBS", Match::prefix, kRuntime},
+    {"R_PROFILE", Match::prefix, kRuntime},
+    {"R_ENVIRON", Match::prefix, kRuntime},
     {"AWKPATH", Match::whole, kAwk},
     {"AWKLIBPATH", Match::whole, kAwk},
     {"OPENSSL_", Match::prefix, kOpenssl},
+    {"SSL_CERT_FILE", Match::whole, kOpenssl},
+    {"SSL_CERT_DIR", Match::whole, kOpenssl},
+    {"SSLKEYLOGFILE", Match::whole, kOpenssl},
+    // What git runs, and from where; GIT_PROJECT_ROOT and the like pass.
+    {"GIT_ALTERNATE_", Match::prefix, kGit},
+    {"GIT_ASKPASS", Match::whole, kGit},
+    {"GIT_CONFIG", Match::prefix, kGit},
+    {"GIT_EDITOR", Match::whole, kGit},
+    {"GIT_EXEC_PATH", Match::whole, kGit},
+    {"GIT_EXTERNAL_DIFF", Match::whole, kGit},
+    {"GIT_PAGER", Match::whole, kGit},
+    {"GIT_PROXY_", Match::prefix, kGit},
+    {"GIT_SEQUENCE_EDITOR", Match::whole, kGit},
+    {"GIT_SSH", Match::prefix, kGit},
+    {"GIT_TEMPLATE_DIR", Match::whole, kGit},
+    {"GIT_TRACE", Match::prefix, kGit},
+    {"HGRCPATH", Match::whole, kTool},
+    {"SVN_SSH", Match::whole, kTool},
+    {"CVS_RSH", Match::whole, kTool},
+    {"RSYNC_", Match::prefix, kTool},
+    {"MAGICK_", Match::prefix, kTool},
+    {"GS_LIB", Match::whole, kTool},
+    {"GS_OPTIONS", Match::whole, kTool},
+    {"EDITOR", Match::whole, kPager},
+    {"VISUAL", Match::whole, kPager},
+    {"PAGER", Match::whole, kPager},
+    {"MANPAGER", Match::whole, kPager},
+    {"BROWSER", Match::whole, kPager},
+    {"LESSOPEN", Match::whole, kPager},
+    {"LESSCLOSE", Match::whole, kPager},
+    // Where a program's own requests go (httpoxy's other names), and whom they trust.
+    {"http_proxy", Match::whole, kProxy},
+    {"https_proxy", Match::whole, kProxy},
+    {"ftp_proxy", Match::whole, kProxy},
+    {"all_proxy", Match::whole, kProxy},
+    {"no_proxy", Match::whole, kProxy},
+    {"HTTPS_PROXY", Match::whole, kProxy},
+    {"FTP_PROXY", Match::whole, kProxy},
+    {"ALL_PROXY", Match::whole, kProxy},
+    {"NO_PROXY", Match::whole, kProxy},
+    {"CGI_HTTP_PROXY", Match::whole, kProxy},
+    {"CURL_", Match::prefix, kProxy},
+    {"REQUESTS_CA_BUNDLE", Match::whole, kProxy},
+    // Drivers and modules that database and login libraries load.
+    {"ODBC", Match::prefix, kDatabase},
+    {"LIBMYSQL_", Match::prefix, kDatabase},
+    {"KRB5_CONFIG", Match::whole, kDatabase},
+    {"SASL_PATH", Match::whole, kDatabase},
+    {"GIO_EXTRA_MODULES", Match::whole, kDatabase},
     {"CGIBRIDGE_", Match::prefix, kBridge},
     {"LISTEN_", Match::prefix, kSystemd},
     {"NOTIFY_SOCKET", Match::whole, kSystemd},
@@ -87,7 +161,22 @@ bool matches(const Forbidden& forbidden, std::string_view name) {
                                           : name == forbidden.name;
 }
 
+// RFC 3875 §4.1, and what Apache's suEXEC takes to be safe; one that ends with _ stands for all
+// that begin so.
+constexpr auto kMetaVariables = std::to_array<std::string_view>(
+    {"AUTH_TYPE",    "CONTENT_LENGTH", "CONTENT_TYPE",  "CONTEXT_",         "DATE_GMT",
+     "DATE_LOCAL",   "DOCUMENT_",      "FCGI_ROLE",     "FCGI_APACHE_ROLE", "GATEWAY_INTERFACE",
+     "HTTPS",        "HTTP_",          "LAST_MODIFIED", "PATH_INFO",        "PATH_TRANSLATED",
+     "QUERY_STRING", "REDIRECT_",      "REMOTE_",       "REQUEST_",         "SCRIPT_",
+     "SERVER_",      "SSL_",           "UNIQUE_ID",     "USER_NAME"});
+
 }  // namespace
+
+bool is_meta_variable(std::string_view name) {
+  return std::ranges::any_of(kMetaVariables, [name](std::string_view known) {
+    return known.ends_with('_') ? name.starts_with(known) : name == known;
+  });
+}
 
 std::optional<std::string_view> forbidden_name(std::string_view name) {
   if (name.starts_with("HTTP_")) return std::nullopt;  // most are, and none is in the table

@@ -113,6 +113,14 @@ TEST(Environment, lets_no_parameter_steer_loader_shell_or_interpreter) {
                                       "RUBYLIB",
                                       "RUBYOPT",
                                       "NODE_OPTIONS",
+                                      "NODE_EXTRA_CA_CERTS",
+                                      "RESOLV_MULTI",
+                                      "GIT_CONFIG_COUNT",
+                                      "GIT_SSH_COMMAND",
+                                      "LESSOPEN",
+                                      "http_proxy",
+                                      "ODBCSYSINI",
+                                      "JAVA_HOME",
                                       "PHPRC",
                                       "LUA_INIT",
                                       "CGIBRIDGE_LEVEL",
@@ -135,6 +143,60 @@ TEST(Environment, lets_pass_what_operators_set_in_web_servers) {
     EXPECT_FALSE(cgi::forbidden_name(name)) << name;
     EXPECT_TRUE(build({{name, "1"}}).contains(std::string(name))) << name;
   }
+}
+
+Map build_with(const cgi::Variables& variables, const cgi::ParamRules& rules) {
+  const auto environment = cgi::build_environment(variables, {"/s", "", ""}, "/s", {}, rules);
+  EXPECT_TRUE(environment.ok());
+  return environment.ok() ? parse(environment.value()) : Map();
+}
+
+TEST(Environment, lets_pass_what_the_rules_name) {
+  const std::vector<std::string> passed = {"NODE_ENV", "GIT_CONFIG_*"};
+  const Map map = build_with({{"NODE_ENV", "production"},
+                              {"NODE_OPTIONS", "evil"},
+                              {"GIT_CONFIG_COUNT", "0"},
+                              {"GIT_CONFIG", "evil"},
+                              {"NODE_ENVIRONMENT", "evil"}},
+                             {.passed = passed});
+  EXPECT_EQ(map.at("NODE_ENV"), "production");
+  EXPECT_EQ(map.at("GIT_CONFIG_COUNT"), "0");
+  EXPECT_FALSE(map.contains("NODE_OPTIONS"));
+  EXPECT_FALSE(map.contains("GIT_CONFIG"));
+  EXPECT_FALSE(map.contains("NODE_ENVIRONMENT"));
+}
+
+TEST(Environment, holds_only_what_cgi_knows_where_the_rules_are_strict) {
+  const std::vector<std::string> passed = {"GITWEB_CONFIG"};
+  const cgi::ParamRules strict{.strict = true, .passed = passed};
+  const Map map = build_with({{"REMOTE_ADDR", "::1"},
+                              {"HTTP_X", "1"},
+                              {"SSL_CLIENT_S_DN", "a"},
+                              {"REDIRECT_STATUS", "200"},
+                              {"GITWEB_CONFIG", "/etc/gitweb"},
+                              {"HOME", "/tmp"},
+                              {"REMOTE", "evil"},
+                              {"FOO", "evil"}},
+                             strict);
+  for (const char* name :
+       {"REMOTE_ADDR", "HTTP_X", "SSL_CLIENT_S_DN", "REDIRECT_STATUS", "GITWEB_CONFIG"}) {
+    EXPECT_TRUE(map.contains(name)) << name;
+  }
+  for (const char* name : {"HOME", "REMOTE", "FOO"}) EXPECT_FALSE(map.contains(name)) << name;
+}
+
+TEST(Environment, of_recorded_requests_lacks_nothing_where_the_rules_are_strict) {
+  const auto variables = variables_from(recorded::kNginxPost.params);
+  EXPECT_EQ(build_with(variables, {.strict = true, .passed = {}}), build_with(variables, {}));
+}
+
+TEST(Environment, names_the_first_param_that_was_kept_back) {
+  const auto kept_back = [](const cgi::Variables& variables) {
+    const auto environment = cgi::build_environment(variables, {"/s", "", ""}, "/s", {});
+    return environment.ok() ? std::string(environment.value().kept_back) : "refused";
+  };
+  EXPECT_EQ(kept_back({{"PATH", "/bin"}, {"LD_PRELOAD", "x"}, {"PERL5LIB", "y"}}), "LD_PRELOAD");
+  EXPECT_EQ(kept_back({{"PATH", "/bin"}, {"HTTP_PROXY", "x"}, {"FCGI_ROLE", "RESPONDER"}}), "");
 }
 
 TEST(Environment, lets_the_configuration_win_over_everything) {
