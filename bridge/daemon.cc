@@ -7,8 +7,27 @@
 #include "admin/openmetrics.h"
 #include "admin/status.h"
 #include "base/log.h"
+#include "limits/users.h"
 
 namespace {
+// A peer that is refused is told of so often at most; all are counted.
+constexpr std::chrono::seconds kPeerWordPause{10};
+
+base::Result<gateway::SocketOwner> socket_owner(const config::BridgeSettings& bridge) {
+  gateway::SocketOwner owner;
+  if (!bridge.socket_owner.empty()) {
+    const auto uid = limits::uid_of(bridge.socket_owner);
+    if (!uid) return base::Error{"bridge.socket_owner: " + uid.error().message};
+    owner.uid = uid.value();
+  }
+  if (!bridge.socket_group.empty()) {
+    const auto gid = limits::gid_of(bridge.socket_group);
+    if (!gid) return base::Error{"bridge.socket_group: " + gid.error().message};
+    owner.gid = gid.value();
+  }
+  return owner;
+}
+
 nlohmann::json refused(const std::string& why) {
   return {{"ok", false}, {"error", why}};
 }
@@ -17,8 +36,11 @@ nlohmann::json refused(const std::string& why) {
 Daemon::Daemon(const std::string& config_path, config::Settings settings,
                const std::string& adapters)
     : reaper_(loop_),
-      pools_({loop_, reaper_, adapters}),
-      settings_(loop_, config_path, std::move(settings), [this] { settings_changed(); }),
+      identities_(adapters),
+      pools_({loop_, reaper_, adapters, identities_}),
+      settings_(
+          loop_, config_path, std::move(settings), [this] { settings_changed(); },
+          limits::Identities::problems_of),
       gateway_(loop_, pools_, [this] { return settings_.now(); }),
       page_(gateway_, pools_,
             [this](const std::string& program, const std::string& mode) {
@@ -48,6 +70,10 @@ base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
   if (bridge.listen.empty() && inherited.empty()) {
     return base::Error{"nowhere to listen: bridge.listen is empty, and no socket was handed over"};
   }
+  use_identities();
+  for (const std::string& warning : identities_.warnings_for(*settings)) {
+    base::log_warn("{}", warning);
+  }
   for (gateway::InheritedSocket& socket : inherited) {
     gateway_.add_listener(std::move(socket.fd), socket.name);
   }
@@ -64,8 +90,10 @@ base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
 }
 
 base::Status Daemon::listen(const config::BridgeSettings& bridge) {
+  const auto owner = socket_owner(bridge);
+  if (!owner) return owner.error();
   for (const config::ListenAddress& address : bridge.listen) {
-    auto fd = gateway::listen_on(address, bridge.socket_mode);
+    auto fd = gateway::listen_on(address, bridge.socket_mode, owner.value());
     if (!fd) return fd.error();
     if (address.kind == config::ListenAddress::Kind::unix_socket) {
       socket_files_.push_back(address.path);
@@ -73,6 +101,30 @@ base::Status Daemon::listen(const config::BridgeSettings& bridge) {
     gateway_.add_listener(fd.take(), config::to_string(address));
   }
   return base::Done{};
+}
+
+// The settings were checked for users that the system does not know; one may have gone since.
+void Daemon::use_identities() {
+  const auto settings = settings_.now();
+  identities_.use(settings->bridge);
+  auto rules = limits::PeerRules::of(settings->bridge, web_servers_);
+  if (!rules)
+    return base::log_error("{}: connections are allowed as before", rules.error().message);
+  if (rules.value().empty()) return gateway_.set_admission({});
+  gateway_.set_admission([this, rules = rules.take()](int fd) { return admits(rules, fd); });
+}
+
+bool Daemon::admits(const limits::PeerRules& rules, int fd) {
+  const auto peer = limits::peer_of(fd);
+  const auto why = peer ? rules.why_not(peer.value()) : std::optional(peer.error().message);
+  if (!why) return true;
+  const base::TimePoint now = base::Clock::now();
+  if (peer_told_ == base::TimePoint{} || now - peer_told_ > kPeerWordPause) {
+    base::log_warn("a connection is refused: {} (others within {} s are only counted)", *why,
+                   kPeerWordPause.count());
+    peer_told_ = now;
+  }
+  return false;
 }
 
 int Daemon::run() {
@@ -155,6 +207,7 @@ void Daemon::detach(admin::ControlClient& client) {
 // ---- life ----
 
 void Daemon::settings_changed() {
+  use_identities();
   gateway_.settings_changed();
   base::set_log_level(config::to_string(settings_.now()->bridge.log_level));
   if (const auto set = base::set_log_file(settings_.now()->bridge.log); !set) {

@@ -10,6 +10,8 @@
 #include "admin/settings_keeper.h"
 #include "gateway/gateway.h"
 #include "gateway/listen_socket.h"
+#include "limits/identities.h"
+#include "limits/peers.h"
 #include "loop/loop.h"
 #include "loop/signal_watch.h"
 #include "pool/pools.h"
@@ -31,6 +33,8 @@ class Daemon {
 
  private:
   base::Status listen(const config::BridgeSettings& bridge);
+  void use_identities();
+  bool admits(const limits::PeerRules& rules, int fd);
   std::map<std::string, admin::ControlServer::Command> commands();
   nlohmann::json reload();
   // Why not, if it is refused.
@@ -44,6 +48,7 @@ class Daemon {
 
   loop::Loop loop_;
   worker::ChildReaper reaper_;
+  limits::Identities identities_;
   pool::Pools pools_;
   admin::SettingsKeeper settings_;
   gateway::Gateway gateway_;
@@ -51,6 +56,8 @@ class Daemon {
   std::unique_ptr<admin::ControlServer> control_;
   std::map<admin::ControlClient*, std::uint64_t> attached_;  // listener of an `attach` that lives
   std::vector<std::string> socket_files_;                    // to be removed at the end
+  const std::vector<std::string> web_servers_ = gateway::web_server_addresses();
+  base::TimePoint peer_told_{};  // when one was refused in the log
   bool draining_ = false;
   loop::Timer drain_timer_;
   loop::SignalWatch on_term_, on_int_, on_hup_, on_usr1_;

@@ -10,6 +10,7 @@
 #include "cli/adapters_folder.h"
 #include "config/load.h"
 #include "daemon.h"
+#include "limits/privileges.h"
 #include "worker/launch.h"
 
 namespace {
@@ -41,6 +42,14 @@ int serve(const cli::Invocation& invocation) {
     return 1;
   }
   config::Settings settings = loaded.take();
+  const auto problems = limits::Identities::problems_of(settings);
+  for (const std::string& problem : problems) {
+    base::log_error("{}: {}", invocation.config_path, problem);
+  }
+  if (!problems.empty()) {
+    base::log_error("{} error(s) in the settings: not started", problems.size());
+    return 1;
+  }
   base::set_log_level(config::to_string(settings.bridge.log_level));
   if (const auto set = base::set_log_file(settings.bridge.log); !set) {
     base::log_error("bridge.log: {}: not started", set.error().message);
@@ -54,5 +63,6 @@ int serve(const cli::Invocation& invocation) {
     base::log_error("{}: not started", started.error().message);
     return 1;
   }
+  base::log_info("{}", limits::drop_privileges());
   return daemon.run();
 }

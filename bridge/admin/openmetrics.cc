@@ -38,7 +38,7 @@ Subjects subjects_of(gateway::Gateway& gateway, const pool::Pools& pools) {
 
 // ---- the bridge ----
 
-void write_bridge(MetricsText& out, const gateway::Gateway& gateway, std::size_t programs) {
+void write_bridge(MetricsText& out, const gateway::Gateway& gateway, const pool::Pools& pools) {
   const gateway::Counts& counts = gateway.counts();
   const auto single = [&out](const MetricsText::Family& family, std::uint64_t value) {
     out.begin(family);
@@ -55,7 +55,12 @@ void write_bridge(MetricsText& out, const gateway::Gateway& gateway, std::size_t
   single({"cgibridge_requests", "counter", "Requests so far"}, counts.requests_total);
   single({"cgibridge_request_errors", "counter", "Requests that the bridge answered with an error"},
          counts.errors);
-  single({"cgibridge_programs", "gauge", "Programs that are known now"}, programs);
+  single({"cgibridge_peers_refused", "counter", "Connections that bridge.allow does not allow"},
+         counts.peers_refused);
+  single({"cgibridge_starts_refused", "counter",
+          "Programs that were not started, as they must not run as their user"},
+         pools.starts_refused());
+  single({"cgibridge_programs", "gauge", "Programs that are known now"}, pools.size());
   single({"cgibridge_draining", "gauge", "1 while it lets requests end and takes no new ones"},
          gateway.draining() ? 1 : 0);
 }
@@ -187,6 +192,18 @@ void write_workers(MetricsText& out, const Subjects& subjects) {
   for (const Subject& subject : subjects) out.sample(subject.labels, subject.pool.waiting);
 }
 
+void write_limits(MetricsText& out, const Subjects& subjects) {
+  out.begin({"cgibridge_program_limit_kills", "counter",
+             "Requests whose program the kernel ended at a limit"});
+  for (const Subject& subject : subjects) {
+    const auto limit = [&](std::string_view name, std::uint64_t count) {
+      if (count > 0) out.sample(subject.labels.with("limit", name), count);
+    };
+    limit("cpu_time", subject.pool.over_cpu_time);
+    limit("file_size", subject.pool.over_file_size);
+  }
+}
+
 void write_rewinds(MetricsText& out, const Subjects& subjects) {
   out.begin({"cgibridge_program_rewinds", "counter", "Workers put back to their checkpoint"});
   for (const Subject& subject : subjects) {
@@ -259,13 +276,14 @@ void write_promotion(MetricsText& out, const Subjects& subjects) {
 std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools) {
   const Subjects subjects = subjects_of(gateway, pools);
   MetricsText out;
-  write_bridge(out, gateway, subjects.size());
+  write_bridge(out, gateway, pools);
   write_journal(out, gateway);
   write_arm_counts(out, subjects);
   write_arm_histograms(out, subjects);
   write_arm_sizes(out, subjects);
   write_modes(out, subjects);
   write_workers(out, subjects);
+  write_limits(out, subjects);
   write_rewinds(out, subjects);
   write_shadow(out, subjects);
   write_promotion(out, subjects);

@@ -88,7 +88,9 @@ json program_json(const pool::PoolStatus& program, const config::ProgramSettings
       {"requests_classic", program.classic},
       {"requests_persistent", program.persistent},
       {"refused", program.refused},
-      {"errors", program.failed}};
+      {"errors", program.failed},
+      {"limit_kills",
+       {{"cpu_time", program.over_cpu_time}, {"file_size", program.over_file_size}}}};
 }
 
 }  // namespace admin

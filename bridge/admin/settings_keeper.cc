@@ -26,11 +26,12 @@ std::string exact_pattern(const std::string& path) {
 }  // namespace
 
 SettingsKeeper::SettingsKeeper(loop::Loop& loop, std::string path, config::Settings settings,
-                               std::function<void()> on_change)
+                               std::function<void()> on_change, Check check)
     : path_(std::move(path)),
       file_name_(path_.substr(path_.rfind('/') + 1)),
       settings_(std::make_shared<const config::Settings>(std::move(settings))),
       on_change_(std::move(on_change)),
+      check_(std::move(check)),
       watch_(loop, [this](const std::string& name) { on_file_event(name); }),
       settle_timer_(loop, [this] {
         if (pending_) (void)reload();
@@ -52,7 +53,7 @@ std::shared_ptr<const config::Settings> SettingsKeeper::now() {
   if (pending_) {
     auto outcome = config::load_file(path_);
     // What is wrong now may be half of a change; reload() speaks when it has settled.
-    if (outcome) take_over(outcome.take());
+    if (outcome && check_(outcome.settings()).empty()) take_over(outcome.take());
   }
   return settings_;
 }
@@ -60,18 +61,26 @@ std::shared_ptr<const config::Settings> SettingsKeeper::now() {
 ReloadOutcome SettingsKeeper::reload() {
   pending_ = false;
   auto outcome = config::load_file(path_);
+  std::vector<std::string> problems;
   if (!outcome) {
-    ReloadOutcome refused;
     for (const config::Problem& problem : outcome.problems()) {
-      refused.problems.push_back(config::to_string(problem));
-      base::log_error("{}", refused.problems.back());
+      problems.push_back(config::to_string(problem));
     }
-    base::log_error("{} is refused: {} error(s); what runs goes on with the settings it has", path_,
-                    refused.problems.size());
-    return refused;
+  } else {
+    for (const std::string& problem : check_(outcome.settings())) {
+      problems.push_back(path_ + ": " + problem);
+    }
   }
+  if (!problems.empty()) return refuse(std::move(problems));
   take_over(outcome.take());
   return {.taken_over = true, .problems = {}};
+}
+
+ReloadOutcome SettingsKeeper::refuse(std::vector<std::string> problems) {
+  for (const std::string& problem : problems) base::log_error("{}", problem);
+  base::log_error("{} is refused: {} error(s); what runs goes on with the settings it has", path_,
+                  problems.size());
+  return {.taken_over = false, .problems = std::move(problems)};
 }
 
 bool SettingsKeeper::take_over(config::Settings loaded) {

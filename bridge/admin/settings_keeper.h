@@ -22,9 +22,12 @@ struct ReloadOutcome {
 // in it is refused whole, every error goes to the log, and what runs goes on.
 class SettingsKeeper {
  public:
+  // What is wrong with settings that are well formed, but that this system cannot follow.
+  using Check = std::function<std::vector<std::string>(const config::Settings&)>;
+
   // on_change runs after other settings have come into force.
   SettingsKeeper(loop::Loop& loop, std::string path, config::Settings settings,
-                 std::function<void()> on_change);
+                 std::function<void()> on_change, Check check);
 
   // For a request that begins now: a change of the file that was noticed is looked at first.
   std::shared_ptr<const config::Settings> now();
@@ -38,12 +41,14 @@ class SettingsKeeper {
 
  private:
   void on_file_event(const std::string& name);
+  ReloadOutcome refuse(std::vector<std::string> problems);
   bool take_over(config::Settings loaded);
 
   const std::string path_;
   const std::string file_name_;
   std::shared_ptr<const config::Settings> settings_;
   std::function<void()> on_change_;
+  const Check check_;
   bool pending_ = false;
   loop::FolderWatch watch_;
   // An editor may write a file in pieces: what is wrong with it is said once it has settled.

@@ -26,7 +26,7 @@ json journal_json(const journal::Journal& journal) {
           {"captures_left_out", counts.captures_too_many + counts.captures_failed}};
 }
 
-json bridge_json(const gateway::Gateway& gateway, std::size_t programs) {
+json bridge_json(const gateway::Gateway& gateway, const pool::Pools& pools) {
   const gateway::Counts& counts = gateway.counts();
   return {{"pid", ::getpid()},
           {"version", CGIBRIDGE_VERSION},
@@ -35,7 +35,9 @@ json bridge_json(const gateway::Gateway& gateway, std::size_t programs) {
           {"requests_active", counts.requests_active},
           {"requests_total", counts.requests_total},
           {"errors", counts.errors},
-          {"programs", programs},
+          {"peers_refused", counts.peers_refused},
+          {"starts_refused", pools.starts_refused()},
+          {"programs", pools.size()},
           {"draining", gateway.draining()},
           {"journal", journal_json(gateway.journal())}};
 }
@@ -70,7 +72,7 @@ json status_json(gateway::Gateway& gateway, const pool::Pools& pools, const Stat
   const auto settings = gateway.settings();
   const compare::Comparisons& comparisons = gateway.comparisons();
   Programs programs = pools.status();
-  json status = {{"bridge", bridge_json(gateway, programs.size())}, {"programs", json::array()}};
+  json status = {{"bridge", bridge_json(gateway, pools)}, {"programs", json::array()}};
   keep_wanted(programs, scope);
   for (const pool::PoolStatus& program : programs) {
     const config::ProgramSettings& own = settings->for_program(program.program);

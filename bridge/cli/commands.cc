@@ -6,6 +6,7 @@
 
 #include "config/load.h"
 #include "config/show.h"
+#include "limits/identities.h"
 
 namespace cli {
 namespace {
@@ -17,6 +18,16 @@ int run_config(const Invocation& invocation) {
       fmt::print(stderr, "{}\n", config::to_string(problem));
     }
     fmt::print(stderr, "{} error(s)\n", loaded.problems().size());
+    return 1;
+  }
+  const auto unknown = invocation.command == Command::config_check
+                           ? limits::Identities::problems_of(loaded.settings())
+                           : std::vector<std::string>();
+  for (const std::string& problem : unknown) {
+    fmt::print(stderr, "{}: {}\n", invocation.config_path, problem);
+  }
+  if (!unknown.empty()) {
+    fmt::print(stderr, "{} error(s)\n", unknown.size());
     return 1;
   }
   if (invocation.command == Command::config_show) {

@@ -82,6 +82,7 @@ class OwnBridge {
   std::shared_ptr<const config::Settings> settings_;
   loop::Loop loop_;
   worker::ChildReaper reaper_;
+  limits::Identities identities_;
   pool::Pools pools_;
   gateway::Gateway gateway_;
   loop::Timer deadline_;

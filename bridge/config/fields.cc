@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/address_block.h"
+#include "config/units.h"
 
 namespace config {
 namespace {
@@ -142,6 +143,8 @@ Kind<std::vector<std::string>> addresses() {
       text("address or block", R"("127.0.0.1", "10.0.0.0/8", "fd00::/8", "unix")", address_block));
 }
 
+constexpr Bytes kGreatSize = 1024 * 1024 * base::kGiB;
+
 Kind<std::string> absolute_path() {
   return text("path", "absolute", absolute);
 }
@@ -156,11 +159,23 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
             "(systemd, a web server, spawn-fcgi)."),
       field(MEMBER(socket_mode), permissions(), restart,
             "Permissions of the unix sockets in listen, in octal."),
+      field(MEMBER(socket_owner), text("user", "name, number or empty", check_account), restart,
+            "Who the unix sockets in listen belong to. Empty: the bridge's own user."),
+      field(MEMBER(socket_group), text("group", "name, number or empty", check_account), restart,
+            "The group of the unix sockets in listen. Empty: the bridge's own."),
+      field(MEMBER(allow.users), list_of(text("user", "name or number", check_some_account)), live,
+            "Which users' processes may connect by a unix socket. Empty: all that may open it."),
+      field(MEMBER(allow.addresses), addresses(), live,
+            "From which addresses others may connect. Empty: from all."),
       field(MEMBER(control), text("path", "absolute", check_socket_path), restart,
             "The unix socket on which commands like status and reload reach the bridge."),
       field(
           MEMBER(roots), list_of(absolute_path(), 1), live,
           "Folders with programs. Nothing outside them is ever run, symlinks included. Required."),
+      field(MEMBER(owner.uid_min), count(1, 4'000'000'000), live,
+            "With user = owner: programs of users with a lower number never run."),
+      field(MEMBER(owner.gid_min), count(1, 4'000'000'000), live,
+            "With user = owner: the same for the number of their owner's group."),
       field(MEMBER(params_max), size(4 * base::kKiB, 64 * base::kMiB), live,
             "The most bytes of FastCGI params (the environment) of one request."),
       field(MEMBER(connections_max), count(1, 1'000'000), live,
@@ -329,16 +344,50 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
             "How long a program may print nothing. 0: no limit."),
       field(MEMBER(timeouts.kill_grace), duration(0s, 10min), live,
             "Time between SIGTERM and SIGKILL for a program that has to end."),
-      field(MEMBER(limits.body), size(0, 1024 * 1024 * base::kGiB), live,
+  };
+}
+
+// What its processes may do, and what they are given.
+std::vector<Field<ProgramSettings>> make_process_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<ProgramSettings>(member, kind, takes_effect, doc);
+  };
+  return {
+      field(MEMBER(limits.body), size(0, kGreatSize), live,
             "The most bytes of a request's body. 0: no limit."),
+      field(MEMBER(limits.open_files), count(0, 1'000'000'000), new_generation,
+            "Descriptors that a process may have open (RLIMIT_NOFILE). 0 here and in the next "
+            "four: as the bridge has it."),
+      field(MEMBER(limits.user_processes), count(0, 1'000'000'000), new_generation,
+            "Processes and threads that its user may have in all (RLIMIT_NPROC). Not for root."),
+      field(MEMBER(limits.file_size), size(0, kGreatSize), new_generation,
+            "The most bytes of a file that it writes (RLIMIT_FSIZE)."),
+      field(MEMBER(limits.address_space), size(0, kGreatSize), new_generation,
+            "The most bytes that a process may have mapped (RLIMIT_AS)."),
+      field(MEMBER(limits.cpu_time), duration(0s, 24h), new_generation,
+            "Processor time of a process for one request, in whole seconds (RLIMIT_CPU)."),
+      field(MEMBER(limits.core), yes_or_no(), new_generation,
+            "Whether a crash may leave a core file (false: RLIMIT_CORE is 0)."),
       field(MEMBER(slowlog.after), duration(0s, 24h), live,
             "A request that runs for so long is put into the slow log. 0: none."),
       field(MEMBER(slowlog.stacks), yes_or_no(), live,
             "Whether its program is stopped for a moment, to be asked where it is."),
       field(MEMBER(capture), yes_or_no(), live, "Whether its failing requests are captured."),
+      field(MEMBER(user), text("user", R"("NAME", "NAME:GROUP", "owner" or empty)", check_user),
+            new_generation,
+            "As whom it runs: names or numbers, or owner: whom its file belongs to, under suEXEC's "
+            "conditions. Needs a bridge started as root. Empty: the bridge's own user."),
+      field(MEMBER(no_new_privs), yes_or_no(), new_generation,
+            "Whether what it starts never has more rights than itself: no sudo, no sendmail that "
+            "is setuid."),
       field(MEMBER(env), environment(), new_generation,
             "Environment that every request gets besides the web server's. A [[program]] adds to "
             "[defaults], name by name."),
+      field(MEMBER(strict_params), yes_or_no(), live,
+            "Whether only CGI's own variables and pass_params come from the web server."),
+      field(
+          MEMBER(pass_params), list_of(text("name", "NAME or NAME*", check_param)), live,
+          "Params that pass although such names can change which code runs (NODE_ENV, HGRCPATH)."),
       field(MEMBER(preload), list_of(text("string", "", not_empty)), new_generation,
             "Modules loaded before the checkpoint, besides those that are learned."),
       field(MEMBER(learn), choice<Learn>(kLearnNames), new_generation,
@@ -353,6 +402,7 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
 std::vector<Field<ProgramSettings>> make_program_fields() {
   std::vector<Field<ProgramSettings>> fields = make_side_fields();
   for (auto& field : make_worker_fields()) fields.push_back(std::move(field));
+  for (auto& field : make_process_fields()) fields.push_back(std::move(field));
   return fields;
 }
 

@@ -130,7 +130,10 @@ struct ProgramSettings {
     bool operator==(const Timeouts&) const = default;
   } timeouts;
   struct Limits {
-    Bytes body = 0;  // 0: no limit
+    Bytes body = 0, file_size = 0, address_space = 0;  // 0: none, or what the bridge has
+    unsigned open_files = 0, user_processes = 0;       // the same
+    Duration cpu_time = Duration::zero();              // of one request
+    bool core = true;                                  // whether a crash may leave a core file
     bool operator==(const Limits&) const = default;
   } limits;
   struct SlowLog {
@@ -139,7 +142,11 @@ struct ProgramSettings {
     bool operator==(const SlowLog&) const = default;
   } slowlog;
   bool capture = true;  // of its failing requests, where bridge.captures has a folder
+  std::string user;  // "NAME", "NAME:GROUP", "owner" (of the file); empty: the bridge's
+  bool no_new_privs = false;
   std::map<std::string, std::string> env;
+  bool strict_params = false;            // only CGI's own params pass, and those of pass_params:
+  std::vector<std::string> pass_params;  // NAME, NAME*: also such as steer interpreters
   std::vector<std::string> preload;
   Learn learn = Learn::installed;
 

@@ -37,8 +37,22 @@ inline constexpr std::array<std::string_view, 2> kAccessFormatNames = {"text", "
 struct BridgeSettings {
   std::vector<ListenAddress> listen;  // may be empty: sockets handed over at the start are served
   ::mode_t socket_mode = 0660;        // of the unix sockets that the bridge makes
+  std::string socket_owner;           // name or number; empty: the bridge's own user
+  std::string socket_group;
+  // Who may connect, beside what a socket's permissions say; an empty list: everybody.
+  struct Allow {
+    std::vector<std::string> users;      // unix sockets; names or numbers
+    std::vector<std::string> addresses;  // others; addresses or blocks
+    bool operator==(const Allow&) const = default;
+  } allow;
   std::string control = "/run/cgibridge/control.sock";
   std::vector<std::string> roots;  // at least one; nothing outside them is ever run
+  // With user = "owner": whose programs run.
+  struct Owner {
+    unsigned uid_min = 1000;
+    unsigned gid_min = 100;
+    bool operator==(const Owner&) const = default;
+  } owner;
   Bytes params_max = 1 * base::kMiB;
   unsigned connections_max = 1024;
   unsigned requests_per_connection_max = 100;

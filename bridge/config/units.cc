@@ -94,4 +94,34 @@ std::string format_per_cent(double per_cent) {
   return std::string(digits.data(), written.ptr);
 }
 
+base::Status check_some_account(std::string_view text) {
+  constexpr std::string_view kBytes =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-$@";
+  const bool plain = text.find_first_not_of(kBytes) == std::string_view::npos;
+  if (plain && !text.empty() && text.size() <= 64 && text.front() != '-') return base::Done{};
+  return bad(text, "is no name or number of a user or a group");
+}
+
+base::Status check_account(std::string_view text) {
+  return text.empty() ? base::Status(base::Done{}) : check_some_account(text);
+}
+
+base::Status check_user(std::string_view text) {
+  if (text.empty()) return base::Done{};
+  const std::size_t colon = text.find(':');
+  const bool right = check_some_account(text.substr(0, colon)).ok() &&
+                     (colon == text.npos || check_some_account(text.substr(colon + 1)).ok());
+  if (right && !text.starts_with("owner:")) return base::Done{};
+  return bad(text,
+             "is neither \"owner\" nor a user like \"www-data\", \"www-data:adm\", \"33:33\"");
+}
+
+base::Status check_param(std::string_view text) {
+  const std::string_view name = text.ends_with('*') ? text.substr(0, text.size() - 1) : text;
+  const bool possible = !name.empty() && name.find_first_of("*=") == std::string_view::npos;
+  if (!possible) return bad(text, "is no param's name, nor the begin of one with a * behind it");
+  if (!name.starts_with("CGIBRIDGE_")) return base::Done{};
+  return bad(text, "names what the bridge alone may set");
+}
+
 }  // namespace config

@@ -1,4 +1,4 @@
-// Durations, sizes and per cents as a person writes them, and back.
+// Durations, sizes and per cents as a person writes them, and back; how names are written.
 #pragma once
 
 #include <cstdint>
@@ -25,5 +25,15 @@ std::string format_size(std::uint64_t bytes);
 
 // The number alone, with as many decimals as it takes to read the same number: "25", "0.1".
 std::string format_per_cent(double per_cent);
+
+// How users and groups are written: a name or a number; check_account() takes none (""), too.
+// check_user() takes what `user` takes: "", "owner", USER or USER:GROUP. Whether the system knows
+// them is not asked here.
+base::Status check_account(std::string_view text);
+base::Status check_some_account(std::string_view text);
+base::Status check_user(std::string_view text);
+
+// A param's name, or the begin of several with a * behind it.
+base::Status check_param(std::string_view text);
 
 }  // namespace config

@@ -18,6 +18,9 @@ void log_step(const std::string& program, const std::optional<compare::Step>& st
             compare::to_string(step->to), step->why);
 }
 
+// A client chooses no names; a web server that has more of them than this has told enough.
+constexpr std::size_t kKeptBackTold = 50;
+
 }  // namespace
 
 Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
@@ -43,11 +46,15 @@ Gateway::~Gateway() {
 std::uint64_t Gateway::add_listener(base::UniqueFd fd, const std::string& name) {
   const std::uint64_t id = next_listener_id_++;
   listeners_[id] = std::make_unique<Listener>(
-      loop_, std::move(fd), name,
-      [this](base::UniqueFd accepted) { add_connection(std::move(accepted)); });
+      loop_, std::move(fd), name, [this](base::UniqueFd accepted) { take(std::move(accepted)); });
   base::log_info("listening on {}", name);
   pace_listeners();
   return id;
+}
+
+void Gateway::take(base::UniqueFd accepted) {
+  if (admits_ == nullptr || admits_(accepted.get())) return add_connection(std::move(accepted));
+  counts_.peers_refused += 1;
 }
 
 void Gateway::remove_listener(std::uint64_t id) {
@@ -59,6 +66,14 @@ void Gateway::add_connection(base::UniqueFd fd) {
   connections_.push_back(std::make_unique<Connection>(*this, std::move(fd)));
   connections_.back()->begin();
   pace_listeners();
+}
+
+void Gateway::tell_kept_back(std::string_view name) {
+  if (kept_back_.contains(name) || kept_back_.size() >= kKeptBackTold) return;
+  kept_back_.emplace(name);
+  const auto what = cgi::forbidden_name(name);
+  base::log_info("param {}: is not passed on to programs ({}); pass_params says which are",
+                 base::printable(name, 100), what ? *what : "strict_params");
 }
 
 void Gateway::bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "compare/comparison.h"
@@ -25,7 +26,8 @@ struct Counts {
   std::uint64_t connections_total = 0;
   std::uint64_t requests_total = 0;
   std::uint64_t requests_active = 0;
-  std::uint64_t errors = 0;  // answered by the bridge itself, not by a program
+  std::uint64_t errors = 0;         // answered by the bridge itself, not by a program
+  std::uint64_t peers_refused = 0;  // connections that bridge.allow does not allow
 };
 
 // Gives the settings that hold for a request that begins now.
@@ -40,6 +42,9 @@ class Gateway {
 
   // Serves fd, a listening socket. The id names it for remove_listener().
   std::uint64_t add_listener(base::UniqueFd fd, const std::string& name);
+  // Who may connect from here on: says whether a connection, by its descriptor, is taken. None:
+  // everybody, and nothing is asked.
+  void set_admission(std::function<bool(int fd)> admits) { admits_ = std::move(admits); }
   // No new connections from there; those that are open go on.
   void remove_listener(std::uint64_t id);
 
@@ -63,6 +68,8 @@ class Gateway {
   const Counts& counts() const { return counts_; }
   std::size_t connections() const { return connections_.size(); }
   void connection_gone() { sweep_.schedule(); }
+  // A param of that name does not reach programs: told of once.
+  void tell_kept_back(std::string_view name);
   // Ends the program of a request that is given up, and reads what it prints until it is dead.
   void bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end, base::UniqueFd stderr_end,
             const std::string& label);
@@ -86,6 +93,7 @@ class Gateway {
   void settings_changed();
 
  private:
+  void take(base::UniqueFd accepted);
   void sweep();
   void pace_listeners();
 
@@ -108,6 +116,8 @@ class Gateway {
   std::list<std::unique_ptr<Connection>> connections_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Listener>> listeners_;
   std::uint64_t next_listener_id_ = 1;
+  std::function<bool(int fd)> admits_;
+  std::set<std::string, std::less<>> kept_back_;  // told of
   std::function<void()> on_idle_;
   loop::Deferred sweep_;
 };

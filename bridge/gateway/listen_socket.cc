@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -37,7 +38,8 @@ bool answers(const sockaddr_un& name) {
   return ::connect(probe.get(), address, sizeof name) == 0 || errno == EAGAIN;
 }
 
-base::Result<base::UniqueFd> listen_on_unix(const config::ListenAddress& address, ::mode_t mode) {
+base::Result<base::UniqueFd> listen_on_unix(const config::ListenAddress& address, ::mode_t mode,
+                                            SocketOwner owner) {
   base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failed(address, "socket");
   const sockaddr_un name = unix_address(address.path);
@@ -54,8 +56,13 @@ base::Result<base::UniqueFd> listen_on_unix(const config::ListenAddress& address
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
   ::umask(umask_before);
   if (bound != 0) return failed(address, "bind");
-  if (::listen(fd.get(), kBacklog) != 0) return failed(address, "listen");
-  return fd;
+  // Nobody gets in before listen(), so nobody sees it with another owner.
+  const bool given = owner.uid != SocketOwner{}.uid || owner.gid != SocketOwner{}.gid;
+  const bool owned = !given || ::lchown(name.sun_path, owner.uid, owner.gid) == 0;
+  if (owned && ::listen(fd.get(), kBacklog) == 0) return fd;
+  auto failure = failed(address, owned ? "listen" : "give it to its owner or group");
+  ::unlink(name.sun_path);
+  return failure;
 }
 
 base::Result<base::UniqueFd> listen_on_tcp(const config::ListenAddress& address) {
@@ -105,9 +112,22 @@ void take_descriptor_zero(std::vector<InheritedSocket>& sockets) {
 
 }  // namespace
 
-base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::mode_t mode) {
-  return address.kind == config::ListenAddress::Kind::unix_socket ? listen_on_unix(address, mode)
-                                                                  : listen_on_tcp(address);
+base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::mode_t mode,
+                                       SocketOwner owner) {
+  return address.kind == config::ListenAddress::Kind::unix_socket
+             ? listen_on_unix(address, mode, owner)
+             : listen_on_tcp(address);
+}
+
+std::vector<std::string> web_server_addresses() {
+  const char* list = std::getenv("FCGI_WEB_SERVER_ADDRS");
+  std::vector<std::string> addresses;
+  for (std::string rest = list == nullptr ? "" : list; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    addresses.push_back(rest.substr(0, comma));
+    rest.erase(0, comma + 1);
+  }
+  return addresses;
 }
 
 std::vector<InheritedSocket> inherited_sockets() {

@@ -11,9 +11,16 @@
 
 namespace gateway {
 
-// Binds and listens. A unix socket's file gets mode; a stale file of a bridge that is gone is
-// replaced, one that somebody listens on is an error.
-base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::mode_t mode);
+// Whose a unix socket is; -1: as the kernel has it, the bridge's own user or group.
+struct SocketOwner {
+  ::uid_t uid = static_cast<::uid_t>(-1);
+  ::gid_t gid = static_cast<::gid_t>(-1);
+};
+
+// Binds and listens. A unix socket's file gets mode and owner; a stale file of a bridge that is
+// gone is replaced, one that somebody listens on is an error. On failure no file is left.
+base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::mode_t mode,
+                                       SocketOwner owner = {});
 
 struct InheritedSocket {
   base::UniqueFd fd;
@@ -24,5 +31,9 @@ struct InheritedSocket {
 // sd_listen_fds(3)) and a web server's or spawn-fcgi's on descriptor 0 (FastCGI 1.0 §2.2, as
 // libfcgi's FCGX_IsCGI tells it). Descriptor 0 becomes /dev/null. Called once, by main.
 std::vector<InheritedSocket> inherited_sockets();
+
+// From which addresses connections may come, as the web server that started this process has it
+// (FCGI_WEB_SERVER_ADDRS, FastCGI 1.0 §3.2); empty: it says nothing. Called once, by the daemon.
+std::vector<std::string> web_server_addresses();
 
 }  // namespace gateway

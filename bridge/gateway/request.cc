@@ -78,8 +78,11 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   settings_ = &keep_alive_->for_program(resolution.program);
   const cgi::PathSplit split = cgi::split_path(variables, resolution.script, resolution.path_info);
   auto environment = cgi::build_environment(variables, split, resolution.program,
-                                            gateway_.configured_environment(*settings_));
+                                            gateway_.configured_environment(*settings_),
+                                            {settings_->strict_params, settings_->pass_params});
   if (!environment) return environment.refusal();
+  if (const auto& name = environment.value().kept_back; !name.empty())
+    gateway_.tell_kept_back(name);
   environment_ = environment.take();
   program_ = std::move(resolution.program);
   query_words_ = cgi::query_words(cgi::value_or_empty(variables, "REQUEST_METHOD"),

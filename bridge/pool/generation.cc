@@ -24,6 +24,7 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       restart_(surroundings.loop, [this] { start_zygote(); }),
       verdict_(surroundings.loop, [this] { judge_lost_workers(); }) {
   if (by_fastcgi_) {
+    if (!take_terms()) return;
     warmth_ = Warmth::warm;
     base::log_info("program={} gen={}: its workers speak FastCGI", plan_.program, plan_.number);
   } else if (!plan_.executable.cold_reason.empty()) {
@@ -33,7 +34,18 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
   }
 }
 
+// False: it must not run, or not as that user; its requests hear the same when they run classic.
+bool Generation::take_terms() {
+  auto terms = surroundings_.identities.terms_for(plan_.settings, plan_.program);
+  if (!terms) become_cold(terms.refusal().reason);
+  if (!terms) return false;
+  terms_ = terms.take();
+  if (by_fastcgi_) limits::without_cpu_time(terms_);
+  return true;
+}
+
 void Generation::start_zygote() {
+  if (!take_terms()) return;
   warmth_ = Warmth::warming;
   lost_in_a_row_ = 0;
   files_ = LoadedFiles(LoadedFiles::file_clock_ns(), plan_.program);
@@ -81,7 +93,8 @@ worker::WarmProgram Generation::warm_program() const {
           .argv = worker::zygote_argv(plan_.executable, level_, surroundings_.adapters, preload),
           .environment = std::move(environment.block),
           .environment_count = environment.count,
-          .cwd = plan_.program.substr(0, plan_.program.rfind('/') + 1)};
+          .cwd = plan_.program.substr(0, plan_.program.rfind('/') + 1),
+          .terms = terms_};
 }
 
 void Generation::on_ready() {

@@ -3,12 +3,11 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "config/settings.h"
+#include "limits/identities.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
 #include "pool/loaded_files.h"
@@ -24,6 +23,7 @@ struct Surroundings {
   loop::Loop& loop;
   worker::ChildReaper& reaper;
   std::string adapters;  // the folder of the adapters
+  limits::Identities& identities;
 };
 
 // What makes a generation, fixed for its life.
@@ -81,6 +81,7 @@ class Generation {
   std::string reset_reason() const;
   ZygoteId zygote() const { return {plan_.number, starts_}; }
   const GenerationPlan& plan() const { return plan_; }
+  const limits::Terms& terms() const { return terms_; }  // of what it started last
   // forked: workers are cheap and come at once. ahead: each takes an interpreter's start.
   worker::Making making() const { return worker::making_of(plan_.executable.language, level_); }
   // Whether it holds processes, or may any moment.
@@ -114,6 +115,7 @@ class Generation {
 
  private:
   void start_zygote();
+  bool take_terms();
   void on_zygote_gone(const std::string& why);
   void step_back(const std::string& why);
   void become_cold(const std::string& why);
@@ -127,6 +129,7 @@ class Generation {
   const Surroundings& surroundings_;
   GenerationPlan plan_;
   Events events_;
+  limits::Terms terms_;
   const bool by_fastcgi_;
   Warmth warmth_ = Warmth::warming;
   config::Level level_;

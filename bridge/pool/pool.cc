@@ -1,6 +1,7 @@
 #include "pool/pool.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/idle_cores.h"
 #include "base/log.h"
@@ -201,9 +202,11 @@ bool Pool::serve_by_fastcgi(Run& run) {
 }
 
 void Pool::start_classic(Run& run) {
+  const auto terms = surroundings_.identities.terms_for(settings_, program_);
+  if (!terms) return refuse(run, terms.refusal().status, terms.refusal().reason);
   const auto fds = run.client_->descriptors();
   if (!fds) return refuse(run, 502, fds.error().message);
-  const auto launched = workers_.launch(run, fds.value());
+  const auto launched = workers_.launch(run, fds.value(), terms.value());
   if (!launched) return refuse(run, 502, launched.error().message);
   started(run);
 }
@@ -225,6 +228,10 @@ void Pool::count_started(const Run& run, int by) {
 
 void Pool::on_ended(Run& run, const worker::Ending& ending) {
   if (ending.app_status != 0 && run.job_.for_whom == ForWhom::client) ++counts_.failed;
+  if (!ending.description.empty()) {
+    if (ending.app_status == 128 + SIGXCPU) ++counts_.over_cpu_time;
+    if (ending.app_status == 128 + SIGXFSZ) ++counts_.over_file_size;
+  }
   run.place_ = Run::Place::over;
   run.worker_ = nullptr;
   run.client_->on_ended(ending);

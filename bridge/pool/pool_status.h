@@ -39,6 +39,8 @@ struct PoolStatus {
   std::uint64_t persistent = 0;              // of them, by a warm worker
   std::uint64_t refused = 0;                 // queue full, waited too long, not startable
   std::uint64_t failed = 0;                  // ended by a signal or with an exit code that is not 0
+  std::uint64_t over_cpu_time = 0;           // ended by the kernel for limits.cpu_time
+  std::uint64_t over_file_size = 0;          // and for limits.file_size
   std::uint64_t given_back = 0;              // by a worker that ended before it began them
   const Retirements* retirements = nullptr;  // valid as long as the pool is
   const RewindRecord* rewinds = nullptr;

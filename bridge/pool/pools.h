@@ -28,6 +28,8 @@ class Pools {
   std::vector<PoolStatus> status() const;
   std::size_t size() const { return pools_.size(); }
   const Surroundings& surroundings() const { return surroundings_; }
+  // Programs that were not started as the user whom the settings name.
+  std::uint64_t starts_refused() const { return surroundings_.identities.refused(); }
 
  private:
   void tidy_up();

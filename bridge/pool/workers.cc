@@ -101,7 +101,8 @@ void Workers::start_fastcgi_worker() {
                                      .environment = environment.block,
                                      .environment_count = environment.count,
                                      .cwd = folder_,
-                                     .timeout = settings_.timeouts.start});
+                                     .timeout = settings_.timeouts.start,
+                                     .terms = generation_->terms()});
   if (started) return;
   pause_forks();
   base::log_warn("program={} cannot start a worker: {}; classic for now", program_,
@@ -160,6 +161,8 @@ worker::Worker& Workers::take_idle() {
 }
 
 bool Workers::give(Run& run, std::span<const int> fds) {
+  const auto& identity = generation_->terms().identity;
+  if (identity) limits::give_streams(*identity, fds.data(), fds.size());
   while (has_idle()) {
     if (assign(run, fds, take_idle())) return true;
   }
@@ -219,7 +222,7 @@ message::SayReady Workers::whether_to_check(const Place& place) {
   return message::SayReady::yes;
 }
 
-base::Status Workers::launch(Run& run, std::span<const int> fds) {
+base::Status Workers::launch(Run& run, std::span<const int> fds, const limits::Terms& terms) {
   const std::string& interpreter = settings_.interpreter;
   std::vector<std::string> argv{program_};
   if (!interpreter.empty()) argv.insert(argv.begin(), interpreter);
@@ -231,7 +234,8 @@ base::Status Workers::launch(Run& run, std::span<const int> fds) {
                                    .cwd = folder_,
                                    .stdin_fd = fds[0],
                                    .stdout_fd = fds[1],
-                                   .stderr_fd = fds[2]});
+                                   .stderr_fd = fds[2],
+                                   .terms = terms});
   if (!pid) return pid.error();
   worker::Worker& worker = add({}, compare::Arm::classic);
   const std::uint64_t id = worker.id();

@@ -65,7 +65,8 @@ base::Status FastcgiWorker::start(const StartSpec& spec) {
                                    .cwd = spec.cwd,
                                    .stdin_fd = socket_->listening_end(),
                                    .stdout_fd = null_out.get(),
-                                   .stderr_fd = errors.value().second.get()});
+                                   .stderr_fd = errors.value().second.get(),
+                                   .terms = spec.terms});
   if (!pid) return pid.error();
   socket_->hand_over();
   own_pid(pid.value());

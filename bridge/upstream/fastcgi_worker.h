@@ -10,6 +10,7 @@
 
 #include "base/unique_fd.h"
 #include "fastcgi/client_connection.h"
+#include "limits/terms.h"
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
 #include "upstream/answer_sink.h"
@@ -28,6 +29,7 @@ struct StartSpec {
   std::uint32_t environment_count;
   const std::string& cwd;
   base::Duration timeout;
+  const limits::Terms& terms;
 };
 
 // Its process listens on a socket of its own, as its descriptor 0; the bridge is its only client,

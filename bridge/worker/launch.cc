@@ -26,6 +26,7 @@ struct ChildFailure {
 // Everything between vfork() and exec(): system calls only.
 [[noreturn]] void become(const LaunchSpec& spec, char* const* argv, char* const* envp,
                          volatile ChildFailure& failure) {
+  const bool steps_down = spec.terms.identity.has_value();
   const auto fail = [&failure](const char* step) {
     failure.step = step;
     failure.error_number = errno;
@@ -43,12 +44,13 @@ struct ChildFailure {
       fail("dup2");
     }
   }
-  if (::chdir(spec.cwd.c_str()) != 0) fail("enter its folder");
+  if (!steps_down && ::chdir(spec.cwd.c_str()) != 0) fail("enter its folder");
+  if (const char* action = limits::apply(spec.terms)) fail(action);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::execve(spec.file.c_str(), argv, envp);
-  fail("execute it");
+  ::execve(steps_down ? argv[0] : spec.file.c_str(), argv, envp);
+  fail(steps_down ? "execute cgibridge-step-down" : "execute it");
   __builtin_unreachable();
 }
 
@@ -62,10 +64,10 @@ std::vector<char*> environment_pointers(const LaunchSpec& spec) {
   return pointers;
 }
 
-std::vector<char*> argv_pointers(const LaunchSpec& spec) {
+std::vector<char*> argv_pointers(const std::vector<std::string>& argv) {
   std::vector<char*> pointers;
-  pointers.reserve(spec.argv.size() + 1);
-  for (const std::string& word : spec.argv) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.reserve(argv.size() + 1);
+  for (const std::string& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   return pointers;
 }
@@ -73,7 +75,13 @@ std::vector<char*> argv_pointers(const LaunchSpec& spec) {
 }  // namespace
 
 base::Result<pid_t> launch(const LaunchSpec& spec) {
-  const std::vector<char*> argv = argv_pointers(spec);
+  std::vector<std::string> steps;
+  if (spec.terms.identity) {
+    steps = limits::step_down_argv(spec.terms, spec.cwd, spec.file, spec.argv);
+    const int streams[] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+    limits::give_streams(*spec.terms.identity, streams, 3);
+  }
+  const std::vector<char*> argv = argv_pointers(steps.empty() ? spec.argv : steps);
   const std::vector<char*> envp = environment_pointers(spec);
   volatile ChildFailure failure;
 

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "limits/terms.h"
 
 namespace worker {
 
@@ -23,6 +24,7 @@ struct LaunchSpec {
   int stdout_fd;
   int stderr_fd;
   int control_fd = -1;  // stays open in the program under kControlFd; -1: none
+  const limits::Terms& terms = limits::kOwnTerms;
 };
 
 // The number under which a zygote finds its control channel.
@@ -32,6 +34,9 @@ constexpr int kControlFd = 3;
 // none blocked, descriptors 0 to 2 (and kControlFd) as given and no others. Returns once the
 // program's exec() took place, or with why it could not. The caller owns the process: it must be
 // reaped (ChildReaper). Uses vfork(): the bridge's pages are not copied, whatever its size.
+//
+// As another user it is cgibridge-step-down that is executed, and becomes the program
+// (adapters/step_down/ says why). What fails from there on is a line on stderr_fd, and its exit.
 base::Result<pid_t> launch(const LaunchSpec& spec);
 
 // Raises this process's limit of open descriptors as far as it may; programs that launch() starts

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "config/settings.h"
+#include "limits/terms.h"
 
 namespace worker {
 
@@ -26,6 +27,7 @@ struct WarmProgram {
   std::string environment;        // "K=V\0K=V\0..."
   std::uint32_t environment_count = 0;
   std::string cwd;
+  limits::Terms terms;
 };
 
 struct StartTerms {

@@ -75,7 +75,8 @@ base::Status Zygote::start(const WarmProgram& program) {
                         .stdin_fd = null_in.get(),
                         .stdout_fd = null_out.get(),
                         .stderr_fd = errors.value().second.get(),
-                        .control_fd = channel.value().second.get()};
+                        .control_fd = channel.value().second.get(),
+                        .terms = program.terms};
   const auto pid = launch(spec);
   if (!pid) return pid.error();
   pid_ = pid.value();

@@ -8,13 +8,15 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 # Which rooms of bridge/ a room may include, besides itself. The order is DESIGN's:
 # base < {fastcgi, cgi, message, config, compare} < {router, loop} < {worker, limits} < pool
 #      < shadow < gateway < admin < {cli, daemon}; shadow is ours, as gateway grew past its twelve files, and
-#      upstream, as it has the client's side of fastcgi, which worker and pool know nothing of. journal writes
-#      down what gateway sees; stacks is the room of a process of its own that looks at a program.
+#      upstream, as it has the client's side of fastcgi, which worker and pool know nothing of. limits stands
+#      below worker, whose launch() applies what it decides. journal writes down what gateway sees; stacks is
+#      the room of a process of its own that looks at a program.
 LAYERS = [
     ["base"],
     ["fastcgi", "cgi", "message", "config", "compare"],
     ["router", "loop", "stacks"],
-    ["worker", "limits"],
+    ["limits"],
+    ["worker"],
     ["upstream"],
     ["pool"],
     ["shadow", "journal"],

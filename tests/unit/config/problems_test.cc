@@ -83,6 +83,22 @@ const std::vector<BadFile> kBadFiles = {
     {"bad_counts", kBridge + "connections_max = 0\nzygotes_max = 1.5\n",
      {"3:19: bridge.connections_max: 0 is not within 1 to 1000000",
       "4:15: bridge.zygotes_max: is a float, but a whole number is wanted"}},
+    {"bad_allow", kBridge + "socket_owner = \"a b\"\n"
+     "allow = { users = [\"\"], addresses = [\"x\"] }\nowner.uid_min = 0\n",
+     {R"(3:16: bridge.socket_owner: "a b" is no name or number of a user or a group)",
+      R"(4:20: bridge.allow.users[1]: "" is no name or number of a user or a group)",
+      R"(4:38: bridge.allow.addresses[1]: "x" is no address like 127.0.0.1, ::1, 10.0.0.0/8, )"
+      "fd00::/8, or unix",
+      "5:17: bridge.owner.uid_min: 0 is not within 1 to 4000000000"}},
+    {"bad_user", kBridge + "[defaults]\nuser = \"owner:adm\"\n"
+     "limits = { cpu_time = 5, core = 1 }\npass_params = [\"*\", \"CGIBRIDGE_X\"]\n",
+     {R"(4:8: defaults.user: "owner:adm" is neither "owner" nor a user like "www-data", )"
+      R"("www-data:adm", "33:33")",
+      R"(5:23: defaults.limits.cpu_time: 5 has no unit: a duration is a string like "5s")",
+      "5:33: defaults.limits.core: is an integer, but true or false is wanted",
+      R"(6:16: defaults.pass_params[1]: "*" is no param's name, nor the begin of one with a * )"
+      "behind it",
+      R"(6:21: defaults.pass_params[2]: "CGIBRIDGE_X" names what the bridge alone may set)"}},
     {"bad_rewind", kBridge + "[defaults]\nreset = \"rewnid\"\n"
      "rewind = { verify = -1, tracking = \"none\", max_retired = \"20%\" }\n"
      "workers = { max_requests = 1.5 }\n",

@@ -19,8 +19,12 @@ TEST(Show, prints_every_default) {
             R"([bridge]
 listen = []
 socket_mode = "0660"
+socket_owner = ""
+socket_group = ""
+allow = { users = [], addresses = [] }
 control = "/run/cgibridge/control.sock"
 roots = ["/srv"]
+owner = { uid_min = 1000, gid_min = 100 }
 params_max = "1MiB"
 connections_max = 1024
 requests_per_connection_max = 100
@@ -55,10 +59,15 @@ level = "compiled"
 workers = { min = 0, max = 8, spare = 2, idle_timeout = "1m", max_requests = 10000 }
 queue = { max = 256, timeout = "5s" }
 timeouts = { start = "10s", request = "30s", output = "0s", kill_grace = "3s" }
-limits = { body = 0 }
+limits = { body = 0, open_files = 0, user_processes = 0, file_size = 0, address_space = 0, )"
+            R"(cpu_time = "0s", core = true }
 slowlog = { after = "0s", stacks = true }
 capture = true
+user = ""
+no_new_privs = false
 env = {}
+strict_params = false
+pass_params = []
 preload = []
 learn = "installed"
 )");

@@ -1,0 +1,159 @@
+#include "limits/identities.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "limits/peers.h"
+#include "limits/privileges.h"
+
+namespace limits {
+namespace {
+
+constexpr std::string_view kOwner = "owner";
+
+// The program and every folder above it. No links are on a resolved path; one that has taken a
+// folder's place since then is no folder.
+cgi::OrRefusal<std::vector<FileFacts>> facts_of(std::string path) {
+  std::vector<FileFacts> facts;
+  for (;;) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+      return cgi::Refusal{403, path + ": " + std::strerror(errno)};
+    }
+    if (!facts.empty() && !S_ISDIR(status.st_mode)) {
+      return cgi::Refusal{403, path + ": is no folder any more"};
+    }
+    facts.push_back({path, status.st_uid, status.st_mode});
+    if (path == "/") return facts;
+    const std::size_t slash = path.rfind('/');
+    path.resize(slash == 0 ? 1 : slash);
+  }
+}
+
+// "defaults", "program[1]", ...: as problems of the file name them.
+template <typename Do>
+void for_each_section(const config::Settings& settings, const Do& act) {
+  act("defaults", settings.defaults);
+  for (std::size_t i = 0; i < settings.programs.size(); ++i) {
+    act(fmt::format("program[{}]", i + 1), settings.programs[i]);
+  }
+}
+
+bool is_open_to_others(const config::ListenAddress& address) {
+  return address.kind == config::ListenAddress::Kind::tcp && !address.host.starts_with("127.") &&
+         address.host != "::1";
+}
+
+bool names_a_user(const config::ProgramSettings& settings) {
+  return !settings.user.empty() && settings.user != kOwner;
+}
+
+}  // namespace
+
+Identities::Identities(const std::string& adapters)
+    : step_down_(adapters + "/cgibridge-step-down"), may_change_(may_change_users()) {}
+
+void Identities::use(const config::BridgeSettings& settings) {
+  floors_ = {.uid_min = settings.owner.uid_min, .gid_min = settings.owner.gid_min};
+  users_.forget();
+}
+
+cgi::OrRefusal<Terms> Identities::terms_for(const config::ProgramSettings& settings,
+                                            const std::string& program) {
+  Terms terms = terms_of(settings);
+  if (settings.user.empty()) return terms;
+  auto identity = identity_of(settings, program);
+  if (!identity) {
+    ++refused_;
+    return cgi::Refusal{identity.refusal().status,
+                        fmt::format("user = \"{}\": {}", settings.user, identity.refusal().reason)};
+  }
+  if (is_own(identity.value())) return terms;
+  terms.identity = identity.take();
+  terms.step_down = step_down_;
+  return terms;
+}
+
+cgi::OrRefusal<Identity> Identities::identity_of(const config::ProgramSettings& settings,
+                                                 const std::string& program) {
+  cgi::OrRefusal<Identity> found = [&]() -> cgi::OrRefusal<Identity> {
+    if (settings.user == kOwner) return owner_of(program);
+    const auto& named = users_.named(settings.user);
+    if (!named) return cgi::Refusal{500, named.error().message};
+    return named.value();
+  }();
+  if (!found || is_own(found.value()) || may_change_) return found;
+  return cgi::Refusal{500, fmt::format("the bridge was not started as root and cannot become {}",
+                                       found.value().name)};
+}
+
+cgi::OrRefusal<Identity> Identities::owner_of(const std::string& program) {
+  const auto facts = facts_of(program);
+  if (!facts) return facts.refusal();
+  if (const auto why = why_not_as_owner(facts.value(), floors_)) return cgi::Refusal{403, *why};
+  const auto& owner = users_.numbered(facts.value().front().owner);
+  if (!owner) return cgi::Refusal{403, owner.error().message};
+  if (const auto why = why_not_in_group(owner.value().gid, floors_)) {
+    return cgi::Refusal{403, *why};
+  }
+  return owner.value();
+}
+
+// Supplementary groups apart: without rights they cannot be changed, and root needs none.
+bool Identities::is_own(const Identity& identity) {
+  return identity.uid == ::geteuid() && identity.gid == ::getegid();
+}
+
+std::vector<std::string> Identities::problems_of(const config::Settings& settings) {
+  std::vector<std::string> problems;
+  Users users;
+  std::string told;  // [defaults] is said again by every [[program]] that does not say otherwise
+  for_each_section(settings, [&](const std::string& section, const auto& program) {
+    if (!names_a_user(program) || program.user == told) return;
+    const auto& user = users.named(program.user);
+    if (user.ok()) return;
+    told = program.user;
+    problems.push_back(section + ".user: " + user.error().message);
+  });
+  if (const auto rules = PeerRules::of(settings.bridge); !rules) {
+    problems.push_back(rules.error().message);
+  }
+  return problems;
+}
+
+std::vector<std::string> Identities::warnings_for(const config::Settings& settings) {
+  std::vector<std::string> warnings;
+  for (const config::ListenAddress& address : settings.bridge.listen) {
+    if (!is_open_to_others(address) || !settings.bridge.allow.addresses.empty()) continue;
+    warnings.push_back(
+        config::to_string(address) +
+        ": whoever reaches it can run programs; bridge.allow.addresses says who may");
+  }
+  if (may_change_) {
+    if (settings.defaults.user.empty()) {
+      warnings.push_back(
+          "started as root: programs for which no section says `user` run as root, with all its "
+          "rights; [defaults] user = \"www-data\" or \"owner\" ends that");
+    }
+    return warnings;
+  }
+  for_each_section(settings, [&](const std::string& section, const auto& program) {
+    if (program.user.empty() || (section != "defaults" && program.user == settings.defaults.user)) {
+      return;
+    }
+    const bool own = program.user != kOwner && users_.named(program.user).ok() &&
+                     is_own(users_.named(program.user).value());
+    if (own) return;
+    warnings.push_back(
+        fmt::format("{}.user = \"{}\": the bridge was not started as root, so only programs whose "
+                    "user is its own can run; others are answered with 500",
+                    section, program.user));
+  });
+  return warnings;
+}
+
+}  // namespace limits

@@ -1,0 +1,21 @@
+// As whom a program runs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace limits {
+
+// The ids that a process takes on, all of them: real, effective, saved, and supplementary groups.
+struct Identity {
+  std::string name;  // the user's, for words to people; its number if it has none
+  ::uid_t uid = 0;
+  ::gid_t gid = 0;
+  std::vector<::gid_t> groups;  // supplementary, sorted; gid may be among them
+
+  bool operator==(const Identity&) const = default;
+};
+
+}  // namespace limits

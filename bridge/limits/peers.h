@@ -1,0 +1,39 @@
+// Who may connect: beyond what a socket's permissions say, by user or by address.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/address_block.h"
+#include "base/result.h"
+#include "config/settings.h"
+
+namespace limits {
+
+// Whoever has connected, as the kernel tells it.
+struct Peer {
+  bool is_unix = false;
+  ::uid_t uid = 0;      // of a unix socket: who made the connection
+  std::string address;  // of any other
+};
+base::Result<Peer> peer_of(int fd);
+
+// Of bridge.allow; an empty list allows everybody.
+struct PeerRules {
+  std::set<::uid_t> uids;
+  std::vector<base::AddressBlock> addresses;
+
+  // more: addresses beside those of the settings; what is no address there allows nobody. The error
+  // names what of the settings is at fault: a user whom the system does not know.
+  static base::Result<PeerRules> of(const config::BridgeSettings& settings,
+                                    const std::vector<std::string>& more = {});
+  bool empty() const { return uids.empty() && addresses.empty(); }
+  // Why not, if the peer is not allowed.
+  std::optional<std::string> why_not(const Peer& peer) const;
+};
+
+}  // namespace limits

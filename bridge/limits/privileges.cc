@@ -1,0 +1,71 @@
+#include "limits/privileges.h"
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+namespace limits {
+namespace {
+
+struct Kept {
+  unsigned number;
+  const char* name;
+};
+
+// setuid and setgid are not among them: cgibridge-step-down has them by its exec().
+constexpr std::array kKept = {
+    Kept{CAP_KILL, "kill"},              // other users' programs are ended when their time is up
+    Kept{CAP_CHOWN, "chown"},            // their standard streams are theirs
+    Kept{CAP_SYS_PTRACE, "sys_ptrace"},  // which libraries their zygotes have loaded
+    Kept{CAP_DAC_READ_SEARCH, "dac_read_search"},  // programs in folders that only their users see
+    Kept{CAP_SYS_RESOURCE, "sys_resource"},        // limits above those that the bridge was given
+};
+
+using Sets = std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3>;
+
+bool read_own(Sets& sets) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  return ::syscall(SYS_capget, &header, sets.data()) == 0;
+}
+
+bool write_own(const Sets& sets) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  return ::syscall(SYS_capset, &header, sets.data()) == 0;
+}
+
+bool has(const Sets& sets, unsigned capability) {
+  return (sets[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
+}
+
+}  // namespace
+
+bool may_change_users() {
+  Sets sets{};
+  return ::geteuid() == 0 && read_own(sets) && has(sets, CAP_SETUID) && has(sets, CAP_SETGID);
+}
+
+std::string drop_privileges() {
+  // Ambient ones would pass to every program.
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0L, 0L, 0L);
+  if (::geteuid() != 0) return "not started as root: all programs run as the bridge's user";
+  Sets sets{};
+  if (!read_own(sets)) return std::string("keeps its capabilities: capget: ") + ::strerror(errno);
+  Sets kept{};
+  std::string names;
+  for (const Kept& one : kKept) {
+    if (!has(sets, one.number)) continue;
+    kept[CAP_TO_INDEX(one.number)].effective |= CAP_TO_MASK(one.number);
+    kept[CAP_TO_INDEX(one.number)].permitted |= CAP_TO_MASK(one.number);
+    names += std::string(names.empty() ? "" : ", ") + one.name;
+  }
+  if (!write_own(kept)) return std::string("keeps its capabilities: capset: ") + ::strerror(errno);
+  return "started as root: of its capabilities it keeps " + (names.empty() ? "none" : names);
+}
+
+}  // namespace limits
