@@ -142,7 +142,7 @@ struct ProgramSettings {
     bool operator==(const SlowLog&) const = default;
   } slowlog;
   bool capture = true;  // of its failing requests, where bridge.captures has a folder
-  std::string user;  // "NAME", "NAME:GROUP", "owner" (of the file); empty: the bridge's
+  std::string user;     // "NAME", "NAME:GROUP", "owner" (of the file); empty: the bridge's
   bool no_new_privs = false;
   std::map<std::string, std::string> env;
   bool strict_params = false;            // only CGI's own params pass, and those of pass_params:

@@ -14,7 +14,12 @@ COLUMNS_MAX = 100
 PYTHON_COLUMNS_MAX = 110
 
 # One line each: what is larger, and why.
-LARGER = {}
+LARGER = {
+    # A row, or a member, for each setting.
+    "bridge/config/fields.cc": 460, "bridge/config/program_settings.h": 165,
+    # The life of a request, in one place.
+    "bridge/gateway/request.cc": 410,
+}
 
 
 def lines_of(path):
