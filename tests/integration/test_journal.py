@@ -33,7 +33,7 @@ def metric(bridge, name):
 def test_a_request_is_a_line_of_json_with_what_it_took(site, mode):
     log = site.folder / "access.log"
     script = site.perl("eat", """
-        my $x = 'a' x 20_000_000; my $y = 0; $y += $_ for 1 .. 300_000;
+        my $n = 200_000_000; my $x = 'a' x $n; my $y = 0; $y += $_ for 1 .. 300_000;
         print "Content-Type: text/plain\\n\\nhello\\n"; exit 3;
         """)
     bridge = site.start_bridge(f'mode = "{mode}"\nreset = "fork"',
@@ -52,7 +52,8 @@ def test_a_request_is_a_line_of_json_with_what_it_took(site, mode):
     assert (line["status"], line["exit_code"], line["failure"]) == (200, 3, "exit_code")
     assert line["received_bytes"] == 4 and line["sent_bytes"] >= len("hello\n")
     assert line["latency_us"] == line["queue_us"] + line["run_us"] and line["run_us"] > 0
-    assert line["cpu_us"] > 0 and line["peak_kib"] > 19_000
+    # More than what started the bridge: a process's peak counts from its parent's.
+    assert line["cpu_us"] > 0 and line["peak_kib"] > 190_000
     assert line["pid"] > 1
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
 
