@@ -182,7 +182,7 @@ def test_a_changed_shared_library_starts_a_new_generation(site, reset, which):
             if which == "a C program":
                 load.changed_at, load.newest = time.monotonic(), int(word)
             time.sleep(0.9)
-        wait_until(lambda: bridge.wait_warm(script)["generation"] >= generation + 2, "new generations", 20)
+        wait_until(lambda: bridge.program(script)["generation"] >= generation + 2, "new generations", 20)
     bridge.expect_log(r"libword\.so has changed: a new generation")
 
 
@@ -203,7 +203,7 @@ def test_a_changed_interpreter_starts_a_new_generation(site, reset, language, in
         fresh = site.folder / "fresh"
         shutil.copy2(os.path.realpath(interpreter), fresh)
         fresh.rename(own)
-        wait_until(lambda: bridge.wait_warm(script)["generation"] > generation, "a new generation", 20)
+        wait_until(lambda: bridge.program(script)["generation"] > generation, "a new generation", 20)
     bridge.expect_log(rf"{own} has changed: a new generation")
 
 
