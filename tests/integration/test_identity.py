@@ -11,7 +11,7 @@ import pytest
 
 from harness import programs
 from harness.bridge import BINARY, BUILD, environment
-from harness.fastcgi import variables_for
+from harness.fastcgi import Closed, variables_for
 from harness.processes import wait_until
 
 NOBODY = 65534  # nobody:nogroup, on every Debian; above bridge.owner.uid_min
@@ -278,7 +278,10 @@ def test_a_user_who_stops_all_of_his_processes_stops_nobody_else(site):
             peer.stdin(b"")
         assert bridge.request(hello).body == b"hello\n"
         for peer in peers:
-            assert peer.response().status in (200, 502, 504)
+            try:
+                assert peer.response().status in (200, 502, 504)
+            except Closed:
+                pass  # stopped behind its head: the answer is broken off
             peer.close()
 
 
