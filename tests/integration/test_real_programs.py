@@ -288,6 +288,7 @@ def hg(*words, cwd):
     assert done.returncode == 0, f"hg {words}: {done.stdout}{done.stderr}"
 
 
+@pytest.mark.plain_build  # minutes of Python, and nothing that the others do not ask of the bridge
 def test_hgweb(site, times):
     """In Python: Mercurial's own example of a CGI program, with its one line to be filled in."""
     work = site.folder / "repositories" / "demo"
