@@ -180,9 +180,17 @@ def test_what_is_wrong_is_refused_and_not_kept(book, side):
     bodies = [b"name=&message=x", b"name=x", b"name=%ff&message=x"]
     if side != "fcgiwrap":  # which answers 502 when a program does not read its whole body
         bodies.append(b"name=x&message=" + b"y" * 50_000)
-    refused = [book.post(body) for body in bodies] + [book.post(b"name=a&message=b", "text/plain")]
+
+    def post(*words, **more):
+        """fcgiwrap also does so now and then if the program has ended before the body came."""
+        for _ in range(10):
+            answer = book.post(*words, **more)
+            if side != "fcgiwrap" or answer.status != 502:
+                break
+        return answer
+    refused = [post(body) for body in bodies] + [post(b"name=a&message=b", "text/plain")]
     assert {(answer.status, answer.body) for answer in refused} == {(400, b"400 Bad Request\n")}
-    other = book.post(b"name=a&message=b", method="PUT")
+    other = post(b"name=a&message=b", method="PUT")
     assert (other.status, other.body) == (405, b"405 Method Not Allowed\n")
     assert other.headers["allow"] == "GET, HEAD, POST"
     assert {answer.headers["content-type"] for answer in [*refused, other]} == \
