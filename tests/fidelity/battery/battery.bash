@@ -89,7 +89,13 @@ kind coprocess ''; look_coprocess() { echo "${COPROC_PID:-none}"; }; leave_copro
 kind substitution_left_open ''; look_substitution_left_open() { [[ -e /proc/self/fd/63 || -e /proc/self/fd/62 ]]; echo $?; }
 leave_substitution_left_open() { exec 62< <(sleep 0.1); }
 
-status() { local line; while read -r line; do [[ $line == "$1"* ]] && echo "$line"; done </proc/self/status; }
+# At one go: read goes back to each line's end, where the kernel writes the text anew, and what stands
+# before it may have grown (SigQ counts the signals of all the user's processes).
+status() {
+  local line lines
+  mapfile -t lines </proc/self/status
+  for line in "${lines[@]}"; do [[ $line == "$1"* ]] && echo "$line"; done
+}
 look_children() { local list; read -r list </proc/$$/task/$$/children; [[ -n $list ]] && echo some || echo none; }
 
 leave() {
