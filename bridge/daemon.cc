@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "admin/openmetrics.h"
@@ -27,17 +28,14 @@ base::Result<gateway::SocketOwner> socket_owner(const config::BridgeSettings& br
   }
   return owner;
 }
-
-nlohmann::json refused(const std::string& why) {
-  return {{"ok", false}, {"error", why}};
-}
 }  // namespace
 
-Daemon::Daemon(const std::string& config_path, config::Settings settings,
+Daemon::Daemon(const std::string& binary, const std::string& config_path, config::Settings settings,
                const std::string& adapters)
     : reaper_(loop_),
       identities_(adapters),
-      pools_({loop_, reaper_, adapters, identities_}),
+      cgroups_(limits::bridge_cgroup_name(settings.bridge.control), settings.bridge.cgroup),
+      pools_({loop_, reaper_, adapters, identities_, cgroups_}),
       settings_(
           loop_, config_path, std::move(settings), [this] { settings_changed(); },
           limits::Identities::problems_of),
@@ -46,6 +44,11 @@ Daemon::Daemon(const std::string& config_path, config::Settings settings,
             [this](const std::string& program, const std::string& mode) {
               return switch_mode(program, mode);
             }),
+      binary_(binary),
+      config_path_(config_path),
+      service_manager_(loop_),
+      warmth_timer_(loop_, [this] { look_whether_warm(); }),
+      upgrade_over_(loop_, [this] { upgrade_.reset(); }),
       drain_timer_(loop_,
                    [this] {
                      base::log_warn(
@@ -55,13 +58,16 @@ Daemon::Daemon(const std::string& config_path, config::Settings settings,
                    }),
       on_term_(loop_, SIGTERM, [this] { drain("SIGTERM"); }),
       on_int_(loop_, SIGINT, [this] { drain("SIGINT"); }),
+      on_quit_(loop_, SIGQUIT, [this] { drain("SIGQUIT"); }),
       on_hup_(loop_, SIGHUP, [this] { (void)reload(); }),
-      on_usr1_(loop_, SIGUSR1, [this] { (void)reopen("SIGUSR1"); }) {
+      on_usr1_(loop_, SIGUSR1, [this] { (void)reopen("SIGUSR1"); }),
+      on_usr2_(loop_, SIGUSR2, [this] { upgrade_by_signal(); }) {
   gateway_.set_page([this](const gateway::PageRequest& request) { return page_.answer(request); });
+  gateway_.journal().come_from(config_path);
 }
 
 Daemon::~Daemon() {
-  for (const std::string& file : socket_files_) ::unlink(file.c_str());
+  for (const gateway::SocketFile& file : socket_files_) file.remove();
 }
 
 base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
@@ -70,10 +76,7 @@ base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
   if (bridge.listen.empty() && inherited.empty()) {
     return base::Error{"nowhere to listen: bridge.listen is empty, and no socket was handed over"};
   }
-  use_identities();
-  for (const std::string& warning : identities_.warnings_for(*settings)) {
-    base::log_warn("{}", warning);
-  }
+  prepare_limits();
   for (gateway::InheritedSocket& socket : inherited) {
     gateway_.add_listener(std::move(socket.fd), socket.name);
   }
@@ -82,21 +85,47 @@ base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
       .kind = config::ListenAddress::Kind::unix_socket, .path = bridge.control, .host = {}};
   auto socket = gateway::listen_on(control, 0600);
   if (!socket) return socket.error();
-  control_ = std::make_unique<admin::ControlServer>(
-      loop_, socket.take(), bridge.control, commands(),
-      [this](admin::ControlClient& client) { detach(client); });
+  serve_control(socket.take());
   prewarm();
+  service_manager_.ready(ServiceManager::Start::first);
   return base::Done{};
+}
+
+// Before anything is served or started, also where another bridge's sockets are taken over.
+void Daemon::prepare_limits() {
+  const auto settings = settings_.now();
+  use_identities();
+  for (const std::string& warning : identities_.warnings_for(*settings)) {
+    base::log_warn("{}", warning);
+  }
+  identities_.tell_of_sandboxes(*settings);
+  cgroups_.apply(*settings);
+}
+
+void Daemon::serve_control(base::UniqueFd socket) {
+  control_ = std::make_unique<admin::ControlServer>(
+      loop_, std::move(socket), settings_.now()->bridge.control, commands(),
+      [this](admin::ControlClient& client) { detach(client); },
+      [this](int fd, const std::string& command) { return why_refused(fd, command); });
 }
 
 base::Status Daemon::listen(const config::BridgeSettings& bridge) {
   const auto owner = socket_owner(bridge);
   if (!owner) return owner.error();
   for (const config::ListenAddress& address : bridge.listen) {
+    const bool there = std::ranges::any_of(gateway_.listeners(), [&](const auto& entry) {
+      return entry.second->name() == config::to_string(address);
+    });
+    if (there) {  // of the bridge that this one takes over from
+      if (address.kind == config::ListenAddress::Kind::unix_socket) {
+        inherited_files_.emplace_back(address.path);
+      }
+      continue;
+    }
     auto fd = gateway::listen_on(address, bridge.socket_mode, owner.value());
     if (!fd) return fd.error();
     if (address.kind == config::ListenAddress::Kind::unix_socket) {
-      socket_files_.push_back(address.path);
+      socket_files_.emplace_back(address.path);
     }
     gateway_.add_listener(fd.take(), config::to_string(address));
   }
@@ -112,6 +141,17 @@ void Daemon::use_identities() {
     return base::log_error("{}: connections are allowed as before", rules.error().message);
   if (rules.value().empty()) return gateway_.set_admission({});
   gateway_.set_admission([this, rules = rules.take()](int fd) { return admits(rules, fd); });
+}
+
+// A web server attaches a socket as whoever it runs as, if the control socket's permissions let it:
+// what connects there is looked at like any other connection, and nothing is steered.
+std::optional<std::string> Daemon::why_refused(int fd, const std::string& command) {
+  if (command == "attach") return std::nullopt;
+  const auto peer = limits::peer_of(fd);
+  auto why = peer ? limits::why_no_operator(peer.value(), ::geteuid())
+                  : std::optional(peer.error().message);
+  if (why) gateway_.counts().peers_refused += 1;
+  return why;
 }
 
 bool Daemon::admits(const limits::PeerRules& rules, int fd) {
@@ -131,7 +171,7 @@ int Daemon::run() {
   base::log_info("cgibridge serves, pid {}", ::getpid());
   loop_.run();
   base::log_info("cgibridge ends");
-  return 0;
+  return failed_ ? 1 : 0;
 }
 
 // ---- commands ----
@@ -154,7 +194,7 @@ std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
        [this](const json& arguments, admin::ControlClient&, base::UniqueFd) {
          const auto why_not =
              switch_mode(admin::text_of(arguments, "program"), admin::text_of(arguments, "mode"));
-         return why_not ? refused(*why_not) : json{{"ok", true}};
+         return why_not ? admin::refused(*why_not) : json{{"ok", true}};
        }},
       {"drain",
        [this](const json&, admin::ControlClient&, base::UniqueFd) {
@@ -164,8 +204,10 @@ std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
       {"reopen",
        [this](const json&, admin::ControlClient&, base::UniqueFd) {
          const auto reopened = reopen("`cgibridge reopen`");
-         return reopened ? json{{"ok", true}} : refused(reopened.error().message);
+         return reopened ? json{{"ok", true}} : admin::refused(reopened.error().message);
        }},
+      {"upgrade", [this](const json&, admin::ControlClient& client,
+                         base::UniqueFd) { return upgrade(&client); }},
       {"attach", [this](const json&, admin::ControlClient& client,
                         base::UniqueFd fd) { return attach(client, std::move(fd)); }},
   };
@@ -190,14 +232,15 @@ std::optional<std::string> Daemon::switch_mode(const std::string& program,
 }
 
 nlohmann::json Daemon::attach(admin::ControlClient& client, base::UniqueFd fd) {
-  if (!fd) return refused("attach: no socket came with the command");
-  if (attached_.contains(&client)) return refused("attach: this client is attached already");
+  if (!fd) return admin::refused("attach: no socket came with the command");
+  if (attached_.contains(&client)) return admin::refused("attach: this client is attached already");
   base::set_nonblocking(fd.get());
   attached_[&client] = gateway_.add_listener(std::move(fd), "an attached socket");
   return {{"ok", true}};
 }
 
 void Daemon::detach(admin::ControlClient& client) {
+  if (upgrade_client_ == &client) upgrade_client_ = nullptr;
   const auto found = attached_.find(&client);
   if (found == attached_.end()) return;
   gateway_.remove_listener(found->second);
@@ -209,6 +252,7 @@ void Daemon::detach(admin::ControlClient& client) {
 void Daemon::settings_changed() {
   use_identities();
   gateway_.settings_changed();
+  cgroups_.apply(*settings_.now());
   base::set_log_level(config::to_string(settings_.now()->bridge.log_level));
   if (const auto set = base::set_log_file(settings_.now()->bridge.log); !set) {
     base::log_error("bridge.log: {}: the log goes on where it was", set.error().message);
@@ -223,17 +267,18 @@ base::Status Daemon::reopen(const char* asked_by) {
 }
 
 void Daemon::prewarm() {
-  const auto settings = settings_.now();
-  for (const std::string& path : settings->bridge.prewarm) {
-    auto resolution = gateway_.resolver().resolve(path);
-    if (!resolution) {
-      base::log_warn("prewarm: {}", resolution.refusal().reason);
-      continue;
-    }
-    const std::string& program = resolution.value().program;
-    pools_.of(program).refresh(settings->for_program(program), resolution.value().identity, {},
-                               compare::Side::classic);
-  }
+  for (const std::string& path : settings_.now()->bridge.prewarm) refresh(path, {}, {});
+}
+
+void Daemon::refresh(const std::string& path, std::string_view environment,
+                     const std::vector<std::string>& learned) {
+  auto resolution = gateway_.resolver().resolve(path);
+  if (!resolution) return base::log_warn("prewarm: {}", resolution.refusal().reason);
+  const std::string& program = resolution.value().program;
+  pool::Pool& pool = pools_.of(program);
+  pool.inherit(learned);
+  pool.refresh(settings_.now()->for_program(program), resolution.value().identity, environment,
+               compare::Side::classic);
 }
 
 void Daemon::drain(const char* asked_by) {
@@ -242,6 +287,7 @@ void Daemon::drain(const char* asked_by) {
     return loop_.stop();
   }
   draining_ = true;
+  service_manager_.stopping();
   base::log_info("{}: draining, {} request(s) are open", asked_by,
                  gateway_.counts().requests_active);
   drain_timer_.start(settings_.now()->bridge.drain_timeout);

@@ -10,31 +10,43 @@
 #include "admin/settings_keeper.h"
 #include "gateway/gateway.h"
 #include "gateway/listen_socket.h"
+#include "limits/cgroups.h"
 #include "limits/identities.h"
 #include "limits/peers.h"
 #include "loop/loop.h"
 #include "loop/signal_watch.h"
 #include "pool/pools.h"
+#include "predecessor.h"
+#include "service_manager.h"
+#include "upgrade.h"
 #include "worker/child_reaper.h"
 
 class Daemon {
  public:
-  // config_path: the settings file that settings were read from; it is watched. adapters: the
-  // folder of the adapters.
-  Daemon(const std::string& config_path, config::Settings settings, const std::string& adapters);
+  // binary: the file that an upgrade starts. config_path: the settings file that settings were read
+  // from; it is watched. adapters: the folder of the adapters.
+  Daemon(const std::string& binary, const std::string& config_path, config::Settings settings,
+         const std::string& adapters);
   ~Daemon();
 
   // Binds what the settings ask for and takes inherited over. Nothing is served before; on
   // failure nothing stays bound.
   base::Status start(std::vector<gateway::InheritedSocket> inherited);
 
+  // The same for one that takes over from a bridge that is still there, by channel: makes programs
+  // warm, and accepts nobody before it is told to.
+  base::Status take_over(base::UniqueFd channel);
+
   // Serves until it was drained or stopped. The exit code.
   int run();
 
  private:
   base::Status listen(const config::BridgeSettings& bridge);
+  void prepare_limits();
   void use_identities();
   bool admits(const limits::PeerRules& rules, int fd);
+  void serve_control(base::UniqueFd socket);
+  std::optional<std::string> why_refused(int fd, const std::string& command);
   std::map<std::string, admin::ControlServer::Command> commands();
   nlohmann::json reload();
   // Why not, if it is refused.
@@ -45,20 +57,46 @@ class Daemon {
   base::Status reopen(const char* asked_by);
   void prewarm();
   void drain(const char* asked_by);
+  void refresh(const std::string& path, std::string_view environment,
+               const std::vector<std::string>& learned);
+
+  // An upgrade, the old side's and the new side's.
+  // client: who asked for it and waits; nullptr: a signal did. nullptr: it is under way.
+  nlohmann::json upgrade(admin::ControlClient* client);
+  void upgrade_by_signal();
+  void upgrade_failed(const std::string& why);
+  void hand_over();
+  bool is_given_up(const std::string& name);
+  void look_whether_warm();
+  void begin_serving();
 
   loop::Loop loop_;
   worker::ChildReaper reaper_;
   limits::Identities identities_;
+  limits::Cgroups cgroups_;
   pool::Pools pools_;
   admin::SettingsKeeper settings_;
   gateway::Gateway gateway_;
   admin::Page page_;
   std::unique_ptr<admin::ControlServer> control_;
   std::map<admin::ControlClient*, std::uint64_t> attached_;  // listener of an `attach` that lives
-  std::vector<std::string> socket_files_;                    // to be removed at the end
+  std::vector<gateway::SocketFile> socket_files_;            // to be removed at the end
   const std::vector<std::string> web_servers_ = gateway::web_server_addresses();
   base::TimePoint peer_told_{};  // when one was refused in the log
   bool draining_ = false;
+  bool failed_ = false;  // it ends without having served
+  const std::string binary_, config_path_;
+  ServiceManager service_manager_;
+  std::unique_ptr<Upgrade> upgrade_;
+  admin::ControlClient* upgrade_client_ = nullptr;  // who asked for it and waits
+  std::unique_ptr<Predecessor> predecessor_;
+  // Of the bridge that this one takes over from, until it serves: its control socket, the files of
+  // its listening sockets, and those that are of no use any more by the settings.
+  base::UniqueFd inherited_control_;
+  std::vector<gateway::SocketFile> inherited_files_, old_files_;
+  base::TimePoint warm_by_{};  // when it says that it is ready at the latest
+  loop::Timer warmth_timer_;
+  loop::Deferred upgrade_over_;
   loop::Timer drain_timer_;
-  loop::SignalWatch on_term_, on_int_, on_hup_, on_usr1_;
+  loop::SignalWatch on_term_, on_int_, on_quit_, on_hup_, on_usr1_, on_usr2_;
 };

@@ -1,15 +1,18 @@
 #include "serve.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <linux/close_range.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
 #include "base/log.h"
 #include "cli/adapters_folder.h"
 #include "config/load.h"
 #include "daemon.h"
+#include "handover.h"
 #include "limits/privileges.h"
 #include "worker/launch.h"
 
@@ -26,43 +29,63 @@ void prepare_descriptors() {
   ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
+std::string own_binary() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+}
+
+// Says why, also to the bridge that this one was to take over from: who asked for that reads it
+// there.
+int not_started(const cli::Invocation& invocation, const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) base::log_error("{}", problem);
+  base::log_error("{} error(s): not started", problems.size());
+  if (invocation.take_over_fd >= 0) {
+    (void)send_packet(invocation.take_over_fd,
+                      {{"failed", fmt::format("{}", fmt::join(problems, "; "))}});
+  }
+  return 1;
+}
+
 }  // namespace
 
 int serve(const cli::Invocation& invocation) {
+  // Asked before a newer file may take its place.
+  const std::string binary = own_binary();
   prepare_descriptors();
   auto inherited = gateway::inherited_sockets();
   ::signal(SIGPIPE, SIG_IGN);
   base::start_log("info");
   auto loaded = config::load_file(invocation.config_path);
   if (!loaded) {
+    std::vector<std::string> problems;
     for (const config::Problem& problem : loaded.problems()) {
-      base::log_error("{}", config::to_string(problem));
+      problems.push_back(config::to_string(problem));
     }
-    base::log_error("{} error(s) in the settings: not started", loaded.problems().size());
-    return 1;
+    return not_started(invocation, problems);
   }
   config::Settings settings = loaded.take();
-  const auto problems = limits::Identities::problems_of(settings);
-  for (const std::string& problem : problems) {
-    base::log_error("{}: {}", invocation.config_path, problem);
+  std::vector<std::string> problems;
+  for (const std::string& problem : limits::Identities::problems_of(settings)) {
+    problems.push_back(invocation.config_path + ": " + problem);
   }
-  if (!problems.empty()) {
-    base::log_error("{} error(s) in the settings: not started", problems.size());
-    return 1;
-  }
+  if (!problems.empty()) return not_started(invocation, problems);
   base::set_log_level(config::to_string(settings.bridge.log_level));
   if (const auto set = base::set_log_file(settings.bridge.log); !set) {
-    base::log_error("bridge.log: {}: not started", set.error().message);
-    return 1;
+    return not_started(invocation, {"bridge.log: " + set.error().message});
   }
   const std::string adapters =
       settings.bridge.adapters.empty() ? cli::adapters_folder() : settings.bridge.adapters;
   worker::raise_descriptor_limit();
-  Daemon daemon(invocation.config_path, std::move(settings), adapters);
-  if (const auto started = daemon.start(std::move(inherited)); !started) {
-    base::log_error("{}: not started", started.error().message);
-    return 1;
+  Daemon daemon(binary, invocation.config_path, std::move(settings), adapters);
+  const auto started =
+      invocation.take_over_fd < 0
+          ? daemon.start(std::move(inherited))
+          : daemon.take_over(base::UniqueFd(::fcntl(invocation.take_over_fd, F_DUPFD_CLOEXEC, 3)));
+  if (!started) {
+    return not_started(invocation, {started.error().message});
   }
+  // The daemon has its own: the old bridge is to see when that one is closed.
+  if (invocation.take_over_fd >= 0) ::close(invocation.take_over_fd);
   base::log_info("{}", limits::drop_privileges());
   return daemon.run();
 }

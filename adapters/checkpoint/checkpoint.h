@@ -26,7 +26,7 @@
 /* Marks the functions that take a libc function's place. */
 #define INTERPOSED __attribute__((visibility("default")))
 
-enum role { ROLE_NONE, ROLE_ZYGOTE, ROLE_WORKER, ROLE_ANSWERING };
+enum role { ROLE_NONE, ROLE_ZYGOTE, ROLE_WORKER, ROLE_ANSWERING, ROLE_DONE };
 
 /* The strings of a request, in memory that outlives it. */
 struct request {
@@ -83,6 +83,8 @@ struct checkpoint_state {
   size_t file_count;
   int timers[kTimersMax]; /* of timer_create(), the kernel's numbers */
   size_t timer_count;
+  unsigned long long loads_at_start; /* of shared objects, before the program's own */
+  int end_expected;    /* the exit code and one, if the next wait for events is behind the answer */
   int stands_at_fork;  /* the next fork() is the checkpoint */
   int ruby_goes_by;    /* see ruby_run.c */
   int ruby_end;        /* the exit code and one, if Ruby said it */
@@ -117,6 +119,7 @@ void start_anew(const struct request *request);
 void worker_begin(int channel, uint64_t worker_id); /* returns when a request was applied */
 void worker_finish(int exit_code, void *unused);    /* on_exit: the program came to its own end */
 void worker_enter_directory(void);                  /* the request's, or the process ends */
+void worker_done(int exit_code); /* the answer is complete, though the process lives */
 /* RESET_NONE: ends the request, waits for the next one and applies it. -1: there is none. */
 int worker_next(int exit_code);
 
@@ -128,6 +131,11 @@ int request_parse(struct request *request, const struct message_request *head, c
 /* magic_path.c: the adapters' calls; 1 if path was one, with the answer's length or -1 in result.
  */
 int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result);
+
+/* ending.c: the main thread's next wait for events is behind the answer, or -1 if it must not be.
+ */
+int ending_expect(int exit_code);
+unsigned long long ending_count_loads(void); /* of shared objects, since the process began */
 
 /* ruby_run.c: code that libruby is to evaluate when the script is compiled, or -1 if this
  * interpreter does not go by there. */

@@ -6,6 +6,7 @@
  * looks at all of it from outside. */
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -173,7 +174,7 @@ static int prctls_put_back(const struct kernel_state *then) {
       raw_call(SYS_prctl, PR_SET_DUMPABLE, then->dumpable, 0, 0, 0) != 0) {
     return -1;
   }
-  raw_call(SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0, 0);
+  raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   return (int)raw_call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 

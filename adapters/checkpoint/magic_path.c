@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -154,6 +155,16 @@ static ssize_t give_up_level(const char *why) {
   return refuse();
 }
 
+static ssize_t give_number(char *buffer, size_t size, unsigned number) {
+  char text[16];
+  snprintf(text, sizeof text, "%u", number);
+  return give_word(buffer, size, text);
+}
+
+static ssize_t done(const char *exit_code, char *buffer, size_t size) {
+  return ending_expect(atoi(exit_code)) == 0 ? give_word(buffer, size, "expected") : refuse();
+}
+
 static ssize_t answer(const char *what, char *buffer, size_t size) {
   struct request *request = &state.request;
   const char *rest;
@@ -172,6 +183,7 @@ static ssize_t answer(const char *what, char *buffer, size_t size) {
   }
   if (state.role != ROLE_ANSWERING) return refuse();
   if ((rest = behind(what, "next/")) != NULL) return next(rest, buffer, size);
+  if ((rest = behind(what, "done/")) != NULL) return done(rest, buffer, size);
   if ((rest = behind(what, "exit/")) != NULL) exit(atoi(rest));
   if ((rest = behind(what, "anew/")) != NULL) return give_up_level(rest);
   if ((rest = behind(what, "ruby-end/")) != NULL) {
@@ -183,6 +195,7 @@ static ssize_t answer(const char *what, char *buffer, size_t size) {
     environ = request->envp;
     return give_word(buffer, size, "set");
   }
+  if (strcmp(what, "argv/count") == 0) return give_number(buffer, size, request->argc);
   if (strcmp(what, "argv/word") == 0) return give_word_of_argv(buffer, size);
   if (strcmp(what, "argv") == 0) {
     return give(buffer, size, request->argv_text, &state.argv_offset, request->argv_bytes);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -329,6 +330,7 @@ static _Noreturn void begin(void) {
 static _Noreturn void worker_main(int channel) {
   struct engine *engine = state.engine;
   engine->pid = getpid();
+  raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (getppid() != state.bridge_pid) leave(0);
   setpgid(0, 0);
   /* Where a tracer has to be an ancestor, the zygote may look at this worker all the same. */

@@ -47,6 +47,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   channel_adopt(channel);
   fork_handlers_add_own(channel_forget_in_child);
   descriptors_remember_start();
+  state.loads_at_start = ending_count_loads();
 }
 
 static int find_word(struct dl_phdr_info *info, size_t bytes, void *word) {

@@ -33,7 +33,7 @@ void tracking_warn(enum page_tracking wanted) {
   if (wanted == TRACKING_SCAN && !scan_is_offered()) {
     what = "scan (a userfaultfd that notes writes by itself, Linux 6.7)";
   } else if (wanted == TRACKING_SOFT_DIRTY && !soft_dirty_is_offered()) {
-    what = "soft-dirty (CONFIG_MEM_SOFT_DIRTY)";
+    what = "soft-dirty (CONFIG_MEM_SOFT_DIRTY, and a /proc that can be written to)";
   }
   char text[kReasonMax];
   if (what == NULL) return;

@@ -40,7 +40,8 @@ static void become_fresh(const int *fds) {
     if (fds[i] > 2) close(fds[i]);
   }
   worker_enter_directory();
-  prctl(PR_SET_PDEATHSIG, 0);
+  /* As the bridge has it for what it launches itself. */
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
 void worker_enter_directory(void) {
@@ -107,6 +108,12 @@ int worker_next(int exit_code) {
   if (wait_for_request() != 0) return -1;
   state.role = ROLE_ANSWERING;
   return 0;
+}
+
+void worker_done(int exit_code) {
+  fflush(NULL);
+  say_done(exit_code, 0);
+  state.role = ROLE_DONE;
 }
 
 void worker_finish(int exit_code, void *unused) {

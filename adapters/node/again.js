@@ -7,11 +7,13 @@ const fs = require('fs');
 const Module = require('module');
 const net = require('net');
 const path = require('path');
+const { runMain } = require('./again_main.js');
 
 const kNumbers = { stdin: 0, stdout: 1, stderr: 2 };
 let bridge; // { call, takeRequest }
 let doubt = ''; // why the process must not take another request
 let atStart;
+let program; // the main module, as Node made it for the first request
 const timers = new Map(); // unref()ed ones, which outlive an empty loop, and how to clear each
 
 // ESM modules are loaded once in a process, and there is no way to forget one.
@@ -58,17 +60,25 @@ function watchHandles() {
 
 // ---- the streams ----
 
+// Of a pipe or a socket; else null, without a look of our own at what fd is.
+function socketOf(options) {
+  try {
+    return new net.Socket(options);
+  } catch (error) {
+    if (error.code !== 'ERR_INVALID_FD_TYPE') throw error;
+    return null;
+  }
+}
+
 // As Node itself makes them for a pipe, a file or the null device.
 function makeStream(name) {
   const fd = kNumbers[name];
-  const status = fs.fstatSync(fd);
   if (name === 'stdin') {
-    return status.isFIFO() || status.isSocket()
-      ? new net.Socket({ fd, readable: true, writable: false, manualStart: true })
-      : new fs.ReadStream(null, { fd, autoClose: false });
+    return socketOf({ fd, readable: true, writable: false, manualStart: true }) ??
+      new fs.ReadStream(null, { fd, autoClose: false });
   }
-  if (!status.isFIFO() && !status.isSocket()) return plainWriter(fd);
-  const stream = new net.Socket({ fd, readable: false, writable: true });
+  const stream = socketOf({ fd, readable: false, writable: true });
+  if (stream === null) return plainWriter(fd);
   stream._type = 'pipe';
   return stream;
 }
@@ -150,6 +160,7 @@ function end(emit) {
 // never come here: they end the process.
 function takeNext(emit) {
   if (process.mainModule === undefined) doubt ||= 'the program is an ES module';
+  program ??= process.mainModule;
   const code = end(emit);
   // Under its handlers the loop may only end now: 'exit' must not be told twice.
   if (doubt !== '') process.reallyExit(code);
@@ -158,7 +169,7 @@ function takeNext(emit) {
   putBack();
   bridge.takeRequest();
   setImmediate(() => {}); // so that the loop turns, and comes here again
-  Module.runMain();
+  runMain(program);
 }
 
 function begin(given) {

@@ -5,6 +5,7 @@
 const fs = require('fs');
 const { builtinModules, createRequire } = require('module');
 const path = require('path');
+const { rehearse } = require('./rehearsal.js');
 
 const kNames = /(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b)\s*(['"])([^'"\n]{1,200})\1/g;
 // Those that do something, or are an experiment that warns, when they are loaded.
@@ -46,15 +47,6 @@ function builtinsOf(script) {
   return found;
 }
 
-// Node compiles its own functions when they are first called: those of a line of output, for one. Not
-// by a Console, which asks process.stderr for its colours.
-function exercise() {
-  const { Writable } = require('stream');
-  new Writable({ write(chunk, encoding, done) { done(); } }).write('x');
-  require('util').format('%s', 1);
-  new (require('net').Socket)();
-}
-
 // The streams are made when they are first asked for, from what 0, 1 and 2 are then: too early here.
 function streamsWatched(run) {
   const touched = [];
@@ -80,8 +72,8 @@ function load(script, asked) {
   }
   for (const name of [...kAlways, ...builtins]) require(name);
   const before = new Set(Object.keys(require.cache));
+  streamsWatched(rehearse);
   const [touched] = streamsWatched(() => {
-    exercise();
     for (const name of asked) createRequire(script)(name);
   });
   return { touched, files: Object.keys(require.cache).filter((file) => !before.has(file)) };

@@ -3,16 +3,17 @@
 // Node goes on by itself then, as if it had just come here: nothing of the program is wrapped.
 'use strict';
 const { readlinkSync } = require('fs');
+const { resolve } = require('path');
 
 // What Node, V8, OpenSSL and libuv read of the environment while they start.
 const kReadAtStart = /^(NODE_|UV_|SSL_CERT_|OPENSSL_|LC_|LANG$|LANGUAGE$|HOME$|FORCE_COLOR$|NO_COLOR$)/;
 // Switches of NODE_OPTIONS that run modules before this one.
 const kRunsBefore = /(^|\s)(-r|--require|--import|--loader|--experimental-loader)(=|\s)/;
 
-// The library's answer as bytes, or null without it; readlink() is what every language has.
-function call(what) {
+// The library's answer, or null without it; readlink() is what every language has.
+function call(what, encoding = 'utf8') {
   try {
-    return readlinkSync('/.cgibridge/' + what, 'buffer');
+    return readlinkSync('/.cgibridge/' + what, encoding);
   } catch {
     return null;
   }
@@ -38,10 +39,10 @@ function readAtStart() {
   return found.sort().join('\0');
 }
 
-function requestWords() {
+function requestWords(ask) {
   const words = [];
   let word = [];
-  for (let part; (part = call('argv/word')) !== null && part.length > 0;) {
+  for (let part; (part = ask('argv/word', 'buffer')) !== null && part.length > 0;) {
     word.push(part.subarray(1));
     if (part[0] === 0x2b) continue; // '+': more of it follows
     words.push(Buffer.concat(word).toString());
@@ -51,20 +52,21 @@ function requestWords() {
 }
 
 // The request's words are the program's command line, then those of its query.
-function takeWords() {
-  const { resolve } = require('path');
-  const words = requestWords();
-  const script = words.findIndex((word) => resolve(word) === process.argv[1]);
+function takeWords(ask, launch) {
   process.argv.length = 2;
+  // The interpreter, its switches and the script are what they were when it was launched.
+  if (Number(ask('argv/count')) === launch.wordCount) return;
+  const words = requestWords(ask);
+  const script = words.findIndex((word) => resolve(word) === process.argv[1]);
   if (script >= 0) process.argv.push(...words.slice(script + 1));
 }
 
 // libc's environment is the request's now, which is what process.env shows and what children get.
-function takeEnvironment(before) {
+function takeEnvironment(ask, launch) {
   const zoneWas = process.env.TZ;
-  call('environ/set');
-  if (readAtStart() !== before) {
-    call("anew/the request's environment differs in what Node reads when it starts");
+  ask('environ/set');
+  if (readAtStart() !== launch.readAtStart) {
+    ask("anew/the request's environment differs in what Node reads when it starts");
   }
   if (process.env.TZ === zoneWas) return;
   const zone = process.env.TZ;
@@ -82,31 +84,44 @@ function holderOf(object, name) {
   return object;
 }
 
-// Clocks that count from the start of the process count from here on.
-function startClocks(stood) {
+// Clocks that count from the start of the process count from the call of what is returned.
+function holdClocks() {
   const { uptime } = process;
   const { performance } = globalThis;
-  const { now } = performance;
-  const late = performance.now() - stood.booted;
+  const { now, timeOrigin } = performance;
+  const booted = now.call(performance);
+  let late = 0;
   method(process, 'uptime', { uptime() { return uptime() - late / 1000; } }.uptime);
   method(holderOf(performance, 'now'), 'now', { now() { return now.call(this) - late; } }.now);
-  const origin = performance.timeOrigin + late;
   const holder = holderOf(performance, 'timeOrigin');
   const asItWas = Object.getOwnPropertyDescriptor(holder, 'timeOrigin');
-  Object.defineProperty(holder, 'timeOrigin', asItWas.get === undefined
-    ? { ...asItWas, value: origin }
-    : { ...asItWas, get: Object.getOwnPropertyDescriptor({ get timeOrigin() { return origin; } },
-                                                         'timeOrigin').get });
+  if (asItWas.get !== undefined) {
+    const { get } = Object.getOwnPropertyDescriptor({ get timeOrigin() { return timeOrigin + late; } },
+                                                    'timeOrigin');
+    Object.defineProperty(holder, 'timeOrigin', { ...asItWas, get });
+  }
+  return () => {
+    late = now.call(performance) - booted;
+    if (asItWas.get !== undefined) return;
+    Object.defineProperty(holder, 'timeOrigin', { ...asItWas, value: timeOrigin + late });
+  };
 }
 
-function takeRequest(before) {
+function takeRequest(ask, launch) {
   process.chdir('.'); // the folder is the request's; Node forgets what it knew of it
-  takeEnvironment(before);
-  takeWords();
+  takeEnvironment(ask, launch);
+  takeWords(ask, launch);
+}
+
+// A request as it will come, whose words are the program's own.
+function rehearse(launch) {
+  const words = [...process.argv, ''].map((word) => Buffer.from(word && '.' + word));
+  takeRequest((what) => (what === 'argv/word' ? words.shift() : null), launch);
+  takeRequest((what) => (what === 'argv/count' ? launch.wordCount : null), launch);
 }
 
 function stand() {
-  const reset = call('reset').toString();
+  const reset = call('reset');
   const again = reset === 'none' ? require('./again.js') : null;
   const why = again?.whyNot(process.argv[1]);
   if (why) say('reset/fork', why);
@@ -118,13 +133,16 @@ function stand() {
   const { files, touched } = require('./ahead.js').load(process.argv[1], asked);
   if (touched) say('note/shallower', `a module uses process.${touched} while it is loaded ahead`);
   for (const file of files) say('note/file', file);
-  const before = readAtStart();
-  const stood = { booted: performance.now() };
+  if (!again || why) require('./ending.js').watch(call);
   forget();
+  const launch = { readAtStart: readAtStart(), wordCount: process.execArgv.length + 2 };
+  const startClocks = holdClocks();
+  rehearse(launch);
+  startClocks();
   if (call('checkpoint/booted') === null) process.reallyExit(70);
-  if (again && !why) again.begin({ call, takeRequest: () => takeRequest(before) });
-  startClocks(stood);
-  takeRequest(before);
+  if (again && !why) again.begin({ call, takeRequest: () => takeRequest(call, launch) });
+  startClocks();
+  takeRequest(call, launch);
 }
 
 if (call('streams') !== null) {

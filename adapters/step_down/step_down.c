@@ -1,6 +1,8 @@
-/* cgibridge-step-down IDS FOLDER FILE WORD...: becomes another user and then the program FILE, with
- * WORD... as its argv and the environment as it is. IDS: "UID GID GROUP,GROUP,...", with an n in
- * front for no_new_privs. What fails is said on standard error, and the exit code is 126.
+/* cgibridge-step-down IDS STEPS FOLDER FILE WORD...: becomes another user and then the program
+ * FILE, with WORD... as its argv and the environment as it is. IDS: "UID GID GROUP,GROUP,...", with
+ * an n in front for no_new_privs; "-": it stays who it is. STEPS: the descriptor of a list of what
+ * else is to be done (steps.h), or "-". What fails is said on standard error, and the exit code is
+ * 126.
  *
  * Why a program of its own, when the bridge forks anyway: until its exec() the bridge's child
  * shares the bridge's memory, and the bridge stands still (vfork). A child that had the user's id
@@ -12,64 +14,19 @@
  * tenth of a millisecond. */
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <linux/limits.h>
 #include <linux/prctl.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "checkpoint/raw_call.h"
+#include "say.h"
+#include "steps.h"
 
-enum { kFirstClosed = 4, kCannot = 126 }; /* 3: the control channel of a zygote */
+enum { kFirstClosed = 4 }; /* 3: the control channel of a zygote */
 
 static gid_t groups[NGROUPS_MAX];
-
-static void say(const char *text) {
-  size_t length = 0;
-  while (text[length] != '\0') ++length;
-  raw_call(SYS_write, 2, text, length);
-}
-
-static void say_number(unsigned long number) {
-  char digits[24];
-  char *at = digits + sizeof digits;
-  *--at = '\0';
-  do {
-    *--at = (char)('0' + number % 10);
-    number /= 10;
-  } while (number > 0);
-  say(at);
-}
-
-static const char *meaning(long error) {
-  switch (error) {
-    case EPERM:
-      return "Operation not permitted";
-    case EACCES:
-      return "Permission denied";
-    case ENOENT:
-      return "No such file or directory";
-    case ENOTDIR:
-      return "Not a directory";
-    case ENOEXEC:
-      return "Exec format error";
-    case EAGAIN:
-      return "the user has as many processes as limits.user_processes allows";
-    case E2BIG:
-      return "Argument list too long";
-    case ENOMEM:
-      return "Cannot allocate memory";
-    case ETXTBSY:
-      return "Text file busy";
-    case ELOOP:
-      return "Too many levels of symbolic links";
-    default:
-      return NULL;
-  }
-}
-
-static _Noreturn void leave(void) {
-  for (;;) raw_call(SYS_exit_group, kCannot);
-}
 
 static _Noreturn void fail(const char *what, const char *on, unsigned long uid, long error) {
   say("cgibridge: cannot ");
@@ -78,12 +35,7 @@ static _Noreturn void fail(const char *what, const char *on, unsigned long uid, 
   say(" as uid ");
   say_number(uid);
   say(": ");
-  if (meaning(error) != NULL) {
-    say(meaning(error));
-  } else {
-    say("error ");
-    say_number((unsigned long)error);
-  }
+  say_error(error);
   say("\n");
   leave();
 }
@@ -136,16 +88,28 @@ __attribute__((used)) _Noreturn void step_down(long *stack) {
   long argc = stack[0];
   char **argv = (char **)(stack + 1), **environment = argv + argc + 1;
   unsigned long uid = 0;
-  if (argc < 5) {
-    say("cgibridge: cgibridge-step-down IDS FOLDER FILE WORD...: called by cgibridge alone\n");
+  if (argc < 6) {
+    say("cgibridge: cgibridge-step-down is called by cgibridge alone\n");
     leave();
   }
-  const char *folder = argv[2], *file = argv[3];
-  become(argv[1], &uid);
-  raw_call(SYS_close_range, kFirstClosed, ~0u, 0);
+  const char *ids = argv[1], *list = argv[2], *folder = argv[3], *file = argv[4];
+  int death_signal = 0; /* another user's process loses it */
+  raw_call(SYS_prctl, PR_GET_PDEATHSIG, &death_signal, 0, 0, 0);
+  struct steps steps = {NULL, NULL};
+  if (*list != '-') steps = steps_of((int)read_number(&list));
+  take_steps(&steps);
+  if (*ids == '-') {
+    uid = (unsigned long)raw_call(SYS_getuid);
+  } else {
+    become(ids, &uid);
+  }
+  raw_call(SYS_prctl, PR_SET_PDEATHSIG, (unsigned long)death_signal, 0, 0, 0);
+  /* At the exec: Landlock's rules are still to be enforced, by their descriptor. */
+  raw_call(SYS_close_range, kFirstClosed, ~0u, CLOSE_RANGE_CLOEXEC);
   long result = raw_call(SYS_chdir, folder);
   if (result != 0) fail("enter ", folder, uid, -result);
-  result = raw_call(SYS_execve, file, argv + 4, environment);
+  take_steps(&steps);
+  result = raw_call(SYS_execve, file, argv + 5, environment);
   fail("execute ", file, uid, -result);
 }
 

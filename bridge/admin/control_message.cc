@@ -26,25 +26,53 @@ base::Result<base::UniqueFd> connect_control(const std::string& path) {
   return fd;
 }
 
+ssize_t send_with_fd(int socket, base::ByteView bytes, int fd, int flags) {
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (fd >= 0) {
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+  }
+  return ::sendmsg(socket, &header, flags | MSG_NOSIGNAL);
+}
+
+ssize_t receive_with_fd(int socket, std::span<char> room, base::UniqueFd& fd, int flags) {
+  iovec part{room.data(), room.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
+  if (got <= 0) return got;
+  for (cmsghdr* part_at = CMSG_FIRSTHDR(&header); part_at != nullptr;
+       part_at = CMSG_NXTHDR(&header, part_at)) {
+    if (part_at->cmsg_level != SOL_SOCKET || part_at->cmsg_type != SCM_RIGHTS) continue;
+    // The kernel gives as many as find room in there: those that nobody asked for are closed.
+    const std::size_t bytes_of_fds = part_at->cmsg_len - CMSG_LEN(0);
+    for (std::size_t at = 0; at + sizeof(int) <= bytes_of_fds; at += sizeof(int)) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(part_at) + at, sizeof number);
+      fd = base::UniqueFd(number);
+    }
+  }
+  return got;
+}
+
 base::Status send_line(int socket, const nlohmann::json& message, int fd) {
   std::string line = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   base::ByteView rest = line;
   while (!rest.empty()) {
-    iovec part{const_cast<char*>(rest.data()), rest.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    if (fd >= 0) {
-      header.msg_control = control.data();
-      header.msg_controllen = control.size();
-      cmsghdr* rights = CMSG_FIRSTHDR(&header);
-      rights->cmsg_level = SOL_SOCKET;
-      rights->cmsg_type = SCM_RIGHTS;
-      rights->cmsg_len = CMSG_LEN(sizeof fd);
-      std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-    }
-    const ssize_t sent = ::sendmsg(socket, &header, MSG_NOSIGNAL);
+    const ssize_t sent = send_with_fd(socket, rest, fd, 0);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return base::errno_error("control socket", errno);
     rest.remove_prefix(static_cast<std::size_t>(sent));
@@ -68,6 +96,10 @@ base::Result<nlohmann::json> receive_line(int socket) {
   return message;
 }
 
+nlohmann::json refused(const std::string& why) {
+  return {{"ok", false}, {"error", why}};
+}
+
 std::string text_of(const nlohmann::json& message, const std::string& name) {
   const auto found = message.find(name);
   return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -75,25 +107,10 @@ std::string text_of(const nlohmann::json& message, const std::string& name) {
 
 std::optional<ControlBytes> receive_bytes(int socket) {
   std::array<char, 4096> bytes;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  iovec part{bytes.data(), bytes.size()};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control.data();
-  header.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   ControlBytes received;
-  if (got <= 0) return received;
-  received.bytes.assign(bytes.data(), static_cast<std::size_t>(got));
-  for (cmsghdr* part_at = CMSG_FIRSTHDR(&header); part_at != nullptr;
-       part_at = CMSG_NXTHDR(&header, part_at)) {
-    if (part_at->cmsg_level != SOL_SOCKET || part_at->cmsg_type != SCM_RIGHTS) continue;
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(part_at), sizeof fd);
-    received.fd = base::UniqueFd(fd);
-  }
+  const ssize_t got = receive_with_fd(socket, bytes, received.fd, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  if (got > 0) received.bytes.assign(bytes.data(), static_cast<std::size_t>(got));
   return received;
 }
 

@@ -4,14 +4,21 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/unique_fd.h"
 
 namespace admin {
 
 // A longer line is refused.
 constexpr std::size_t kLineBytesMax = 64 * 1024;
+
+// As send() and recv(), with MSG_NOSIGNAL and MSG_CMSG_CLOEXEC; fd (if not -1) goes along, or is
+// what came along. Of several that came the last is kept, the others are closed.
+ssize_t send_with_fd(int socket, base::ByteView bytes, int fd, int flags);
+ssize_t receive_with_fd(int socket, std::span<char> room, base::UniqueFd& fd, int flags);
 
 // The client's side; blocking. Connects to the control socket at path.
 base::Result<base::UniqueFd> connect_control(const std::string& path);
@@ -24,6 +31,9 @@ base::Result<nlohmann::json> receive_line(int socket);
 
 // The text under that name in a message; "" if there is none or it is no text.
 std::string text_of(const nlohmann::json& message, const std::string& name);
+
+// The answer to a command that is not carried out.
+nlohmann::json refused(const std::string& why);
 
 // What one read brought: bytes, and the descriptor that came with them, if any.
 struct ControlBytes {

@@ -33,9 +33,10 @@ void ControlClient::take_lines() {
     const auto message = nlohmann::json::parse(line_.substr(0, end), nullptr, false);
     line_.erase(0, end + 1);
     if (message.is_discarded() || !message.is_object()) {
-      send({{"ok", false}, {"error", "not a JSON object"}});
+      send(refused("not a JSON object"));
     } else {
-      send(events_.on_line(*this, message, std::move(fd_)));
+      const nlohmann::json answer = events_.on_line(*this, message, std::move(fd_));
+      if (!answer.is_null()) send(answer);
     }
   }
   if (line_.size() > kLineBytesMax) lose();
@@ -69,11 +70,12 @@ void ControlClient::lose() {
 
 ControlServer::ControlServer(loop::Loop& loop, base::UniqueFd socket, const std::string& path,
                              std::map<std::string, Command> commands,
-                             std::function<void(ControlClient&)> on_client_gone)
+                             std::function<void(ControlClient&)> on_client_gone, Admission why_not)
     : loop_(loop),
-      path_(path),
+      file_(path),
       commands_(std::move(commands)),
       on_client_gone_(std::move(on_client_gone)),
+      why_not_(std::move(why_not)),
       listener_(loop, std::move(socket), path,
                 [this](base::UniqueFd accepted) { accept(std::move(accepted)); }),
       sweep_(loop, [this] {
@@ -81,7 +83,7 @@ ControlServer::ControlServer(loop::Loop& loop, base::UniqueFd socket, const std:
       }) {}
 
 ControlServer::~ControlServer() {
-  ::unlink(path_.c_str());
+  file_.remove();
 }
 
 void ControlServer::accept(base::UniqueFd socket) {
@@ -102,7 +104,11 @@ nlohmann::json ControlServer::answer(ControlClient& client, const nlohmann::json
   const std::string name = text_of(line, "command");
   const auto command = commands_.find(name);
   if (command == commands_.end()) {
-    return {{"ok", false}, {"error", "no command \"" + name + "\""}};
+    return refused("no command \"" + name + "\"");
+  }
+  if (const auto why = why_not_ ? why_not_(client.socket(), name) : std::nullopt) {
+    base::log_warn("control socket: {} is refused: {}", name, *why);
+    return refused(*why);
   }
   return command->second(line, client, std::move(fd));
 }

@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "admin/control_message.h"
 #include "base/out_buffer.h"
+#include "gateway/listen_socket.h"
 #include "gateway/listener.h"
 #include "loop/fd_watch.h"
 
@@ -49,24 +51,34 @@ class ControlClient {
 class ControlServer {
  public:
   // One command: its arguments, the client that sent it, and the descriptor that came along.
-  // Returns the answer: {"ok": true, ...} or {"ok": false, "error": "..."}.
+  // Returns the answer: {"ok": true, ...} or {"ok": false, "error": "..."}; null: the command sends
+  // it to the client itself, later.
   using Command = std::function<nlohmann::json(const nlohmann::json& arguments,
                                                ControlClient& client, base::UniqueFd fd)>;
 
-  // socket: listening. commands by name.
+  // Why the process that made a connection may not give that command; none: it may.
+  using Admission = std::function<std::optional<std::string>(int fd, const std::string& command)>;
+
+  // socket: listening. commands by name. Whoever may not give one is told why.
   ControlServer(loop::Loop& loop, base::UniqueFd socket, const std::string& path,
                 std::map<std::string, Command> commands,
-                std::function<void(ControlClient&)> on_client_gone);
+                std::function<void(ControlClient&)> on_client_gone, Admission why_not = {});
   ~ControlServer();
+
+  const std::string& path() const { return file_.path(); }
+  const base::UniqueFd& socket() const { return listener_.fd(); }
+  // Another bridge serves the socket from here on: its file stays when this is destroyed.
+  void keep_file() { file_ = {}; }
 
  private:
   void accept(base::UniqueFd socket);
   nlohmann::json answer(ControlClient& client, const nlohmann::json& line, base::UniqueFd fd);
 
   loop::Loop& loop_;
-  const std::string path_;
+  gateway::SocketFile file_;
   std::map<std::string, Command> commands_;
   std::function<void(ControlClient&)> on_client_gone_;
+  const Admission why_not_;
   std::list<std::unique_ptr<ControlClient>> clients_;
   gateway::Listener listener_;
   loop::Deferred sweep_;

@@ -60,6 +60,11 @@ void MetricsText::sample(const Labels& labels, std::uint64_t value) {
   line(suffix_, labels, fmt::format_int(value).c_str());
 }
 
+void MetricsText::seconds(const Labels& labels, std::uint64_t microseconds) {
+  line(suffix_, labels,
+       fmt::format("{}.{:06}", microseconds / 1'000'000, microseconds % 1'000'000));
+}
+
 void MetricsText::histogram(const Labels& labels, const compare::Histogram& values) {
   // A thousand programs have a hundred thousand of these lines: what they share is made once.
   const std::string start =

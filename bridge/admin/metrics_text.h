@@ -35,6 +35,8 @@ class MetricsText {
   void begin(const Family& family);
   // A sample of the family. A counter's name gets "_total" and an info's "_info".
   void sample(const Labels& labels, std::uint64_t value);
+  // The same of a family whose unit is seconds.
+  void seconds(const Labels& labels, std::uint64_t microseconds);
   // values are microseconds; the family's unit is seconds.
   void histogram(const Labels& labels, const compare::Histogram& values);
 

@@ -8,6 +8,7 @@
 #include "admin/metrics_text.h"
 #include "base/log.h"
 #include "gateway/arm_choice.h"
+#include "worker/log_pipe.h"
 
 namespace admin {
 namespace {
@@ -50,16 +51,29 @@ void write_bridge(MetricsText& out, const gateway::Gateway& gateway, const pool:
          gateway.connections());
   single({"cgibridge_connections_accepted", "counter", "FastCGI connections so far"},
          counts.connections_total);
+  single({"cgibridge_connections_closed_for_room", "counter",
+          "Idle connections that were closed at bridge.connections_max"},
+         counts.closed_for_room);
+  single({"cgibridge_connections_closed_unfinished", "counter",
+          "Connections whose params did not come whole within bridge.params_timeout"},
+         counts.closed_unfinished);
   single({"cgibridge_requests_active", "gauge", "Requests that run or wait"},
          counts.requests_active);
   single({"cgibridge_requests", "counter", "Requests so far"}, counts.requests_total);
   single({"cgibridge_request_errors", "counter", "Requests that the bridge answered with an error"},
          counts.errors);
-  single({"cgibridge_peers_refused", "counter", "Connections that bridge.allow does not allow"},
+  single({"cgibridge_requests_refused", "counter",
+          "Requests answered with FCGI_OVERLOADED or FCGI_UNKNOWN_ROLE, which never began"},
+         counts.requests_refused);
+  single({"cgibridge_peers_refused", "counter",
+          "Connections that bridge.allow, or the control socket, refused"},
          counts.peers_refused);
   single({"cgibridge_starts_refused", "counter",
           "Programs that were not started, as they must not run as their user"},
          pools.starts_refused());
+  single({"cgibridge_error_output_dropped_bytes", "counter",
+          "Of programs' standard error, beyond limits.error_output"},
+         worker::ErrorAllowance::all_dropped());
   single({"cgibridge_programs", "gauge", "Programs that are known now"}, pools.size());
   single({"cgibridge_draining", "gauge", "1 while it lets requests end and takes no new ones"},
          gateway.draining() ? 1 : 0);
@@ -81,12 +95,23 @@ void write_journal(MetricsText& out, const gateway::Gateway& gateway) {
   out.begin({"cgibridge_slow_requests", "counter", "Requests that ran for slowlog.after"});
   out.sample({}, counts.slow);
   out.begin({"cgibridge_stacks", "counter", "Looks at what a slow request's program is doing"});
-  sample("result", "read", counts.stacks_read);
-  sample("result", "left_out", counts.stacks_left_out);
+  sample("result", "read", journal.stacks().looks());
+  sample("result", "left_out", journal.stacks().left_out());
   out.begin({"cgibridge_captures", "counter", "Failing requests that were to be captured"});
   sample("result", "written", counts.captures_written);
   sample("result", "too_many", counts.captures_too_many);
   sample("result", "failed", counts.captures_failed);
+}
+
+void write_places(MetricsText& out, const policy::Shares& shares) {
+  out.begin({"cgibridge_workers", "gauge", "Workers of all programs, classic ones among them"});
+  out.sample({}, shares.workers());
+  out.begin({"cgibridge_workers_running", "gauge", "Of them, those that answer a request"});
+  out.sample({}, shares.running());
+  out.begin({"cgibridge_workers_limit", "gauge", "The most of them (bridge.workers_max); 0: any"});
+  out.sample({}, shares.limit());
+  out.begin({"cgibridge_workers_waits", "counter", "Times a program had to wait for that limit"});
+  out.sample({}, shares.waits());
 }
 
 // ---- the arms ----
@@ -190,6 +215,14 @@ void write_workers(MetricsText& out, const Subjects& subjects) {
   }
   out.begin({"cgibridge_program_queue", "gauge", "Requests that wait for a worker"});
   for (const Subject& subject : subjects) out.sample(subject.labels, subject.pool.waiting);
+  out.begin({"cgibridge_program_refused", "counter", "Requests that were given no worker"});
+  for (const Subject& subject : subjects) {
+    const pool::PoolStatus& pool = subject.pool;
+    out.sample(subject.labels.with("reason", "queue_full"), pool.refused_full);
+    out.sample(subject.labels.with("reason", "queue_timeout"), pool.refused_late);
+    out.sample(subject.labels.with("reason", "not_started"),
+               pool.refused - pool.refused_full - pool.refused_late);
+  }
 }
 
 void write_limits(MetricsText& out, const Subjects& subjects) {
@@ -223,6 +256,45 @@ void write_rewinds(MetricsText& out, const Subjects& subjects) {
       const std::uint64_t count = subject.pool.retirements->counted(reason);
       if (count == 0) continue;
       out.sample(subject.labels.with("reason", pool::retirement_name(reason)), count);
+    }
+  }
+}
+
+// ---- the cgroups ----
+
+void write_cgroups(MetricsText& out, const Subjects& subjects, const limits::Cgroups& cgroups) {
+  struct Measure {
+    MetricsText::Family family;
+    std::uint64_t limits::Figures::*figure;
+  };
+  using limits::Figures;
+  constexpr std::array kMeasures = {
+      Measure{{"cgibridge_cgroup_cpu_seconds", "counter",
+               "CPU time of a program's processes by its cgroup; without program: of all together",
+               "seconds"},
+              &Figures::cpu_us},
+      Measure{{"cgibridge_cgroup_throttled_seconds", "counter",
+               "Time in which limits.cpu made them wait", "seconds"},
+              &Figures::throttled_us},
+      Measure{
+          {"cgibridge_cgroup_memory_bytes", "gauge", "Their memory, page cache included", "bytes"},
+          &Figures::memory},
+      Measure{{"cgibridge_cgroup_processes", "gauge", "Processes and threads"},
+              &Figures::processes},
+      Measure{{"cgibridge_cgroup_oom_kills", "counter", "Processes killed for limits.memory"},
+              &Figures::oom_kills},
+      Measure{{"cgibridge_cgroup_forks_refused", "counter", "Forks that limits.processes refused"},
+              &Figures::forks_refused}};
+  const auto all = cgroups.figures_of_all();
+  for (const Measure& measure : kMeasures) {
+    out.begin(measure.family);
+    const auto sample = [&](const Labels& labels, const Figures& figures) {
+      const std::uint64_t value = figures.*measure.figure;
+      measure.family.unit == "seconds" ? out.seconds(labels, value) : out.sample(labels, value);
+    };
+    if (all) sample({}, *all);
+    for (const Subject& subject : subjects) {
+      if (subject.pool.cgroup) sample(subject.labels, *subject.pool.cgroup);
     }
   }
 }
@@ -278,6 +350,7 @@ std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools) {
   MetricsText out;
   write_bridge(out, gateway, pools);
   write_journal(out, gateway);
+  write_places(out, pools.shares());
   write_arm_counts(out, subjects);
   write_arm_histograms(out, subjects);
   write_arm_sizes(out, subjects);
@@ -285,6 +358,7 @@ std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools) {
   write_workers(out, subjects);
   write_limits(out, subjects);
   write_rewinds(out, subjects);
+  write_cgroups(out, subjects, pools.cgroups());
   write_shadow(out, subjects);
   write_promotion(out, subjects);
   return out.finish();

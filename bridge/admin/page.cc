@@ -118,7 +118,7 @@ PageAnswer Page::mode(const PageRequest& request,
   const auto refuse = [&request](int status, const std::string& why) {
     base::log_warn("page: {} may not switch a mode: {}", base::printable(request.client),
                    base::printable(why));
-    return json_answer(status, {{"ok", false}, {"error", why}});
+    return json_answer(status, refused(why));
   };
   if (!settings.switch_modes) return refuse(403, "bridge.page.switch_modes is false");
   if (const auto why = guard_.objection(request)) return refuse(403, *why);

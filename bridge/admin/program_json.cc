@@ -53,6 +53,16 @@ std::string arm_text(config::Mode mode, config::Reset reset) {
 
 }  // namespace
 
+json cgroup_json(const limits::Figures& figures) {
+  return {{"cpu_us", figures.cpu_us},
+          {"throttled_us", figures.throttled_us},
+          {"memory_bytes", figures.memory},
+          {"memory_peak_bytes", figures.memory_peak},
+          {"processes", figures.processes},
+          {"oom_kills", figures.oom_kills},
+          {"forks_refused", figures.forks_refused}};
+}
+
 json program_json(const pool::PoolStatus& program, const config::ProgramSettings& settings,
                   config::Mode effective) {
   return {
@@ -69,6 +79,8 @@ json program_json(const pool::PoolStatus& program, const config::ProgramSettings
       {"level", program.level},
       {"level_reason", program.level_reason},
       {"failed_steps", program.failed_steps},
+      {"user", settings.user},
+      {"sandbox", program.sandbox},
       {"generation", program.generation},
       {"newest_generation", program.newest_generation},
       {"workers",
@@ -81,13 +93,17 @@ json program_json(const pool::PoolStatus& program, const config::ProgramSettings
       {"retired", retired_json(*program.retirements)},
       {"given_back", program.given_back},
       {"queue", program.waiting},
-      {"zygote_pid", program.zygote_pid},
+      {"zygote_pid", program.zygote_pid > 0 ? json(program.zygote_pid) : json(nullptr)},
       {"worker_pids", program.worker_pids},
       {"learned", program.learned},
       {"requests", program.requests},
       {"requests_classic", program.classic},
       {"requests_persistent", program.persistent},
       {"refused", program.refused},
+      {"refused_full", program.refused_full},
+      {"refused_late", program.refused_late},
+      {"waits_for_place", program.waits_for_place},
+      {"retry_in_ms", program.retry_in ? json(program.retry_in->count()) : json(nullptr)},
       {"errors", program.failed},
       {"limit_kills",
        {{"cpu_time", program.over_cpu_time}, {"file_size", program.over_file_size}}}};

@@ -12,4 +12,7 @@ namespace admin {
 nlohmann::json program_json(const pool::PoolStatus& program,
                             const config::ProgramSettings& settings, config::Mode effective);
 
+// Of a program's cgroup, or of the one for all.
+nlohmann::json cgroup_json(const limits::Figures& figures);
+
 }  // namespace admin

@@ -72,7 +72,7 @@ ReloadOutcome SettingsKeeper::reload() {
     }
   }
   if (!problems.empty()) return refuse(std::move(problems));
-  take_over(outcome.take());
+  if (!take_over(outcome.take())) base::log_info("{}: read again, nothing has changed", path_);
   return {.taken_over = true, .problems = {}};
 }
 
@@ -87,7 +87,8 @@ bool SettingsKeeper::take_over(config::Settings loaded) {
   pending_ = false;
   if (loaded == *settings_) return false;
   for (const std::string& name : config::waiting_for_restart(*settings_, loaded)) {
-    base::log_warn("{}: {} has changed, which only a restart takes over", path_, name);
+    base::log_warn("{}: {} has changed, which only a restart or an upgrade takes over", path_,
+                   name);
   }
   settings_ = std::make_shared<const config::Settings>(std::move(loaded));
   base::log_info("{}: the changed settings are in force", path_);

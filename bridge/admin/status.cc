@@ -7,6 +7,7 @@
 #include "admin/program_json.h"
 #include "base/log.h"
 #include "gateway/arm_choice.h"
+#include "worker/log_pipe.h"
 
 namespace admin {
 namespace {
@@ -20,10 +21,17 @@ json journal_json(const journal::Journal& journal) {
           {"lines_dropped", base::log_lines_dropped() + journal.access_file().dropped() +
                                 journal.slow_file().dropped()},
           {"slow", counts.slow},
-          {"stacks_read", counts.stacks_read},
-          {"stacks_left_out", counts.stacks_left_out},
+          {"stacks_read", journal.stacks().looks()},
+          {"stacks_left_out", journal.stacks().left_out()},
           {"captures_written", counts.captures_written},
           {"captures_left_out", counts.captures_too_many + counts.captures_failed}};
+}
+
+// What of it is there, and what is asked for in vain.
+json cgroups_json(const limits::Cgroups& cgroups) {
+  json all = {{"folders", cgroups.folders()}, {"not_held", cgroups.not_held()}};
+  if (const auto figures = cgroups.figures_of_all()) all.update(cgroup_json(*figures));
+  return all;
 }
 
 json bridge_json(const gateway::Gateway& gateway, const pool::Pools& pools) {
@@ -32,12 +40,20 @@ json bridge_json(const gateway::Gateway& gateway, const pool::Pools& pools) {
           {"version", CGIBRIDGE_VERSION},
           {"connections", gateway.connections()},
           {"connections_total", counts.connections_total},
+          {"connections_closed_for_room", counts.closed_for_room},
+          {"connections_closed_unfinished", counts.closed_unfinished},
           {"requests_active", counts.requests_active},
           {"requests_total", counts.requests_total},
           {"errors", counts.errors},
+          {"requests_refused", counts.requests_refused},
           {"peers_refused", counts.peers_refused},
           {"starts_refused", pools.starts_refused()},
+          {"error_output_dropped", worker::ErrorAllowance::all_dropped()},
           {"programs", pools.size()},
+          {"workers", pools.shares().workers()},
+          {"workers_running", pools.shares().running()},
+          {"workers_max", pools.shares().limit()},
+          {"cgroups", cgroups_json(pools.cgroups())},
           {"draining", gateway.draining()},
           {"journal", journal_json(gateway.journal())}};
 }
@@ -80,6 +96,7 @@ json status_json(gateway::Gateway& gateway, const pool::Pools& pools, const Stat
     const config::Mode effective =
         comparison == nullptr ? own.mode : gateway::effective_mode(own, comparison->promotion);
     json entry = program_json(program, own, effective);
+    if (program.cgroup) entry["cgroup"] = cgroup_json(*program.cgroup);
     entry["arms"] = json::object();
     if (comparison != nullptr) add_comparison(entry, *comparison, scope.detail);
     status["programs"].push_back(std::move(entry));

@@ -44,24 +44,24 @@ std::string retired_text(const json& retired) {
 }
 
 std::string rewind_text(const json& rewind) {
-  if (number(rewind["rewinds"]) == 0) return {};
+  if (number(rewind.at("rewinds")) == 0) return {};
   return fmt::format(
       "    {} rewind(s) ({}): {} page(s) in {} us, 99 of 100 below {} and {} us; verified {}, "
       "different {}\n",
-      number(rewind["rewinds"]), text(rewind["tracking"]), number(rewind["pages"]["p50"]),
-      number(rewind["microseconds"]["p50"]), number(rewind["pages"]["p99"]),
-      number(rewind["microseconds"]["p99"]), number(rewind["verified"]),
-      number(rewind["differences"]));
+      number(rewind.at("rewinds")), text(rewind.at("tracking")),
+      number(rewind.at("pages").at("p50")), number(rewind.at("microseconds").at("p50")),
+      number(rewind.at("pages").at("p99")), number(rewind.at("microseconds").at("p99")),
+      number(rewind.at("verified")), number(rewind.at("differences")));
 }
 
 std::string memory_text(const json& program) {
-  if (!program.contains("memory") || program["memory"]["pss_kib"].is_null()) return {};
-  const json& memory = program["memory"];
-  std::string line = fmt::format("    memory (PSS): {} KiB", number(memory["pss_kib"]));
+  if (!program.contains("memory") || program.at("memory").at("pss_kib").is_null()) return {};
+  const json& memory = program.at("memory");
+  std::string line = fmt::format("    memory (PSS): {} KiB", number(memory.at("pss_kib")));
   if (memory.contains("zygote_kib")) {
-    line += fmt::format("; zygote {} KiB", number(memory["zygote_kib"]));
+    line += fmt::format("; zygote {} KiB", number(memory.at("zygote_kib")));
   }
-  for (const auto& [pid, kib] : memory["workers_kib"].items()) {
+  for (const auto& [pid, kib] : memory.at("workers_kib").items()) {
     line += fmt::format("; worker {} {} KiB", pid, number(kib));
   }
   return line + "\n";
@@ -70,8 +70,8 @@ std::string memory_text(const json& program) {
 // How many times faster than classic an arm's median is; empty for classic, and without both.
 std::string speed_text(const json& arms, const std::string& arm) {
   if (arm == "classic" || !arms.contains("classic")) return {};
-  const double classic = arms["classic"]["latency_us"]["p50"].get<double>();
-  const double own = arms[arm]["latency_us"]["p50"].get<double>();
+  const double classic = arms.at("classic").at("latency_us").at("p50").get<double>();
+  const double own = arms[arm].at("latency_us").at("p50").get<double>();
   return own > 0 ? fmt::format("{:.1f} x", classic / own) : std::string();
 }
 
@@ -81,13 +81,14 @@ std::string arms_text(const json& arms) {
   std::string lines = fmt::format(fmt::runtime(row), "arm", "requests", "errors", "p50", "p95",
                                   "p99", "cpu p50", "peak", "p50 gain");
   for (const auto& [name, arm] : arms.items()) {
-    const json& latency = arm["latency_us"];
-    lines += fmt::format(fmt::runtime(row), name, number(arm["requests"]), number(arm["errors"]),
-                         time_text(latency["p50"]), time_text(latency["p95"]),
-                         time_text(latency["p99"]), time_text(arm["cpu_us"]["p50"]),
-                         size_text(arm["peak_kib"]), speed_text(arms, name));
-    if (!arm["failures"].empty()) {
-      lines += fmt::format("             {}: {}\n", name, counts_text(arm["failures"]));
+    const json& latency = arm.at("latency_us");
+    lines +=
+        fmt::format(fmt::runtime(row), name, number(arm.at("requests")), number(arm.at("errors")),
+                    time_text(latency.at("p50")), time_text(latency.at("p95")),
+                    time_text(latency.at("p99")), time_text(arm.at("cpu_us").at("p50")),
+                    size_text(arm.at("peak_kib")), speed_text(arms, name));
+    if (!arm.at("failures").empty()) {
+      lines += fmt::format("             {}: {}\n", name, counts_text(arm.at("failures")));
     }
   }
   return lines;
@@ -95,72 +96,107 @@ std::string arms_text(const json& arms) {
 
 std::string shadow_text(const json& program) {
   if (!program.contains("shadow")) return {};
-  const json& shadow = program["shadow"];
+  const json& shadow = program.at("shadow");
   std::string lines = fmt::format("    shadow: {} compared: {} same, {} masked, {} different",
-                                  number(shadow["compared"]), number(shadow["same"]),
-                                  number(shadow["masked"]), number(shadow["different"]));
-  const std::string skipped = counts_text(shadow["skipped"]);
+                                  number(shadow.at("compared")), number(shadow.at("same")),
+                                  number(shadow.at("masked")), number(shadow.at("different")));
+  const std::string skipped = counts_text(shadow.at("skipped"));
   lines += skipped.empty() ? "\n" : "; skipped: " + skipped + "\n";
-  if (shadow.contains("differences") && !shadow["differences"].empty()) {
-    const json& last = shadow["differences"].back();
+  if (shadow.contains("differences") && !shadow.at("differences").empty()) {
+    const json& last = shadow.at("differences").back();
     lines += fmt::format("      last: {} of {} {} at {} ({}); the diff: status --json\n",
-                         text(last["what"]), text(last["method"]), text(last["uri"]),
-                         text(last["at"]), text(last["arm"]));
+                         text(last.at("what")), text(last.at("method")), text(last.at("uri")),
+                         text(last.at("at")), text(last.at("arm")));
   }
   return lines;
 }
 
 std::string promotion_text(const json& program) {
   if (!program.contains("promotion")) return {};
-  const json& promotion = program["promotion"];
-  const std::string stage = text(promotion["stage"]), outlook = text(promotion["outlook"]);
-  const bool told = promotion["held"].get<bool>() || outlook.starts_with(stage);
+  const json& promotion = program.at("promotion");
+  const std::string stage = text(promotion.at("stage")), outlook = text(promotion.at("outlook"));
+  const bool told = promotion.at("held").get<bool>() || outlook.starts_with(stage);
   return fmt::format("    promotion: {}{}\n", told ? "" : "stage " + stage + ": ", outlook);
 }
 
 std::string reasons_text(const json& program) {
   std::string lines;
-  if (const std::string reason = text(program["level_reason"]); !reason.empty()) {
+  if (const std::string user = program.value("user", ""); !user.empty()) {
+    lines += "    user: " + user + "\n";
+  }
+  if (const std::string sandbox = program.value("sandbox", ""); !sandbox.empty()) {
+    lines += "    sandbox: " + sandbox + "\n";
+  }
+  if (const std::string reason = text(program.at("level_reason")); !reason.empty()) {
     lines += "    not deeper: " + reason + "\n";
   }
-  if (const json& learned = program["learned"]; !learned.empty()) {
+  if (const json& retry = program.at("retry_in_ms"); !retry.is_null()) {
+    lines += fmt::format("    tried again in {} s, or when it changes\n", number(retry) / 1000);
+  }
+  if (const json& learned = program.at("learned"); !learned.empty()) {
     lines += "    learned: preload = " + learned.dump() + "\n";
   }
-  for (const json& step : program["failed_steps"]) lines += "    failed: " + text(step) + "\n";
-  if (const std::string reason = text(program["reset_reason"]); !reason.empty()) {
-    lines += fmt::format("    not reset = {}: {}\n", text(program["reset_asked"]), reason);
+  for (const json& step : program.at("failed_steps")) lines += "    failed: " + text(step) + "\n";
+  if (const std::string reason = text(program.at("reset_reason")); !reason.empty()) {
+    lines += fmt::format("    not reset = {}: {}\n", text(program.at("reset_asked")), reason);
   }
+  return lines;
+}
+
+// "    cgroup: cpu 3.10 s, waited for its limit 1.20 s, 34.1 MiB, 7 process(es), ..."
+std::string cgroup_text(const json& cgroup, const std::string& name) {
+  if (!cgroup.contains("cpu_us")) return {};
+  std::string line = fmt::format(
+      "{}: cpu {}, waited for its limit {}, memory {}, processes {}", name,
+      time_text(cgroup.at("cpu_us")), time_text(cgroup.at("throttled_us")),
+      size_text(json(number(cgroup.at("memory_bytes")) / 1024)), number(cgroup.at("processes")));
+  if (const auto kills = number(cgroup.at("oom_kills")); kills > 0) {
+    line += fmt::format(", killed for memory {}", kills);
+  }
+  if (const auto refused = number(cgroup.at("forks_refused")); refused > 0) {
+    line += fmt::format(", forks refused {}", refused);
+  }
+  return line + "\n";
+}
+
+std::string not_held_text(const json& cgroups) {
+  std::string lines;
+  for (const json& one : cgroups.at("not_held")) lines += "not held: " + text(one) + "\n";
   return lines;
 }
 
 std::string bridge_text(const json& bridge) {
   return fmt::format(
       "cgibridge {} pid {}: {} connection(s), {} request(s) now, {} in all, {} answered with an "
-      "error of the bridge{}\n",
-      text(bridge["version"]), bridge["pid"].get<int>(), number(bridge["connections"]),
-      number(bridge["requests_active"]), number(bridge["requests_total"]), number(bridge["errors"]),
-      bridge["draining"].get<bool>() ? ", draining" : "");
+      "error of the bridge; {} of {} worker(s) busy{}\n",
+      text(bridge.at("version")), bridge.at("pid").get<int>(), number(bridge.at("connections")),
+      number(bridge.at("requests_active")), number(bridge.at("requests_total")),
+      number(bridge.at("errors")), number(bridge.at("workers_running")),
+      number(bridge.at("workers")), bridge.at("draining").get<bool>() ? ", draining" : "");
 }
 
 }  // namespace
 
 std::string status_table(const json& status) {
-  std::string table = bridge_text(status["bridge"]);
+  const json& bridge = status.at("bridge");
+  std::string table = bridge_text(bridge) + cgroup_text(bridge.at("cgroups"), "all programs") +
+                      not_held_text(bridge.at("cgroups"));
   const char* row = "{:<40} {:<17} {:<9} {:>4} {:>5} {:>5} {:>6} {:>9} {:>7}\n";
   table += fmt::format(fmt::runtime(row), "program", "arm", "level", "gen", "idle", "busy", "queue",
                        "requests", "errors");
-  for (const json& program : status["programs"]) {
-    const json& workers = program["workers"];
-    std::string path = text(program["path"]);
+  for (const json& program : status.at("programs")) {
+    const json& workers = program.at("workers");
+    std::string path = text(program.at("path"));
     // A long one gets a line of its own, so that the columns stay where they are.
     if (path.size() > 40) table += std::exchange(path, {}) + "\n";
-    table += fmt::format(fmt::runtime(row), path, text(program["arm"]), text(program["level"]),
-                         number(program["generation"]), number(workers["idle"]),
-                         number(workers["busy"]), number(program["queue"]),
-                         number(program["requests"]), number(program["errors"]));
-    table += reasons_text(program) + arms_text(program["arms"]) + shadow_text(program) +
-             promotion_text(program) + rewind_text(program["rewind"]) +
-             retired_text(program["retired"]) + memory_text(program);
+    table += fmt::format(
+        fmt::runtime(row), path, text(program.at("arm")), text(program.at("level")),
+        number(program.at("generation")), number(workers.at("idle")), number(workers.at("busy")),
+        number(program.at("queue")), number(program.at("requests")), number(program.at("errors")));
+    table += reasons_text(program) + arms_text(program.at("arms")) + shadow_text(program) +
+             promotion_text(program) + rewind_text(program.at("rewind")) +
+             retired_text(program.at("retired")) + memory_text(program);
+    if (program.contains("cgroup")) table += cgroup_text(program.at("cgroup"), "    cgroup");
   }
   return table;
 }

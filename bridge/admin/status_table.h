@@ -6,7 +6,8 @@
 
 namespace admin {
 
-// status: as status_json() made it, perhaps with add_memory().
+// status: as status_json() made it, perhaps with add_memory(). Throws json's exception if another
+// version did and something is not there.
 std::string status_table(const nlohmann::json& status);
 
 }  // namespace admin

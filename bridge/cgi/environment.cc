@@ -133,7 +133,7 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
       if (kept_back.empty() && name != "PATH") kept_back = name;
       continue;
     }
-    if (name == "CONTENT_TYPE" && !has_type) continue;
+    if (name == "CONTENT_TYPE" && (!has_type || value.empty())) continue;
     settings.set(name, value);
   }
   for (const auto& [name, value] : configured) {

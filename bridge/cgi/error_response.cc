@@ -53,14 +53,18 @@ std::string_view status_phrase(int status) {
   return found == kPhrases.end() ? "Error" : found->second;
 }
 
-std::string error_response(int status, std::string_view reason) {
+std::string error_response(int status, std::string_view reason, std::chrono::seconds retry_after) {
   const std::string title = std::to_string(status).append(" ").append(status_phrase(status));
   std::string page = "<!DOCTYPE html>\n<html><head><title>" + title +
                      "</title></head>\n<body><h1>" + title + "</h1>\n";
   if (!reason.empty()) page += "<p>" + html_escaped(reason) + "</p>\n";
   page += "</body></html>\n";
-  return "Status: " + title + "\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: " +
-         std::to_string(page.size()) + "\r\n\r\n" + page;
+  std::string head = "Status: " + title + "\r\n";
+  if (retry_after.count() > 0) {
+    head += "Retry-After: " + std::to_string(retry_after.count()) + "\r\n";
+  }
+  head += "Content-Type: text/html; charset=utf-8\r\nContent-Length: ";
+  return head + std::to_string(page.size()) + "\r\n\r\n" + page;
 }
 
 }  // namespace cgi

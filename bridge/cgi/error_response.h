@@ -1,6 +1,7 @@
 // The answer to a request that no program answered.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -10,7 +11,9 @@ namespace cgi {
 std::string_view status_phrase(int status);
 
 // A CGI head and a small HTML page. reason is shown to the client: one public sentence without
-// paths ("" = none); it is escaped here.
-std::string error_response(int status, std::string_view reason);
+// paths ("" = none); it is escaped here. retry_after: when it makes sense to ask again (RFC 9110
+// §10.2.3); 0: nothing is said of that.
+std::string error_response(int status, std::string_view reason,
+                           std::chrono::seconds retry_after = std::chrono::seconds::zero());
 
 }  // namespace cgi

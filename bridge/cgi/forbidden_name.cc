@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "cgi/environment.h"
 
@@ -97,11 +98,14 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     // What git runs, and from where; GIT_PROJECT_ROOT and the like pass.
     {"GIT_ALTERNATE_", Match::prefix, kGit},
     {"GIT_ASKPASS", Match::whole, kGit},
+    {"GIT_COMMON_DIR", Match::whole, kGit},
     {"GIT_CONFIG", Match::prefix, kGit},
+    {"GIT_DIR", Match::whole, kGit},  // its config and hooks name programs
     {"GIT_EDITOR", Match::whole, kGit},
     {"GIT_EXEC_PATH", Match::whole, kGit},
     {"GIT_EXTERNAL_DIFF", Match::whole, kGit},
     {"GIT_PAGER", Match::whole, kGit},
+    {"GIT_OBJECT_DIRECTORY", Match::whole, kGit},
     {"GIT_PROXY_", Match::prefix, kGit},
     {"GIT_SEQUENCE_EDITOR", Match::whole, kGit},
     {"GIT_SSH", Match::prefix, kGit},
@@ -114,6 +118,31 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"MAGICK_", Match::prefix, kTool},
     {"GS_LIB", Match::whole, kTool},
     {"GS_OPTIONS", Match::whole, kTool},
+    // Options that tools take besides those they are given: tar's can run a program.
+    {"TAR_OPTIONS", Match::whole, kTool},
+    {"GREP_OPTIONS", Match::whole, kTool},
+    {"GZIP", Match::whole, kTool},
+    {"XZ_OPT", Match::whole, kTool},
+    {"XZ_DEFAULTS", Match::whole, kTool},
+    {"ZIPOPT", Match::whole, kTool},
+    {"UNZIP", Match::whole, kTool},
+    {"BC_ENV_ARGS", Match::whole, kTool},
+    {"MAKEFLAGS", Match::whole, kTool},
+    {"MAKEFILES", Match::whole, kTool},
+    {"GNUMAKEFLAGS", Match::whole, kTool},
+    {"GCC_EXEC_PREFIX", Match::whole, kTool},
+    {"COMPILER_PATH", Match::whole, kTool},
+    {"RPM_CONFIGDIR", Match::whole, kTool},
+    {"WGETRC", Match::whole, kTool},
+    {"SSH_ASKPASS", Match::prefix, kTool},
+    {"SUDO_ASKPASS", Match::whole, kTool},
+    {"EXINIT", Match::whole, kTool},
+    {"VIMINIT", Match::whole, kTool},
+    {"INPUTRC", Match::whole, kTool},
+    {"GTK_MODULES", Match::whole, kTool},
+    {"GTK_PATH", Match::whole, kTool},
+    {"QT_PLUGIN_PATH", Match::whole, kTool},
+    {"LIBGL_DRIVERS_PATH", Match::whole, kTool},
     {"EDITOR", Match::whole, kPager},
     {"VISUAL", Match::whole, kPager},
     {"PAGER", Match::whole, kPager},
@@ -140,20 +169,49 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"KRB5_CONFIG", Match::whole, kDatabase},
     {"SASL_PATH", Match::whole, kDatabase},
     {"GIO_EXTRA_MODULES", Match::whole, kDatabase},
+    {"DBI_AUTOPROXY", Match::whole, kDatabase},
+    {"DBI_TRACE", Match::whole, kDatabase},
     {"CGIBRIDGE_", Match::prefix, kBridge},
     {"LISTEN_", Match::prefix, kSystemd},
     {"NOTIFY_SOCKET", Match::whole, kSystemd},
+    {"SYSTEMD_", Match::prefix, kSystemd},
 });
 
-constexpr char first_letter(const Forbidden& forbidden) {
-  return forbidden.name.front();
+// Two letters as a number: of names that have as many, as all in the table.
+constexpr unsigned letters_of(std::string_view name) {
+  return static_cast<unsigned char>(name[0]) << 8 | static_cast<unsigned char>(name[1]);
+}
+
+struct Entry {
+  unsigned first_letters;
+  Forbidden forbidden;
+};
+
+constexpr unsigned first_letters(const Entry& entry) {
+  return entry.first_letters;
 }
 
 // The table by first letters, so that a name is compared with few.
-constexpr auto kByFirstLetter = [] {
-  auto sorted = kForbidden;
-  std::ranges::sort(sorted, {}, first_letter);
+constexpr auto kByFirstLetters = [] {
+  std::array<Entry, kForbidden.size()> sorted{};
+  for (std::size_t i = 0; i < kForbidden.size(); ++i) {
+    sorted[i] = {letters_of(kForbidden[i].name), kForbidden[i]};
+  }
+  std::ranges::sort(sorted, {}, first_letters);
   return sorted;
+}();
+
+constexpr std::uint64_t bit_of(char letter) {
+  return std::uint64_t{1} << (static_cast<unsigned char>(letter) % 64);
+}
+
+// For each first letter, which second ones there are: most names need not be looked for.
+constexpr auto kSecondLetters = [] {
+  std::array<std::uint64_t, 256> seen{};
+  for (const Forbidden& forbidden : kForbidden) {
+    seen[static_cast<unsigned char>(forbidden.name[0])] |= bit_of(forbidden.name[1]);
+  }
+  return seen;
 }();
 
 bool matches(const Forbidden& forbidden, std::string_view name) {
@@ -180,11 +238,13 @@ bool is_meta_variable(std::string_view name) {
 
 std::optional<std::string_view> forbidden_name(std::string_view name) {
   if (name.starts_with("HTTP_")) return std::nullopt;  // most are, and none is in the table
-  if (name.empty()) return std::nullopt;
-  const auto* forbidden = std::ranges::lower_bound(kByFirstLetter, name.front(), {}, first_letter);
-  for (; forbidden != kByFirstLetter.end() && first_letter(*forbidden) == name.front();
-       ++forbidden) {
-    if (matches(*forbidden, name)) return forbidden->reason;
+  if (name.size() < 2) return std::nullopt;
+  const std::uint64_t second_letters = kSecondLetters[static_cast<unsigned char>(name[0])];
+  if ((second_letters & bit_of(name[1])) == 0) return std::nullopt;
+  const unsigned letters = letters_of(name);
+  const auto* entry = std::ranges::lower_bound(kByFirstLetters, letters, {}, first_letters);
+  for (; entry != kByFirstLetters.end() && entry->first_letters == letters; ++entry) {
+    if (matches(entry->forbidden, name)) return entry->forbidden.reason;
   }
   return std::nullopt;
 }

@@ -11,10 +11,16 @@ namespace {
 
 constexpr std::size_t kShownBytesMax = 200;
 
-// RFC 9110 7.6.1; RFC 3875 6.3.4 leaves the connection to the server.
-constexpr std::array<std::string_view, 7> kHopByHop = {
-    "Connection", "Keep-Alive",        "Proxy-Connection", "TE",
-    "Trailer",    "Transfer-Encoding", "Upgrade"};
+// RFC 9110 7.6.1; RFC 3875 6.3.4 leaves the connection to the server. Proxy-Authenticate and its
+// like are a proxy's own word to its client.
+constexpr std::array<std::string_view, 6> kHopByHop = {
+    "Connection", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade"};
+constexpr std::string_view kProxy = "Proxy-";
+// What a CGI program says to its server is no option of a connection.
+constexpr std::array<std::string_view, 4> kOwn = {"Status", "Location", "Content-Type",
+                                                  "Content-Length"};
+// Of what is said about dropped lines.
+constexpr std::size_t kWhyBytesMax = 600;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -47,15 +53,11 @@ std::optional<std::string_view> nph_status(std::string_view line) {
   return line.substr(start);
 }
 
-// True the first time.
-bool first(bool& seen) {
-  return !std::exchange(seen, true);
-}
-
 }  // namespace
 
 HeadFault HeadParser::parse() {
   if (bytes_.find('\0') != base::ByteView::npos) return HeadFault::nul_byte;
+  read_connection();
   for (std::size_t start = 0;;) {
     const std::size_t end = bytes_.find('\n', start) + 1;
     std::string_view line = bytes_.substr(start, end - 1 - start);
@@ -85,42 +87,93 @@ HeadParser::Verdict HeadParser::take_nph(std::string_view status_text) {
   return Verdict::keep;
 }
 
+// RFC 9110 7.6.1: what it names goes no further than the connection.
+void HeadParser::read_connection() {
+  constexpr std::string_view kConnection = kHopByHop[0];
+  for (std::size_t start = 0; start < bytes_.size();) {
+    const std::size_t end = std::min(bytes_.find('\n', start), bytes_.size());
+    const std::string_view line = bytes_.substr(start, end - start);
+    start = end + 1;
+    if (!same_name(line.substr(0, kConnection.size()), kConnection)) continue;
+    const std::optional<HeaderField> field = parse_header_field(line);
+    if (!field || !same_name(field->name, kConnection)) continue;
+    constexpr std::string_view kBetween = " \t\r,";
+    std::string_view rest = field->value;
+    for (;;) {
+      rest.remove_prefix(std::min(rest.find_first_not_of(kBetween), rest.size()));
+      if (rest.empty()) break;
+      const std::size_t length = std::min(rest.find_first_of(kBetween), rest.size());
+      connection_names_.push_back(rest.substr(0, length));
+      rest.remove_prefix(length);
+    }
+  }
+}
+
+bool HeadParser::belongs_to_connection(std::string_view name) const {
+  const auto is = [name](std::string_view other) { return same_name(name, other); };
+  return std::any_of(connection_names_.begin(), connection_names_.end(), is) &&
+         std::none_of(kOwn.begin(), kOwn.end(), is);
+}
+
+HeadParser::Verdict HeadParser::drop(std::string_view why) {
+  why_ = why;
+  return Verdict::drop;
+}
+
+HeadParser::Verdict HeadParser::once(bool& seen) {
+  return std::exchange(seen, true) ? drop("a second one") : Verdict::keep;
+}
+
 HeadParser::Verdict HeadParser::judge(std::string_view line) {
   // A folded line (RFC 9112 5.2: obsolete) would be read differently by each web server.
-  if (line.front() == ' ' || line.front() == '\t') return Verdict::drop;
+  if (line.front() == ' ' || line.front() == '\t') return drop("a folded line");
   const std::optional<HeaderField> field = parse_header_field(line);
-  return field ? judge_field(*field) : Verdict::drop;
+  return field ? judge_field(*field) : drop("no header field");
 }
 
 HeadParser::Verdict HeadParser::judge_field(const HeaderField& field) {
   const auto is = [&](std::string_view name) { return same_name(field.name, name); };
   if (is("Status")) {
-    if (!first(has_status_)) return Verdict::drop;
+    if (once(has_status_) == Verdict::drop) return Verdict::drop;
     const std::optional<int> status = parse_status(field.value);
     if (!status) return Verdict::status_is_bad;
     head_.status = *status;
     return Verdict::keep;
   }
   if (is("Location")) {
-    if (field.value.empty() || !first(has_location_)) return Verdict::drop;
+    if (field.value.empty()) return drop("it is empty");
+    if (once(has_location_) == Verdict::drop) return Verdict::drop;
     head_.location = field.value;
     return Verdict::keep;
   }
-  if (is("Content-Type")) return first(has_type_) ? Verdict::keep : Verdict::drop;
+  if (is("Content-Type")) return once(has_type_);
   if (is("Content-Length")) {
-    if (!all_digits(field.value) || !first(has_length_)) return Verdict::drop;
     std::uint64_t length = 0;
     const auto [end, error] =
         std::from_chars(field.value.data(), field.value.data() + field.value.size(), length);
-    if (error == std::errc()) head_.content_length = length;
+    // One that nobody can count to would be read differently by each web server.
+    if (!all_digits(field.value) || error != std::errc()) return drop("no number of 64 bits");
+    if (once(has_length_) == Verdict::drop) return Verdict::drop;
+    head_.content_length = length;
     return Verdict::keep;
   }
-  return std::any_of(kHopByHop.begin(), kHopByHop.end(), is) ? Verdict::drop : Verdict::keep;
+  if (is(reserved_name_)) return drop("the bridge's own (arm_header)");
+  if (same_name(field.name.substr(0, kProxy.size()), kProxy)) return drop("a proxy's own");
+  if (std::any_of(kHopByHop.begin(), kHopByHop.end(), is)) {
+    return drop("the connection is the web server's");
+  }
+  return belongs_to_connection(field.name) ? drop("Connection names it") : Verdict::keep;
 }
 
 void HeadParser::drop_line(std::string_view line, std::size_t start, std::size_t end) {
   if (head_.dropped_lines++ == 0) head_.first_dropped = line.substr(0, kShownBytesMax);
   replace(start, end, "");
+  std::string& said = head_.why_dropped;
+  if (said.size() >= kWhyBytesMax) return;
+  const std::optional<HeaderField> field = parse_header_field(line);
+  if (!said.empty()) said += "; ";
+  said.append(field ? field->name.substr(0, kShownBytesMax) : line.substr(0, kShownBytesMax));
+  said.append(": ").append(why_);
 }
 
 void HeadParser::add_status(std::string_view status) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cgi/header_field.h"
 #include "cgi/response_head.h"
@@ -14,8 +15,10 @@ namespace cgi {
 // which are the caller's and must outlive the head.
 class HeadParser {
  public:
-  HeadParser(base::ByteView bytes, ResponseHead& head, std::string& rewritten)
-      : bytes_(bytes), head_(head), rewritten_(rewritten) {}
+  // reserved_name: of fields that are dropped; empty: none.
+  HeadParser(base::ByteView bytes, ResponseHead& head, std::string& rewritten,
+             std::string_view reserved_name = {})
+      : bytes_(bytes), head_(head), rewritten_(rewritten), reserved_name_(reserved_name) {}
 
   // bytes must end with the head's blank line. HeadFault::none: head is filled.
   HeadFault parse();
@@ -26,6 +29,10 @@ class HeadParser {
   Verdict take_nph(std::string_view status_text);
   Verdict judge(std::string_view line);
   Verdict judge_field(const HeaderField& field);
+  Verdict drop(std::string_view why);
+  Verdict once(bool& seen);
+  void read_connection();
+  bool belongs_to_connection(std::string_view name) const;
   void drop_line(std::string_view line, std::size_t start, std::size_t end);
   void add_status(std::string_view status);
   void replace(std::size_t start, std::size_t end, std::string_view with);
@@ -34,6 +41,9 @@ class HeadParser {
   base::ByteView bytes_;
   ResponseHead& head_;
   std::string& rewritten_;
+  const std::string_view reserved_name_;
+  std::vector<std::string_view> connection_names_;  // that the head's Connection fields name
+  std::string_view why_;                            // the line under way is dropped
   std::size_t copied_ = 0;  // how much of bytes_ rewritten_ stands for, once something was changed
   bool is_rewritten_ = false;
   std::size_t fields_ = 0;

@@ -26,7 +26,8 @@ std::vector<std::string> query_words(std::string_view method, std::string_view q
   // RFC 3875 4.4: only such a query is a search-string.
   if (method != "GET" && method != "HEAD") return {};
   if (query.empty() || query.size() > kQueryWordsBytesMax) return {};
-  if (query.find('=') != std::string_view::npos) return {};
+  // A NUL would end the word, and what is behind it would begin another string.
+  if (query.find_first_of(std::string_view("=\0", 2)) != std::string_view::npos) return {};
 
   std::vector<std::string> words;
   for (std::size_t start = 0; start <= query.size();) {

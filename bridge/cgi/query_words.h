@@ -14,8 +14,8 @@ inline constexpr std::size_t kQueryWordsBytesMax = 64 * 1024;
 
 // The words behind argv[0]: query's parts between '+', percent-decoded, characters that are active
 // in a Bourne shell escaped with a backslash (7.2; mod_cgi does it as well).
-// None at all if the method is not GET or HEAD, if query is empty or holds an unencoded '=', if a
-// word is empty, an escape is broken or gives NUL, or a limit is passed.
+// None at all if the method is not GET or HEAD, if query is empty or holds an unencoded '=' or NUL,
+// if a word is empty, an escape is broken or gives NUL, or a limit is passed.
 std::vector<std::string> query_words(std::string_view method, std::string_view query);
 
 }  // namespace cgi

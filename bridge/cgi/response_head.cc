@@ -6,6 +6,15 @@
 #include "cgi/head_parser.h"
 
 namespace cgi {
+namespace {
+
+// One that has no business in a head. NUL is no such mistake: it makes a head bad.
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && byte != '\t' && byte != '\r' && byte != '\n' && byte != 0) || byte == 0x7f;
+}
+
+}  // namespace
 
 std::string_view describe(HeadFault fault) {
   switch (fault) {
@@ -84,7 +93,14 @@ HeadStep ResponseHeadReader::fail(HeadFault fault) {
 }
 
 HeadStep ResponseHeadReader::parse(base::ByteView bytes) {
-  const HeadFault fault = HeadParser(bytes, head_, rewritten_).parse();
+  if (std::any_of(bytes.begin(), bytes.end(), is_control)) {
+    if (buffer_.empty()) buffer_ = bytes;
+    head_.replaced_bytes =
+        static_cast<std::size_t>(std::count_if(buffer_.begin(), buffer_.end(), is_control));
+    std::replace_if(buffer_.begin(), buffer_.end(), is_control, ' ');
+    bytes = buffer_;
+  }
+  const HeadFault fault = HeadParser(bytes, head_, rewritten_, reserved_name_).parse();
   if (fault != HeadFault::none) return fail(fault);
   return step_ = HeadStep::complete;
 }

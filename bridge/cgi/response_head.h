@@ -52,14 +52,17 @@ struct ResponseHead {
   // Lines that were not passed on, and the first of them (cut to 200 bytes), for a warning.
   std::size_t dropped_lines = 0;
   std::string_view first_dropped;
+  std::string why_dropped;         // "NAME: REASON" of each, up to a bound, with "; " between them
+  std::size_t replaced_bytes = 0;  // control bytes, by spaces (RFC 9110 5.5)
 };
 
 // A push parser. A good head is passed on byte for byte, and without a copy if the first chunk
 // holds all of it. Passed over, with a warning: lines that are no header field (cgitb's
 // "<!--: spam", a stray sentence), folded lines, repeated Status, Location, Content-Type and
-// Content-Length, a Content-Length that is no number, and hop-by-hop fields (6.3.4). Of an NPH
-// head the first line becomes a Status field, and a redirect to elsewhere without a Status gets
-// one.
+// Content-Length, a Content-Length that is no number, hop-by-hop fields (6.3.4), and what
+// Connection names (RFC 9110 7.6.1). Control bytes but HTAB become spaces; NUL and a bare CR make
+// it bad. Of an NPH head the first line becomes a Status field, and a redirect to elsewhere without
+// a Status gets one.
 //
 //   ResponseHeadReader reader;
 //   switch (reader.feed(chunk)) {
@@ -72,6 +75,9 @@ class ResponseHeadReader {
   explicit ResponseHeadReader(std::size_t head_bytes_max = 64 * base::kKiB);
   ResponseHeadReader(const ResponseHeadReader&) = delete;
   ResponseHeadReader& operator=(const ResponseHeadReader&) = delete;
+
+  // Fields of that name are dropped: somebody else gives it.
+  void reserve_name(std::string name) { reserved_name_ = std::move(name); }
 
   HeadStep feed(base::ByteView chunk);
 
@@ -99,6 +105,7 @@ class ResponseHeadReader {
   HeadStep parse(base::ByteView bytes);
 
   std::size_t head_bytes_max_;
+  std::string reserved_name_;
   HeadStep step_ = HeadStep::need_more;
   HeadFault fault_ = HeadFault::none;
   LineSoFar line_so_far_ = LineSoFar::nothing;

@@ -36,6 +36,8 @@ json command_of(const Invocation& invocation) {
       return {{"command", "drain"}};
     case Command::reopen:
       return {{"command", "reopen"}};
+    case Command::upgrade:
+      return {{"command", "upgrade"}};
     case Command::attach:
       return {{"command", "attach"}};
     default:
@@ -52,12 +54,21 @@ base::Result<json> ask(int socket, const Invocation& invocation, int fd = -1) {
 
 // ---- status ----
 
-// An answer to `status` as it was asked for.
-std::string status_text(const Invocation& invocation, json answer) {
+// An answer to `status` as it was asked for. The bridge that runs may be older than this binary.
+base::Result<std::string> status_text(const Invocation& invocation, json answer) {
   if (invocation.form == Form::openmetrics) return admin::text_of(answer, "text");
   answer.erase("ok");
   admin::add_memory(answer);
-  if (invocation.form == Form::text) return admin::status_table(answer);
+  if (invocation.form == Form::text) {
+    try {
+      return admin::status_table(answer);
+    } catch (const json::exception& unknown) {
+      return base::Error{
+          fmt::format("the bridge that runs is another version and tells its status in another way "
+                      "({}): `status --json` prints what it says, `upgrade` makes it this one",
+                      unknown.what())};
+    }
+  }
   // While it is watched, a line each: what a program reads it with can take it line by line.
   return answer.dump(invocation.watch ? -1 : 2) + "\n";
 }

@@ -40,9 +40,14 @@ void add_replay(CLI::App& app, Invocation& invocation) {
       ->check(CLI::IsMember({"classic", "persistent"}));
   sub->add_option("--env", invocation.env,
                   "A meta-variable instead of the captured one, K=V; may be repeated");
-  sub->add_option("--config", invocation.config_path,
-                  "Settings file, for what it says of the program")
-      ->each([&invocation](const std::string&) { invocation.config_given = true; });
+  CLI::Option* config =
+      sub->add_option("--config", invocation.config_path,
+                      "Settings file, for as whom and how the program runs; else the one that the "
+                      "capture names")
+          ->each([&invocation](const std::string&) { invocation.config_given = true; });
+  sub->add_flag("--without-settings", invocation.without_settings,
+                "As this user, in no sandbox and under no limits")
+      ->excludes(config);
   sub->footer("Exit code: the program's.");
 }
 
@@ -106,9 +111,10 @@ Invocation parse_command_line(int argc, char** argv) {
   CLI::App app{"FastCGI to unmodified CGI programs, answered from warm workers", "cgibridge"};
   app.set_version_flag("--version", CGIBRIDGE_VERSION);
   app.require_subcommand(1);
-  add_command(app, invocation, "serve", "Run the bridge", Command::serve)
-      ->add_option("--config", invocation.config_path, "Settings file")
-      ->capture_default_str();
+  CLI::App* serve = add_command(app, invocation, "serve", "Run the bridge", Command::serve);
+  serve->add_option("--config", invocation.config_path, "Settings file")->capture_default_str();
+  // What `upgrade` starts; of no use to anybody else.
+  serve->add_option("--take-over", invocation.take_over_fd, "Descriptor of a channel")->group("");
   add_config(app, invocation);
   CLI::App* status =
       add_command(app, invocation, "status", "Programs, arms, workers, queues", Command::status);
@@ -133,6 +139,11 @@ Invocation parse_command_line(int argc, char** argv) {
   add_client_options(add_command(app, invocation, "reopen",
                                  "Open the log files anew, behind a rotation", Command::reopen),
                      invocation);
+  add_client_options(
+      add_command(app, invocation, "upgrade",
+                  "Start the binary anew on the same sockets, and let this process end",
+                  Command::upgrade),
+      invocation);
   add_client_options(
       add_command(app, invocation, "attach",
                   "Hand the listening socket on descriptor 0 to the bridge (Apache mod_fcgid)",

@@ -19,6 +19,7 @@ enum class Command {
   mode,
   reload,
   drain,
+  upgrade,
   attach,
   reopen,
   replay,
@@ -45,17 +46,19 @@ struct Invocation {
   std::optional<int> exit_code;
   Command command = Command::serve;
   std::string config_path = "/etc/cgibridge/config.toml";
-  std::string control;  // empty: the one of the settings file
+  int take_over_fd = -1;  // serve: the channel to the bridge that is to be taken over from
+  std::string control;    // empty: the one of the settings file
   Form form = Form::text;
-  bool watch = false;            // status: again each second
-  std::string program;           // mode, try, check
-  std::string mode;              // mode, try
-  std::vector<std::string> env;  // try, check: "K=V"
-  std::string body_file;         // try, check
-  std::string query;             // try
-  std::string capture;           // replay
-  std::string replay_mode;       // empty: as it was captured
-  bool config_given = false;     // replay: that file has to be there
+  bool watch = false;             // status: again each second
+  std::string program;            // mode, try, check
+  std::string mode;               // mode, try
+  std::vector<std::string> env;   // try, check: "K=V"
+  std::string body_file;          // try, check
+  std::string query;              // try
+  std::string capture;            // replay
+  std::string replay_mode;        // empty: as it was captured
+  bool config_given = false;      // replay: instead of the one that the capture names
+  bool without_settings = false;  // replay: none at all
   CheckOptions check;
 };
 

@@ -4,12 +4,22 @@
 
 #include <cstdio>
 
+#include "cli/adapters_folder.h"
 #include "config/load.h"
 #include "config/show.h"
 #include "limits/identities.h"
+#include "router/roots.h"
+#include "sandbox/sandboxes.h"
 
 namespace cli {
 namespace {
+
+// As this machine, and whoever asks, can hold them: the bridge's own user may hold more or less.
+void tell_of_sandboxes(const config::Settings& settings) {
+  const std::string& adapters = settings.bridge.adapters;
+  const sandbox::Sandboxes sandboxes(adapters.empty() ? adapters_folder() : adapters);
+  for (const auto& word : sandboxes.words_for(settings)) fmt::print("{}\n", word.text);
+}
 
 int run_config(const Invocation& invocation) {
   auto loaded = config::load_file(invocation.config_path);
@@ -34,6 +44,11 @@ int run_config(const Invocation& invocation) {
     fmt::print("{}", config::show(loaded.settings()));
   } else {
     fmt::print("{}: no errors\n", invocation.config_path);
+    const router::Roots roots(loaded.settings().bridge.roots);
+    for (const std::string& problem : roots.problems()) {
+      fmt::print("bridge.roots: {}\n", problem);
+    }
+    tell_of_sandboxes(loaded.settings());
   }
   return 0;
 }

@@ -172,7 +172,7 @@ OwnBridge::OwnBridge(std::string script, const config::ProgramSettings& settings
       settings_(settings_for(script_, settings)),
       reaper_(loop_),
       identities_(adapters_folder()),
-      pools_({loop_, reaper_, adapters_folder(), identities_}),
+      pools_({loop_, reaper_, adapters_folder(), identities_, cgroups_}),
       gateway_(loop_, pools_, [this] { return settings_; }),
       deadline_(loop_, [this] { stop(kOutOfTime); }),
       on_int_(loop_, SIGINT, [this] { stop(kInterrupted); }),

@@ -11,6 +11,7 @@
 #include "compare/answer.h"
 #include "config/settings.h"
 #include "gateway/gateway.h"
+#include "limits/cgroups.h"
 #include "loop/signal_watch.h"
 #include "loop/timer.h"
 #include "pool/pools.h"
@@ -83,6 +84,7 @@ class OwnBridge {
   loop::Loop loop_;
   worker::ChildReaper reaper_;
   limits::Identities identities_;
+  limits::Cgroups cgroups_;  // none
   pool::Pools pools_;
   gateway::Gateway gateway_;
   loop::Timer deadline_;

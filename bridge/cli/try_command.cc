@@ -1,15 +1,18 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/log.h"
+#include "cli/adapters_folder.h"
 #include "cli/asked_request.h"
 #include "cli/commands.h"
 #include "cli/own_bridge.h"
 #include "config/load.h"
 #include "journal/capture.h"
+#include "limits/identities.h"
 
 namespace cli {
 namespace {
@@ -69,13 +72,35 @@ int run_try(const Invocation& invocation) {
 
 namespace {
 
+// The settings file that a capture runs under; empty: none. As root never none unasked: a capture
+// may well be an attacker's request, which the settings kept from root's rights and in its sandbox.
+base::Result<std::string> settings_file_for(const Invocation& invocation,
+                                            const journal::Capture& capture) {
+  if (invocation.without_settings) return std::string();
+  if (invocation.config_given) return invocation.config_path;
+  std::error_code ignored;
+  const std::string& file = capture.settings_file;
+  if (!file.empty() && std::filesystem::exists(file, ignored)) return file;
+  const std::string why = file.empty() ? "the capture names no settings file"
+                                       : file + ", which the capture names, is not there";
+  if (::geteuid() == 0) {
+    return base::Error{
+        why +
+        ": it would run as root, in no sandbox; --config FILE says under which settings it runs, "
+        "--without-settings that it shall run so"};
+  }
+  fmt::print(stderr, "cgibridge: {}: it runs as this user, in no sandbox (--config FILE)\n", why);
+  return std::string();
+}
+
 // What the settings say of the program, but that one side answers it, the one asked for.
 base::Result<config::ProgramSettings> settings_for(const Invocation& invocation,
                                                    const journal::Capture& capture) {
   config::ProgramSettings settings;
-  std::error_code ignored;
-  if (invocation.config_given || std::filesystem::exists(invocation.config_path, ignored)) {
-    const auto loaded = config::load_file(invocation.config_path);
+  const auto file = settings_file_for(invocation, capture);
+  if (!file) return file.error();
+  if (!file.value().empty()) {
+    const auto loaded = config::load_file(file.value());
     if (!loaded) return base::Error{config::to_string(loaded.problems().front())};
     settings = loaded.settings().for_program(capture.program);
   }
@@ -90,6 +115,21 @@ base::Result<config::ProgramSettings> settings_for(const Invocation& invocation,
   return settings;
 }
 
+// As whom the program ran, and how it was held.
+std::string as_whom(const config::ProgramSettings& settings, const std::string& script) {
+  limits::Identities identities(adapters_folder());
+  const auto terms = identities.terms_for(settings, script);
+  if (!terms) return "nobody: " + terms.refusal().reason;
+  const auto& identity = terms.value().identity;
+  const std::string sandbox = identities.sandbox_of(script);
+  return fmt::format("{} (uid {}), {}",
+                     identity           ? identity->name
+                     : ::geteuid() == 0 ? "root"
+                                        : "this user",
+                     identity ? identity->uid : ::geteuid(),
+                     sandbox.empty() ? "in no sandbox" : "sandbox: " + sandbox);
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
@@ -98,7 +138,8 @@ std::string joined(const std::vector<std::string>& words) {
 
 void tell_what_it_was(const journal::Capture& capture) {
   fmt::print(stderr, "cgibridge: captured {}, {}: {}, status {}, exit code {}{}{}\n", capture.time,
-             capture.arm, capture.failure, capture.status, capture.exit_code,
+             capture.arm, capture.failure, capture.status,
+             capture.exit_code ? std::to_string(*capture.exit_code) : "not known",
              capture.why.empty() ? "" : "; ", base::printable(capture.why));
   if (!capture.masked.empty()) {
     fmt::print(stderr, "cgibridge: masked, the program gets other values: {}\n",
@@ -121,13 +162,13 @@ std::vector<Assignment> params_of(const journal::Capture& capture, const Invocat
   return params;
 }
 
-void tell_what_it_is(const Heard& heard, config::Mode mode) {
+void tell_what_it_is(const Heard& heard, config::Mode mode, const std::string& whom) {
   const compare::Answer answer = answer_of(heard);
   const std::string status = heard.refused     ? "no proper answer"
                              : !heard.complete ? "no whole answer"
                                                : fmt::format("status {}", answer.status);
-  fmt::print(stderr, "cgibridge: replayed {}{}: {}, exit code {}\n", config::to_string(mode),
-             mode == config::Mode::persistent && !heard.warm ? " (but not warm)" : "", status,
+  fmt::print(stderr, "cgibridge: replayed {}{}, as {}: {}, exit code {}\n", config::to_string(mode),
+             mode == config::Mode::persistent && !heard.warm ? " (but not warm)" : "", whom, status,
              heard.exit_code);
 }
 
@@ -146,10 +187,11 @@ int run_replay(const Invocation& invocation) {
   if (!settings) return fail(settings.error().message);
   base::start_log("warn");
   tell_what_it_was(capture);
+  const std::string whom = as_whom(settings.value(), script);
   const Heard heard = ask(script, settings.value(),
                           request_records(params_of(capture, invocation), capture.body), kHeadKept);
   std::fflush(stdout);
-  tell_what_it_is(heard, settings.value().mode);
+  tell_what_it_is(heard, settings.value().mode, whom);
   return exit_code_of(heard);
 }
 

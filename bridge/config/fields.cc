@@ -58,6 +58,14 @@ base::Status absolute_or_empty(std::string_view path) {
   return path.empty() ? base::Status(base::Done{}) : absolute(path);
 }
 
+base::Status cgroup_or_empty(std::string_view path) {
+  const bool plain = path.find('\n') == std::string_view::npos && !path.ends_with('/') &&
+                     path.find("//") == std::string_view::npos &&
+                     path.find("/.") == std::string_view::npos;
+  if (path.empty() || (path.starts_with('/') && plain)) return base::Done{};
+  return base::Error{quote(path) + " is no cgroup like \"/system.slice/cgibridge.service\""};
+}
+
 base::Status not_empty(std::string_view text) {
   if (!text.empty()) return base::Done{};
   return base::Error{"\"\" is empty"};
@@ -82,6 +90,15 @@ bool is_token(std::string_view text) {
   return !text.empty() && text.find_first_not_of(
                               "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                               "abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
+}
+
+base::Status system_call(std::string_view text) {
+  std::string_view name = text.substr(text.starts_with('~') ? 1 : 0);
+  name.remove_prefix(name.starts_with('@') ? 1 : 0);
+  const bool plain =
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string_view::npos;
+  if (plain && !name.empty()) return base::Done{};
+  return base::Error{quote(text) + " is no system call like \"ptrace\", \"@cgi\""};
 }
 
 base::Status method(std::string_view text) {
@@ -178,8 +195,10 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
             "With user = owner: the same for the number of their owner's group."),
       field(MEMBER(params_max), size(4 * base::kKiB, 64 * base::kMiB), live,
             "The most bytes of FastCGI params (the environment) of one request."),
+      field(MEMBER(params_timeout), duration(1s, 24h), live,
+            "How long they may take to come whole; a connection that takes longer is closed."),
       field(MEMBER(connections_max), count(1, 1'000'000), live,
-            "The most connections from web servers at once."),
+            "The most connections from web servers at once; then the longest idle are closed."),
       field(MEMBER(requests_per_connection_max), count(1, 65'535), live,
             "The most requests at once on one connection."),
       field(MEMBER(response_head_max), size(1 * base::kKiB, 16 * base::kMiB), live,
@@ -190,12 +209,39 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
       field(MEMBER(adapters), text("path", "absolute or empty", absolute_or_empty), restart,
             "The folder of libcgibridge_checkpoint.so and the starters of the languages. Empty: "
             "found from where the executable is installed."),
+  };
+}
+
+// What holds for all programs together: their limits, their figures, their page.
+std::vector<Field<BridgeSettings>> make_common_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<BridgeSettings>(member, kind, takes_effect, doc);
+  };
+  return {
       field(MEMBER(zygotes_max), count(0, 100'000), live,
-            "The most programs kept warm at once; the least used is let go first."),
+            "The most programs kept warm at once. Another one gets the place of the least used, "
+            "once that was asked for nothing in 10 s; until then it runs classic."),
+      field(
+          MEMBER(workers_max), count(0, 1'000'000), live,
+          "The most requests answered at once, and workers, of all programs together; free places "
+          "go to the programs that have the fewest. 0: no limit."),
       field(MEMBER(zygote_idle_timeout), duration(1s, 30 * 24h), live,
             "A zygote that no request needed for so long is let go."),
       field(MEMBER(prewarm), list_of(absolute_path()), live,
             "Programs that are made warm when the bridge starts."),
+      field(
+          MEMBER(cgroup), text("cgroup", "begins with /, or empty", cgroup_or_empty), restart,
+          "The cgroup below which the bridge makes those of its programs. Empty: the one in which "
+          "it was started."),
+      field(MEMBER(limits.cpu), per_cent(0, 100'000), live,
+            "The most CPU time of all programs together, of one core: 200 is two cores. 0: no "
+            "limit."),
+      field(MEMBER(limits.cpu_weight), count(1, 10'000), live,
+            "Their share of the CPU where others want it as well: 100 is what a process has."),
+      field(MEMBER(limits.memory), size(0, 1024 * 1024 * base::kGiB), live,
+            "The most memory of all of them, swap included. 0: no limit."),
+      field(MEMBER(limits.processes), count(0, 4'000'000), live,
+            "The most processes and threads of all of them. 0: no limit."),
       field(MEMBER(figures_max), count(1, 1'000'000), live,
             "The most programs whose figures and differences are kept, in memory; those that were "
             "asked for longest ago are forgotten first."),
@@ -323,6 +369,18 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
             "The deepest checkpoint that is tried: before main, with the interpreter up (Node), or "
             "after a "
             "script was compiled."),
+  };
+}
+
+// How many there are, how long they may take, and what they start with.
+std::vector<Field<ProgramSettings>> make_pool_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<ProgramSettings>(member, kind, takes_effect, doc);
+  };
+  return {
+      field(MEMBER(workers.kind), choice<WorkerKind>(kWorkerKindNames), live,
+            "How many workers there are when little is asked. static: always workers.max. dynamic: "
+            "what is needed and workers.spare, at least workers.min. ondemand: what is needed."),
       field(MEMBER(workers.min), count(0, 10'000), live,
             "Workers that are kept even when nothing is asked. Never above workers.max."),
       field(MEMBER(workers.max), count(1, 10'000), live, "The most requests answered at once."),
@@ -330,9 +388,19 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
             "Idle workers kept ahead of demand. Never above workers.max; where only workers.max "
             "is said, it is lowered to that."),
       field(MEMBER(workers.idle_timeout), duration(1s, 24h), live,
-            "A worker above workers.min that is idle for so long is let go."),
+            "A worker above workers.min that is idle for so long is let go. While requests come, "
+            "those stay that were needed at once within that time, and workers.spare."),
       field(MEMBER(workers.max_requests), count(0, 1'000'000'000), live,
             "A worker that stays for the next request is replaced after so many. 0: no limit."),
+      field(
+          MEMBER(workers.recycle_spread), per_cent(0, 90), live,
+          "Up to how many per cent sooner than max_requests and max_age say a worker is replaced, "
+          "each by another part of it, so that not all are at once."),
+      field(MEMBER(workers.max_age), duration(0s, 30 * 24h), live,
+            "A worker that stays is replaced when it is so old. 0: no limit."),
+      field(MEMBER(workers.max_memory), size(0, 1024 * base::kGiB), live,
+            "A worker that stays is replaced when it has more memory than this (PSS), looked at "
+            "each second. 0: no limit."),
       field(MEMBER(queue.max), count(0, 1'000'000), live,
             "Requests that may wait for a worker; one more is answered as overloaded."),
       field(MEMBER(queue.timeout), duration(0s, 1h), live, "How long a request may wait for one."),
@@ -347,7 +415,7 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
   };
 }
 
-// What its processes may do, and what they are given.
+// What its processes may do.
 std::vector<Field<ProgramSettings>> make_process_fields() {
   auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
     return bind<ProgramSettings>(member, kind, takes_effect, doc);
@@ -355,6 +423,18 @@ std::vector<Field<ProgramSettings>> make_process_fields() {
   return {
       field(MEMBER(limits.body), size(0, kGreatSize), live,
             "The most bytes of a request's body. 0: no limit."),
+      field(MEMBER(limits.cpu), per_cent(0, 100'000), live,
+            "The most CPU time of all its processes together, of one core: 200 is two cores. 0: no "
+            "limit. This and the next three take cgroups."),
+      field(MEMBER(limits.cpu_weight), count(1, 10'000), live,
+            "Its share of the CPU beside that of other programs with a cgroup: 200 is twice 100."),
+      field(
+          MEMBER(limits.memory), size(0, 1024 * 1024 * base::kGiB), live,
+          "The most memory of all its processes, swap included; the kernel kills what wants more. "
+          "0: no limit."),
+      field(MEMBER(limits.processes), count(0, 4'000'000), live,
+            "The most processes and threads of it, its zygote and workers included; fork() fails "
+            "then. 0: no limit."),
       field(MEMBER(limits.open_files), count(0, 1'000'000'000), new_generation,
             "Descriptors that a process may have open (RLIMIT_NOFILE). 0 here and in the next "
             "four: as the bridge has it."),
@@ -368,6 +448,9 @@ std::vector<Field<ProgramSettings>> make_process_fields() {
             "Processor time of a process for one request, in whole seconds (RLIMIT_CPU)."),
       field(MEMBER(limits.core), yes_or_no(), new_generation,
             "Whether a crash may leave a core file (false: RLIMIT_CORE is 0)."),
+      field(MEMBER(limits.error_output), size(0, kGreatSize), live,
+            "The most bytes of a request's standard error that are passed on and logged, a line "
+            "counting as 64 at least; the rest is dropped. 0: no limit."),
       field(MEMBER(slowlog.after), duration(0s, 24h), live,
             "A request that runs for so long is put into the slow log. 0: none."),
       field(MEMBER(slowlog.stacks), yes_or_no(), live,
@@ -380,6 +463,54 @@ std::vector<Field<ProgramSettings>> make_process_fields() {
       field(MEMBER(no_new_privs), yes_or_no(), new_generation,
             "Whether what it starts never has more rights than itself: no sudo, no sendmail that "
             "is setuid."),
+  };
+}
+
+// What they are kept from.
+std::vector<Field<ProgramSettings>> make_sandbox_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<ProgramSettings>(member, kind, takes_effect, doc);
+  };
+  return {
+      field(
+          MEMBER(sandbox.read_only), yes_or_no(), new_generation,
+          "Whether the whole file system, /proc too, is read-only for it, but for sandbox.write "
+          "(systemd: ProtectSystem=strict). Any of read_only, private_tmp, network, syscalls sets "
+          "no_new_privs."),
+      field(MEMBER(sandbox.write), list_of(text("path", "", absolute)), new_generation,
+            "Folders and files that it may write to all the same (ReadWritePaths=)."),
+      field(MEMBER(sandbox.private_tmp), yes_or_no(), new_generation,
+            "Whether it has a /tmp, /var/tmp and /dev/shm of its own, in memory, which all its "
+            "requests share and which end with the bridge (PrivateTmp=)."),
+      field(MEMBER(sandbox.tmp_size), size(64 * base::kKiB, 1024 * base::kGiB), new_generation,
+            "The most bytes in each of these; a write beyond fails (ENOSPC)."),
+      field(MEMBER(sandbox.network), yes_or_no(), new_generation,
+            "false: no network but a loopback of its own (PrivateNetwork=). Sockets that are files "
+            "can be connected to."),
+      field(
+          MEMBER(sandbox.syscalls),
+          list_of(text("call", "NAME, @GROUP, ~NAME or ~@GROUP", system_call)), new_generation,
+          "The system calls that it may make (SystemCallFilter=); @cgi is what CGI programs need. "
+          "Empty: all."),
+      field(MEMBER(sandbox.syscall_error), choice<SyscallError>(kSyscallErrorNames), new_generation,
+            "What another call gets; kill: SIGSYS ends the program."),
+      field(
+          MEMBER(sandbox.landlock), yes_or_no(), new_generation,
+          "Whether a sandbox also uses Landlock where the kernel has it: holds read_only a second "
+          "time, and keeps the program from looking into and (Linux 6.12) signalling what is "
+          "outside."),
+      field(MEMBER(sandbox.best_effort), yes_or_no(), new_generation,
+            "What happens where this machine cannot hold all of it: true: it runs with the rest; "
+            "false: 500."),
+  };
+}
+
+// What they are given.
+std::vector<Field<ProgramSettings>> make_environment_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<ProgramSettings>(member, kind, takes_effect, doc);
+  };
+  return {
       field(MEMBER(env), environment(), new_generation,
             "Environment that every request gets besides the web server's. A [[program]] adds to "
             "[defaults], name by name."),
@@ -402,7 +533,10 @@ std::vector<Field<ProgramSettings>> make_process_fields() {
 std::vector<Field<ProgramSettings>> make_program_fields() {
   std::vector<Field<ProgramSettings>> fields = make_side_fields();
   for (auto& field : make_worker_fields()) fields.push_back(std::move(field));
+  for (auto& field : make_pool_fields()) fields.push_back(std::move(field));
   for (auto& field : make_process_fields()) fields.push_back(std::move(field));
+  for (auto& field : make_sandbox_fields()) fields.push_back(std::move(field));
+  for (auto& field : make_environment_fields()) fields.push_back(std::move(field));
   return fields;
 }
 
@@ -417,6 +551,7 @@ std::vector<Field<ProgramSettings>> without_naming(std::vector<Field<ProgramSett
 const std::vector<Field<BridgeSettings>>& bridge_fields() {
   static const auto fields = [] {
     std::vector<Field<BridgeSettings>> all = make_bridge_fields();
+    for (auto& field : make_common_fields()) all.push_back(std::move(field));
     for (auto& field : make_journal_fields()) all.push_back(std::move(field));
     return all;
   }();

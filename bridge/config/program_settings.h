@@ -45,7 +45,20 @@ inline constexpr std::array<std::string_view, 3> kLaunchNames = {"auto", "cgi", 
 enum class Learn { installed, all, none };
 inline constexpr std::array<std::string_view, 3> kLearnNames = {"installed", "all", "none"};
 
+// How many workers there are when little is asked: always max, what is needed and some besides, or
+// what is needed.
+enum class WorkerKind { fixed, dynamic, on_demand };
+inline constexpr std::array<std::string_view, 3> kWorkerKindNames = {"static", "dynamic",
+                                                                     "ondemand"};
+
+// What a system call gets that its program's sandbox does not allow.
+enum class SyscallError { eperm, enosys, kill };
+inline constexpr std::array<std::string_view, 3> kSyscallErrorNames = {"EPERM", "ENOSYS", "kill"};
+
 // The word that stands for it in the file, in logs and in commands.
+constexpr std::string_view to_string(WorkerKind kind) {
+  return kWorkerKindNames[std::size_t(kind)];
+}
 constexpr std::string_view to_string(Mode mode) {
   return kModeNames[std::size_t(mode)];
 }
@@ -61,6 +74,16 @@ constexpr std::string_view to_string(Tracking tracking) {
 constexpr std::string_view to_string(Level level) {
   return kLevelNames[std::size_t(level)];
 }
+
+// What processes may use together: those of one program, or all of CGI. Cgroups hold them to it.
+struct CgroupLimits {
+  double cpu = 0;             // per cent of one core: 200 is two cores; 0: no limit
+  unsigned cpu_weight = 100;  // the share, where others want the same cores
+  Bytes memory = 0;           // swap included; 0: no limit
+  unsigned processes = 0;     // threads included; 0: no limit
+  bool any() const { return *this != CgroupLimits{}; }
+  bool operator==(const CgroupLimits&) const = default;
+};
 
 // [defaults] and each [[program]]: how one program is run. In a duration 0 means "no limit" where
 // the member says so, otherwise it is a duration like any other.
@@ -110,11 +133,15 @@ struct ProgramSettings {
   } rewind;
   Level level = Level::compiled;
   struct Workers {
+    WorkerKind kind = WorkerKind::dynamic;
     unsigned min = 0;
     unsigned max = 8;
     unsigned spare = 2;  // forked ahead of demand; never more than max
     Duration idle_timeout = std::chrono::seconds(60);
     unsigned max_requests = 10000;  // a worker that stays is replaced after so many; 0: never
+    double recycle_spread = 10;     // per cent that a worker's max_requests and max_age may be less
+    Duration max_age = Duration::zero();  // of a worker that stays; 0: no limit
+    Bytes max_memory = 0;                 // of a worker that stays (PSS); 0: no limit
     bool operator==(const Workers&) const = default;
   } workers;
   struct Queue {
@@ -129,11 +156,12 @@ struct ProgramSettings {
     Duration kill_grace = std::chrono::seconds(3);
     bool operator==(const Timeouts&) const = default;
   } timeouts;
-  struct Limits {
+  struct Limits : CgroupLimits {
     Bytes body = 0, file_size = 0, address_space = 0;  // 0: none, or what the bridge has
     unsigned open_files = 0, user_processes = 0;       // the same
     Duration cpu_time = Duration::zero();              // of one request
     bool core = true;                                  // whether a crash may leave a core file
+    Bytes error_output = 1 * base::kMiB;               // of a request, passed on; 0: all
     bool operator==(const Limits&) const = default;
   } limits;
   struct SlowLog {
@@ -144,6 +172,19 @@ struct ProgramSettings {
   bool capture = true;  // of its failing requests, where bridge.captures has a folder
   std::string user;     // "NAME", "NAME:GROUP", "owner" (of the file); empty: the bridge's
   bool no_new_privs = false;
+  struct Sandbox {
+    bool read_only = false;             // the whole file system, but for:
+    std::vector<std::string> write;     // folders and files
+    bool private_tmp = false;           // /tmp, /var/tmp and /dev/shm of its own
+    Bytes tmp_size = 64 * base::kMiB;   // of each of these
+    bool network = true;                // false: none but a loopback of its own
+    std::vector<std::string> syscalls;  // that are allowed; empty: all
+    SyscallError syscall_error = SyscallError::eperm;
+    bool landlock = true;      // where there is a sandbox, and the kernel has it
+    bool best_effort = false;  // whether it runs with what is to be had
+    bool any() const { return read_only || private_tmp || !network || !syscalls.empty(); }
+    bool operator==(const Sandbox&) const = default;
+  } sandbox;
   std::map<std::string, std::string> env;
   bool strict_params = false;            // only CGI's own params pass, and those of pass_params:
   std::vector<std::string> pass_params;  // NAME, NAME*: also such as steer interpreters

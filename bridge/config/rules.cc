@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
+
+#include "config/units.h"
 
 namespace config {
 namespace {
@@ -38,6 +41,17 @@ void check_order(Section& section, const Order& order, const Workers& workers) {
   }
 }
 
+// What a kind of pool does not look at is not to be said beside it.
+void check_kind(Section& section, const Workers& workers) {
+  if (workers.kind == WorkerKind::dynamic || section.refused("workers.kind")) return;
+  for (const auto& [name, value] :
+       {std::pair("workers.min", workers.min), std::pair("workers.spare", workers.spare)}) {
+    if (section.given(name) == nullptr || section.refused(name) || value == 0) continue;
+    section.complain(name, std::to_string(value) + " means nothing with workers.kind = " +
+                               quote(to_string(workers.kind)));
+  }
+}
+
 // [defaults] may say what only holds for the programs that are given another mode.
 void check_promote(Section& section, const ProgramSettings& settings) {
   bool own_mode = section.given("mode") != nullptr || !settings.match.empty();
@@ -57,12 +71,33 @@ void check_pin(Section& section, const ProgramSettings& settings) {
                    quote(pin.header) + " counts for nobody: pin.from says whose it does");
 }
 
+// What the kernel would refuse, or no program could live with.
+void check_limits(Section& section, const CgroupLimits& limits) {
+  if (section.given("limits.cpu") != nullptr && limits.cpu > 0 && limits.cpu < 1) {
+    section.complain("limits.cpu",
+                     format_per_cent(limits.cpu) + " is below 1, the least that can be held");
+  }
+  if (section.given("limits.memory") != nullptr && limits.memory > 0 &&
+      limits.memory < base::kMiB) {
+    section.complain("limits.memory",
+                     format_size(limits.memory) + " is less than any program needs (1MiB)");
+  }
+}
+
+void check_sandbox(Section& section, const ProgramSettings::Sandbox& sandbox) {
+  if (section.given("sandbox.write") != nullptr && !sandbox.write.empty() && !sandbox.read_only &&
+      !section.refused("sandbox.read_only")) {
+    section.complain("sandbox.write", "means nothing without sandbox.read_only = true");
+  }
+}
+
 }  // namespace
 
 void check_bridge(Section& section, const BridgeSettings& settings) {
   if (settings.roots.empty() && section.given("roots") == nullptr) {
     section.complain("roots", "is missing: the folders that programs may be in");
   }
+  check_limits(section, settings.limits);
   const BridgeSettings::Page& page = settings.page;
   if (!page.path.empty() && page.from.empty() && !section.refused("page.from")) {
     section.complain("page.from", "is empty: nobody could see the page");
@@ -75,8 +110,11 @@ void check_program(Section& section, ProgramSettings& settings) {
     workers.spare = std::min(workers.spare, workers.max);
   }
   for (const Order& order : kOrders) check_order(section, order, workers);
+  check_kind(section, workers);
   check_promote(section, settings);
+  check_limits(section, settings.limits);
   check_pin(section, settings);
+  check_sandbox(section, settings.sandbox);
 }
 
 void check_naming(Section& section, const ProgramSettings& settings,

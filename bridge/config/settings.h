@@ -54,6 +54,7 @@ struct BridgeSettings {
     bool operator==(const Owner&) const = default;
   } owner;
   Bytes params_max = 1 * base::kMiB;
+  Duration params_timeout = std::chrono::seconds(60);
   unsigned connections_max = 1024;
   unsigned requests_per_connection_max = 100;
   Bytes response_head_max = 64 * base::kKiB;
@@ -81,8 +82,11 @@ struct BridgeSettings {
   } captures;
   std::string adapters;  // empty: beside the installed executable
   unsigned zygotes_max = 200;
+  unsigned workers_max = 512;  // of all programs together; 0: no limit
   Duration zygote_idle_timeout = std::chrono::minutes(10);
   std::vector<std::string> prewarm;
+  std::string cgroup;   // below which the bridge makes its own; empty: in which it was started
+  CgroupLimits limits;  // of all programs together
   unsigned figures_max = 1000;  // programs whose figures are kept
   struct Page {
     std::string path;  // of the URL, "/cgibridge"; empty: no page

@@ -1,6 +1,7 @@
 #include "fastcgi/name_value.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/assert.h"
 
@@ -12,14 +13,16 @@ namespace {
 constexpr unsigned kLongLengthBit = 0x80;
 constexpr std::size_t kLengthMax = 0x7fffffff;
 
-void append_length(std::string& out, std::size_t length) {
+// Where the next byte goes.
+char* put_length(char* at, std::size_t length) {
   BRIDGE_ASSERT(length <= kLengthMax);
   if (length >= kLongLengthBit) {
-    out += static_cast<char>(length >> 24 | kLongLengthBit);
-    out += static_cast<char>(length >> 16 & 0xff);
-    out += static_cast<char>(length >> 8 & 0xff);
+    *at++ = static_cast<char>(length >> 24 | kLongLengthBit);
+    *at++ = static_cast<char>(length >> 16 & 0xff);
+    *at++ = static_cast<char>(length >> 8 & 0xff);
   }
-  out += static_cast<char>(length & 0xff);
+  *at++ = static_cast<char>(length & 0xff);
+  return at;
 }
 
 }  // namespace
@@ -55,8 +58,9 @@ std::optional<std::size_t> NameValueDecoder::read_length() {
 }
 
 void append_name_value(std::string& out, std::string_view name, std::string_view value) {
-  append_length(out, name.size());
-  append_length(out, value.size());
+  std::array<char, 8> lengths;
+  const char* const end = put_length(put_length(lengths.data(), name.size()), value.size());
+  out.append(lengths.data(), static_cast<std::size_t>(end - lengths.data()));
   out += name;
   out += value;
 }

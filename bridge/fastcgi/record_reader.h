@@ -37,6 +37,9 @@ class RecordReader {
 
   Step next(Fragment& out);
 
+  // Whether what was fed ends with a whole record. Only behind need_more.
+  bool between_records() const { return state_ == State::header && cut_header_size_ == 0; }
+
  private:
   enum class State { header, content, padding, broken };
 

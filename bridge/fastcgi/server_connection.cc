@@ -152,6 +152,10 @@ ServerConnection::Outcome ServerConnection::start_request(RequestId id, const Be
 ServerConnection::Outcome ServerConnection::refuse_request(RequestId id, const BeginBody& begin,
                                                            ProtocolStatus status, Event& out) {
   out.type = EventType::reply;
+  out.id = id;
+  out.why = status == ProtocolStatus::overloaded
+                ? "FCGI_OVERLOADED: it has " + std::to_string(limits_.requests_max) + " already"
+                : "FCGI_UNKNOWN_ROLE: role " + std::to_string(static_cast<unsigned>(begin.role));
   append_end_request(out.reply, id, 0, status);
   out.fate = fate_after(begin.keep);
   return Outcome::event;

@@ -50,6 +50,13 @@ class ServerConnection {
 
   std::size_t active_requests() const { return requests_.size(); }
 
+  // Nothing is active, and what was fed ends with a whole record.
+  bool between_requests() const { return requests_.empty() && reader_.between_records(); }
+
+  // Whether another ServerConnection may go on from here: between requests, and the connection is
+  // to stay open.
+  bool at_rest() const { return between_requests() && !no_keep_ && !over_; }
+
  private:
   // params: PARAMS is being assembled. body: request_ready was told. complete: stdin_end too.
   // refused: params_too_large was told. aborted: the client gave it up. The last three only wait

@@ -17,7 +17,8 @@ enum class EventType {
                      //     Still to be answered by END_REQUEST (§5.4) and finish()ed
   params_too_large,  // id, keep: over ServerLimits::params_bytes_max, params so far are dropped.
                      //     Answer and finish() it; no event but aborted follows
-  reply,             // reply, fate: send these bytes as they are, before any later record
+  reply,             // reply, fate: send these bytes as they are, before any later record;
+                     //     id, why: if they refuse a request
   bad_record,        // why: close the connection and end its requests; the last event of it
 };
 

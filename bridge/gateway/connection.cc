@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "base/log.h"
 #include "fastcgi/record_writer.h"
@@ -90,6 +91,7 @@ void Connection::handle(fastcgi::Event& event) {
       // FastCGI 1.0 §5.4: the answer to an abort is END_REQUEST; the program is ended.
       return finish(event.id, 0);
     case fastcgi::EventType::reply:
+      if (!event.why.empty()) tell_refused(event);
       out_.append(event.reply);
       flush_.schedule();
       if (event.fate == fastcgi::ConnectionFate::closes) phase_ = Phase::closing;
@@ -98,6 +100,14 @@ void Connection::handle(fastcgi::Event& event) {
       base::log_warn("connection: {}: it is closed", event.why);
       return close();
   }
+}
+
+// Told of once a connection: the metric has all.
+void Connection::tell_refused(const fastcgi::Event& event) {
+  ++gateway_.counts().requests_refused;
+  if (std::exchange(refusal_told_, true)) return;
+  base::log_warn("connection: request {} is refused with {}; more of the kind are not told here",
+                 event.id, event.why);
 }
 
 Request& Connection::add_request(fastcgi::RequestId id) {
@@ -138,7 +148,8 @@ void Connection::finish(fastcgi::RequestId id, std::uint32_t app_status) {
       requests_.erase(found);
     }
   }
-  if (codec_.finish(id) == fastcgi::ConnectionFate::closes || gateway_.draining()) {
+  const bool stays = !gateway_.draining() || gateway_.hands_over();
+  if (codec_.finish(id) == fastcgi::ConnectionFate::closes || !stays) {
     if (requests_.empty()) phase_ = Phase::closing;
   }
   flush_.schedule();
@@ -163,7 +174,22 @@ void Connection::break_off(fastcgi::RequestId id, std::uint32_t app_status) {
 void Connection::end_of_turn() {
   flush();
   finished_.clear();
-  if (!gone_) set_asked();
+  if (gateway_.hands_over() && handed_over()) return;
+  if (gone_) return;
+  note_use();
+  set_asked();
+}
+
+// A byte a second does not make an unfinished request younger.
+void Connection::note_use() {
+  using Use = policy::ConnectionUse;
+  Use use = Use::serving;
+  if (idle() && phase_ == Phase::open) {
+    use = codec_.between_requests() ? Use::idle : Use::unfinished;
+  }
+  if (use == Use::unfinished && view_.use == use) return;
+  view_ = {use, base::Clock::now()};
+  if (use == Use::unfinished) gateway_.look_after_connections();
 }
 
 void Connection::flush() {
@@ -201,7 +227,18 @@ void Connection::after_last_byte() {
 }
 
 void Connection::drain() {
-  if (phase_ == Phase::open && idle()) close();
+  if (gateway_.hands_over()) return flush_.schedule();
+  if (phase_ == Phase::open && idle() && codec_.active_requests() == 0) close();
+}
+
+// Nothing that came for it is lost: what this side has not read is read by the other.
+bool Connection::handed_over() {
+  if (gone_ || phase_ != Phase::open || !idle() || !codec_.at_rest()) return false;
+  watch_.ask(loop::kNothing);  // our loop would hear of it as long as anybody has it open
+  unwatched_timer_.stop();
+  gateway_.pass_on(fd_);
+  close();
+  return true;
 }
 
 void Connection::close() {

@@ -11,6 +11,7 @@
 #include "gateway/request.h"
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
+#include "policy/connections.h"
 
 namespace gateway {
 
@@ -30,7 +31,11 @@ class Connection : public Answer {
   // No request is active, nothing waits to be sent: it may be closed without loss.
   bool idle() const { return requests_.empty() && out_.empty(); }
   bool gone() const { return gone_; }
-  // Closes as soon as it is idle.
+  // As of the end of the turn in which something last happened on it.
+  const policy::ConnectionView& view() const { return view_; }
+  void close();
+  // Closes as soon as it is idle, or goes to another bridge (Gateway::hand_over()) as soon as
+  // nothing of a request has come.
   void drain();
 
  private:
@@ -49,14 +54,16 @@ class Connection : public Answer {
   void on_ready(unsigned readiness);
   void read();
   void handle(fastcgi::Event& event);
+  void tell_refused(const fastcgi::Event& event);
   Request& add_request(fastcgi::RequestId id);
   void flush();
   void send();
   void end_of_turn();
   void after_last_byte();
+  bool handed_over();
   void client_gone(const char* how);
   void let_finish(fastcgi::RequestId id);
-  void close();
+  void note_use();
   void watch();
   bool may_stay_unwatched() const;
   void set_asked();
@@ -68,9 +75,11 @@ class Connection : public Answer {
   std::unordered_map<fastcgi::RequestId, std::unique_ptr<Request>> requests_;
   std::vector<std::unique_ptr<Request>> finished_;  // destroyed at the end of the turn
   Phase phase_ = Phase::open;
+  policy::ConnectionView view_;
   bool gone_ = false;
   bool body_cut_ = false;  // a request finished before its body had come whole
   bool short_of_room_ = false;
+  bool refusal_told_ = false;
   loop::FdWatch watch_;
   loop::Deferred flush_;
   // A connection for a single request that is answered at once is never watched: until this is due,

@@ -1,8 +1,10 @@
 #include "gateway/gateway.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
+#include "worker/log_pipe.h"
 
 namespace gateway {
 namespace {
@@ -20,6 +22,16 @@ void log_step(const std::string& program, const std::optional<compare::Step>& st
 
 // A client chooses no names; a web server that has more of them than this has told enough.
 constexpr std::size_t kKeptBackTold = 50;
+// How often connections are looked at while one is unfinished or all are taken.
+constexpr std::chrono::milliseconds kCareEvery{250};
+// A web server that has just been answered, or has just connected, may be about to send a request.
+constexpr std::chrono::seconds kAtRest{1};
+constexpr std::chrono::minutes kTellFullEvery{1};
+
+std::size_t descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
 
 }  // namespace
 
@@ -31,6 +43,7 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
       journal_(loop, pools.surroundings().reaper),
       shadows_(loop, pools, comparisons_, dev_null_.get(),
                [this](const auto& program, auto match) { compared(program, match); }),
+      care_(loop, [this] { close_connections(); }),
       sweep_(loop, [this] { sweep(); }) {
   settings_changed();
 }
@@ -76,11 +89,21 @@ void Gateway::tell_kept_back(std::string_view name) {
                  base::printable(name, 100), what ? *what : "strict_params");
 }
 
-void Gateway::bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
-                   base::UniqueFd stderr_end, const std::string& label) {
-  remains_.push_back(std::make_unique<Remains>(loop_, std::move(run), std::move(stdout_end),
-                                               std::move(stderr_end), label,
-                                               [this] { sweep_.schedule(); }));
+void Gateway::bury(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stderr,
+                   const std::string& label,
+                   std::shared_ptr<const config::ProgramSettings> settings,
+                   std::unique_ptr<journal::Entry> entry) {
+  const std::uint64_t stderr_max = settings->limits.error_output;
+  std::unique_ptr<journal::LateEntry> late;
+  if (entry != nullptr) {
+    const auto patience = settings->timeouts.kill_grace + journal::LateEntry::kReaped;
+    late = std::make_unique<journal::LateEntry>(loop_, journal_, std::move(entry),
+                                                std::move(settings), patience);
+  }
+  remains_.push_back(
+      std::make_unique<Remains>(loop_, std::move(run), std::move(stdout_and_stderr.first),
+                                std::move(stdout_and_stderr.second), label, stderr_max,
+                                std::move(late), [this] { sweep_.schedule(); }));
 }
 
 void Gateway::let_finish(std::unique_ptr<Request> request) {
@@ -88,12 +111,55 @@ void Gateway::let_finish(std::unique_ptr<Request> request) {
       std::make_unique<Epilogue>(std::move(request), [this] { sweep_.schedule(); }));
 }
 
-// At bridge.connections_max new connections wait in the kernel's queue until one goes.
+// At bridge.connections_max new connections wait in the kernel's queue until one goes, or an idle
+// one is closed.
 void Gateway::pace_listeners() {
-  const bool room = connections_.size() < settings_now_()->bridge.connections_max;
   for (auto& [id, listener] : listeners_) {
-    listener->set_accepting(room && !draining() ? Accepting::on : Accepting::off);
+    listener->set_accepting(full() || draining() ? Accepting::off : accepting_);
   }
+  if (full()) look_after_connections();
+}
+
+void Gateway::look_after_connections() {
+  if (!std::exchange(caring_, true)) care_.start(kCareEvery);
+}
+
+void Gateway::close_connections() {
+  caring_ = false;
+  const auto now = base::Clock::now();
+  std::vector<Connection*> all;
+  std::vector<policy::ConnectionView> views;
+  for (const auto& connection : connections_) {
+    if (connection->gone()) continue;
+    all.push_back(connection.get());
+    views.push_back(connection->view());
+    if (views.back().use == policy::ConnectionUse::unfinished) look_after_connections();
+  }
+  const policy::ConnectionRules rules{.max = fitting_.connections_max,
+                                      .patience = settings_now_()->bridge.params_timeout,
+                                      .at_rest_at_least = kAtRest};
+  for (const std::size_t i : policy::connections_to_close(views, rules, now)) {
+    const bool idle = views[i].use == policy::ConnectionUse::idle;
+    (idle ? counts_.closed_for_room : counts_.closed_unfinished) += 1;
+    if (!idle) base::log_info("connection: params not whole within bridge.params_timeout: closed");
+    all[i]->close();
+  }
+  if (!full()) return;
+  look_after_connections();
+  if (now - full_told_ < kTellFullEvery) return;
+  full_told_ = now;
+  base::log_warn("{} connections are open (bridge.connections_max): others wait until one is idle",
+                 connections_.size());
+}
+
+void Gateway::hold(Accepting accepting) {
+  accepting_ = accepting;
+  pace_listeners();
+}
+
+void Gateway::hand_over(PassOn pass_on, std::function<void()> on_idle) {
+  pass_on_ = std::move(pass_on);
+  drain(std::move(on_idle));
 }
 
 void Gateway::drain(std::function<void()> on_idle) {
@@ -131,7 +197,9 @@ void Gateway::settings_changed() {
   const auto settings = settings_now_();
   comparisons_.limit(settings->bridge.figures_max);
   journal_.use(settings->bridge);
-  pools_.set_limits({.zygotes_max = settings->bridge.zygotes_max,
+  fit_descriptors(settings->bridge);
+  pools_.set_limits({.workers_max = fitting_.workers_max,
+                     .zygotes_max = fitting_.zygotes_max,
                      .zygote_idle_timeout = settings->bridge.zygote_idle_timeout});
   // Which files need no x bit is the settings' word: whatever was seen is looked at again.
   const bool same_roots = resolver_ != nullptr && roots_ == settings->bridge.roots;
@@ -145,6 +213,23 @@ void Gateway::settings_changed() {
   }
 }
 
+void Gateway::fit_descriptors(const config::BridgeSettings& bridge) {
+  const policy::DescriptorUsers asked{.connections_max = bridge.connections_max,
+                                      .workers_max = bridge.workers_max,
+                                      .zygotes_max = bridge.zygotes_max};
+  const std::size_t limit = descriptor_limit();
+  const auto fitting = policy::fit_descriptors(limit, asked);
+  if (fitting != asked && fitting != fitting_) {
+    base::log_warn(
+        "{} descriptors (RLIMIT_NOFILE) are too few for connections_max = {}, workers_max = {}, "
+        "zygotes_max = {}: {}, {} and {} hold",
+        limit, asked.connections_max, asked.workers_max, asked.zygotes_max, fitting.connections_max,
+        fitting.workers_max, fitting.zygotes_max);
+  }
+  fitting_ = fitting;
+  pace_listeners();
+}
+
 cgi::ConfiguredEnvironment Gateway::configured_environment(
     const config::ProgramSettings& settings) {
   const auto [entry, is_new] = configured_.try_emplace(&settings);
@@ -156,8 +241,8 @@ fastcgi::ServerLimits Gateway::server_limits() {
   const config::BridgeSettings& bridge = settings_now_()->bridge;
   return {.params_bytes_max = bridge.params_max,
           .requests_max = bridge.requests_per_connection_max,
-          .max_conns = bridge.connections_max,
-          .max_reqs = bridge.connections_max * bridge.requests_per_connection_max};
+          .max_conns = fitting_.connections_max,
+          .max_reqs = fitting_.connections_max * bridge.requests_per_connection_max};
 }
 
 }  // namespace gateway

@@ -26,11 +26,14 @@ struct Counts {
   std::uint64_t connections_total = 0;
   std::uint64_t requests_total = 0;
   std::uint64_t requests_active = 0;
-  std::uint64_t errors = 0;         // answered by the bridge itself, not by a program
-  std::uint64_t peers_refused = 0;  // connections that bridge.allow does not allow
+  std::uint64_t errors = 0;             // answered by the bridge itself, not by a program
+  std::uint64_t requests_refused = 0;   // FCGI_OVERLOADED, FCGI_UNKNOWN_ROLE: never begun
+  std::uint64_t peers_refused = 0;      // that bridge.allow, or the control socket, refused
+  std::uint64_t closed_for_room = 0;    // idle connections, at bridge.connections_max
+  std::uint64_t closed_unfinished = 0;  // for bridge.params_timeout
 };
 
-// Gives the settings that hold for a request that begins now.
+// The settings that hold for a request that begins now.
 using SettingsNow = std::function<std::shared_ptr<const config::Settings>()>;
 
 // One per daemon. Owns listeners and connections.
@@ -48,12 +51,24 @@ class Gateway {
   // No new connections from there; those that are open go on.
   void remove_listener(std::uint64_t id);
 
-  // Serves one connection that is open already.
-  void add_connection(base::UniqueFd fd);
+  void add_connection(base::UniqueFd fd);  // one that is open already
 
   // No new connections and no new requests; on_idle runs once everything begun is answered.
   void drain(std::function<void()> on_idle);
   bool draining() const { return on_idle_ != nullptr; }
+
+  // Gives a connection to another bridge; here it is closed, given or not.
+  using PassOn = std::function<void(const base::UniqueFd&)>;
+  // The same, but connections are not closed: each goes to pass_on as soon as nothing is open on
+  // it.
+  void hand_over(PassOn pass_on, std::function<void()> on_idle);
+  bool hands_over() const { return pass_on_ != nullptr; }
+  void pass_on(const base::UniqueFd& connection) { pass_on_(connection); }
+  // While it is held, new connections wait in the kernel's queue.
+  void hold(Accepting accepting);
+  const std::unordered_map<std::uint64_t, std::unique_ptr<Listener>>& listeners() const {
+    return listeners_;
+  }
 
   // For connections and requests.
   loop::Loop& loop() { return loop_; }
@@ -68,19 +83,20 @@ class Gateway {
   const Counts& counts() const { return counts_; }
   std::size_t connections() const { return connections_.size(); }
   void connection_gone() { sweep_.schedule(); }
+  void look_after_connections();  // one has begun a request and not ended its params
   // A param of that name does not reach programs: told of once.
   void tell_kept_back(std::string_view name);
   // Ends the program of a request that is given up, and reads what it prints until it is dead.
-  void bury(std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end, base::UniqueFd stderr_end,
-            const std::string& label);
+  void bury(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stderr,
+            const std::string& label, std::shared_ptr<const config::ProgramSettings> settings,
+            std::unique_ptr<journal::Entry> entry);
   // The client of a request has its whole answer and leaves; the program may come to its end.
   void let_finish(std::unique_ptr<Request> request);
   // What is known of the programs' arms.
   compare::Comparisons& comparisons() { return comparisons_; }
   const compare::Comparisons& comparisons() const { return comparisons_; }
   shadow::Shadows& shadows() { return shadows_; }
-  // What is written down of requests.
-  journal::Journal& journal() { return journal_; }
+  journal::Journal& journal() { return journal_; }  // what is written down of requests
   const journal::Journal& journal() const { return journal_; }
   // A request of that program is over. May promote the program, or bring it back.
   void observe(const std::string& program, const compare::Observation& observation);
@@ -96,6 +112,9 @@ class Gateway {
   void take(base::UniqueFd accepted);
   void sweep();
   void pace_listeners();
+  bool full() const { return connections_.size() >= fitting_.connections_max; }
+  void fit_descriptors(const config::BridgeSettings& bridge);
+  void close_connections();
 
   loop::Loop& loop_;
   pool::Pools& pools_;
@@ -116,9 +135,15 @@ class Gateway {
   std::list<std::unique_ptr<Connection>> connections_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Listener>> listeners_;
   std::uint64_t next_listener_id_ = 1;
+  policy::DescriptorUsers fitting_;
+  loop::Timer care_;  // of connections: runs while one is unfinished, or all are taken
+  bool caring_ = false;
+  base::TimePoint full_told_{};
   std::function<bool(int fd)> admits_;
   std::set<std::string, std::less<>> kept_back_;  // told of
+  Accepting accepting_ = Accepting::on;
   std::function<void()> on_idle_;
+  PassOn pass_on_;
   loop::Deferred sweep_;
 };
 

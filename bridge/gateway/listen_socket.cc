@@ -13,11 +13,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace gateway {
 namespace {
 
-constexpr int kBacklog = 1024;
+constexpr int kBacklog = 4096;      // the kernel takes no more than net.core.somaxconn
 constexpr int kSystemdFirstFd = 3;  // SD_LISTEN_FDS_START
 
 base::Error failed(const config::ListenAddress& address, const char* step) {
@@ -117,6 +118,19 @@ base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::m
   return address.kind == config::ListenAddress::Kind::unix_socket
              ? listen_on_unix(address, mode, owner)
              : listen_on_tcp(address);
+}
+
+SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) != 0) return;
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+void SocketFile::remove() const {
+  struct stat status {};
+  if (inode_ == 0 || ::lstat(path_.c_str(), &status) != 0) return;
+  if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
 }
 
 std::vector<std::string> web_server_addresses() {

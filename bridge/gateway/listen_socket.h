@@ -22,6 +22,22 @@ struct SocketOwner {
 base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::mode_t mode,
                                        SocketOwner owner = {});
 
+// The file of a unix socket, as it is now: known again when it is to be removed.
+class SocketFile {
+ public:
+  SocketFile() = default;  // none
+  explicit SocketFile(std::string path);
+
+  const std::string& path() const { return path_; }
+  // Unless another socket has taken its place, whose it is then.
+  void remove() const;
+
+ private:
+  std::string path_;
+  ::dev_t device_ = 0;
+  ::ino_t inode_ = 0;
+};
+
 struct InheritedSocket {
   base::UniqueFd fd;
   std::string name;

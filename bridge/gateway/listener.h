@@ -22,6 +22,9 @@ class Listener {
   // off: connections wait in the kernel's queue.
   void set_accepting(Accepting accepting);
 
+  const base::UniqueFd& fd() const { return fd_; }
+  const std::string& name() const { return name_; }
+
  private:
   void on_readable();
   void ask();

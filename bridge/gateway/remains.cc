@@ -10,10 +10,12 @@
 namespace gateway {
 
 Remains::Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
-                 base::UniqueFd stderr_end, const std::string& label, std::function<void()> on_over)
+                 base::UniqueFd stderr_end, const std::string& label, std::uint64_t stderr_max,
+                 std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over)
     : on_over_(std::move(on_over)),
-      error_lines_(label),
+      error_lines_(label, stderr_max),
       stdout_(std::move(stdout_end)),
+      entry_(std::move(entry)),
       run_(std::move(run)) {
   if (stdout_) {
     stdout_watch_ =
@@ -21,7 +23,7 @@ Remains::Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueF
     stdout_watch_->ask(loop::kReadable);
   }
   if (stderr_end) {
-    stderr_ = std::make_unique<worker::LogPipe>(loop, std::move(stderr_end), label);
+    stderr_ = std::make_unique<worker::LogPipe>(loop, std::move(stderr_end), label, stderr_max);
   }
   run_->hand_over(*this);
   run_->terminate();
@@ -34,7 +36,8 @@ void Remains::discard() {
   stdout_watch_->ask(loop::kNothing);
 }
 
-void Remains::on_ended(const worker::Ending&) {
+void Remains::on_ended(const worker::Ending& ending) {
+  if (entry_ != nullptr) entry_->program_ended(ending);
   over_ = true;
   if (stderr_ != nullptr) stderr_->drain();
   on_over_();

@@ -8,6 +8,7 @@
 #include "base/out_buffer.h"
 #include "base/unique_fd.h"
 #include "gateway/request.h"
+#include "journal/late_entry.h"
 #include "loop/fd_watch.h"
 #include "pool/run.h"
 #include "worker/log_pipe.h"
@@ -21,8 +22,11 @@ class Remains : public pool::RunClient {
  public:
   // run: running. The pipes' reading ends may be closed already. on_over: the program is dead; it
   // runs on the loop, and may not destroy this before the end of the turn.
+  // stderr_max: limits.error_output. entry: is told how it ended; none: the journal does not want
+  // to know of it.
   Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
-          base::UniqueFd stderr_end, const std::string& label, std::function<void()> on_over);
+          base::UniqueFd stderr_end, const std::string& label, std::uint64_t stderr_max,
+          std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over);
 
   bool over() const { return over_; }
 
@@ -41,10 +45,11 @@ class Remains : public pool::RunClient {
 
   std::function<void()> on_over_;
   bool over_ = false;
-  worker::LineLog error_lines_;
+  worker::LimitedLog error_lines_;
   base::UniqueFd stdout_;
   std::unique_ptr<loop::FdWatch> stdout_watch_;
   std::unique_ptr<worker::LogPipe> stderr_;
+  std::unique_ptr<journal::LateEntry> entry_;
   std::unique_ptr<pool::Run> run_;
 };
 

@@ -30,9 +30,12 @@ Request::~Request() {
     observation_.failure = compare::Failure::gone;
     observe();
   }
-  if (run_ == nullptr || !run_->running()) return;
-  auto ends = response_->release();
-  gateway_.bury(std::move(run_), std::move(ends.first), std::move(ends.second), label());
+  if (run_ == nullptr || !run_->running()) {
+    if (entry_ != nullptr) gateway_.journal().end(*entry_, settings_);
+    return;
+  }
+  gateway_.bury(std::move(run_), response_->release(), label(), {keep_alive_, settings_},
+                std::move(entry_));
 }
 
 std::string Request::label() const {
@@ -132,14 +135,10 @@ void Request::open_response(BodyWanted body_wanted) {
           [this](const std::string& reason) { on_bad_head(reason); }, [this] { complete(); },
           [this](const cgi::ResponseHead& head) {
             if (copy_ != nullptr) copy_->take_head(head);
-            if (head.dropped_lines == 0) return;
-            base::log_warn(
-                "{}: {} line(s) of its head were no header fields and are dropped, "
-                "the first: {}",
-                label(), head.dropped_lines, base::printable(head.first_dropped, 200));
           },
           copy_ == nullptr ? std::function<void(base::ByteView)>()
                            : [this](base::ByteView piece) { copy_->add_body(piece); }});
+  response_->limit_errors(settings_->limits.error_output);
 }
 
 // ---- the program starts ----
@@ -228,14 +227,15 @@ void Request::watch_body() {
   body_timer_->start(kBodyPause);
 }
 
+// While the client takes nothing, the program's silence is not its own.
 void Request::watch_silence() {
-  if (response_->bytes_read() == output_seen_ && answer_->has_room()) {
-    timeout_ =
-        fmt::format("no output for {} ms (timeouts.output)", settings_->timeouts.output.count());
-    return on_timeout();
-  }
-  output_seen_ = response_->bytes_read();
-  output_timer_->start(settings_->timeouts.output);
+  const base::Duration limit = settings_->timeouts.output;
+  const auto silent =
+      std::chrono::duration_cast<base::Duration>(base::Clock::now() - response_->last_output());
+  if (!answer_->has_room()) return output_timer_->start(limit);
+  if (silent < limit) return output_timer_->start(limit - silent);
+  timeout_ = fmt::format("no output for {} ms (timeouts.output)", limit.count());
+  on_timeout();
 }
 
 void Request::on_timeout() {
@@ -337,6 +337,8 @@ void Request::complete() {
 void Request::on_ended(const worker::Ending& ending) {
   app_status_ = ending.app_status;
   ending_ = ending;
+  if (entry_ != nullptr) entry_->program_ended(ending);
+  stack_turn_.reset();
   observation_.cpu = ending.cpu;
   observation_.peak_kib = ending.peak_kib;
   if (!ending.description.empty() && !finished_) {
@@ -374,8 +376,10 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
   base::log(level, "{}: {}: {}", label(), status, reason);
   gateway_.counts().errors += 1;
   std::string records;
-  fastcgi::append_stream(records, fastcgi::RecordType::std_out, id_,
-                         cgi::error_response(status, reason_public));
+  fastcgi::append_stream(
+      records, fastcgi::RecordType::std_out, id_,
+      cgi::error_response(status, reason_public,
+                          pool::retry_after(status == 503 ? settings_ : nullptr)));
   fastcgi::append_stream(records, fastcgi::RecordType::std_err, id_,
                          "cgibridge: " + label() + ": " + reason + "\n");
   answer_->out().append(records);

@@ -13,6 +13,7 @@
 #include "gateway/page_visit.h"
 #include "gateway/response_stream.h"
 #include "journal/entry.h"
+#include "journal/stack_queue.h"
 #include "pool/run.h"
 #include "shadow/answer_copy.h"
 #include "shadow/second_run.h"
@@ -115,14 +116,12 @@ class Request : public pool::RunClient {
   cgi::Environment environment_;
   std::vector<std::string> query_words_;
   bool body_complete_ = false;
-  bool started_ = false;
-  bool finished_ = false;
+  bool started_ = false, finished_ = false, observed_ = false;
   std::uint32_t app_status_ = 0;
   worker::Ending ending_;  // of the program
   const base::TimePoint since_ = base::Clock::now();
   compare::Side side_ = compare::Side::persistent;
   compare::Observation observation_;
-  bool observed_ = false;
   std::unique_ptr<shadow::Task> shadow_;      // for the other side, once this is answered
   std::unique_ptr<shadow::AnswerCopy> copy_;  // of the answer, for it
   std::unique_ptr<PageVisit> visit_;          // if no program is meant, but the bridge's page
@@ -142,7 +141,7 @@ class Request : public pool::RunClient {
   base::UniqueFd spooled_;                  // that one, once it has come whole
   std::unique_ptr<ResponseStream> response_;
   std::unique_ptr<loop::Timer> request_timer_, output_timer_, body_timer_, slow_timer_;
-  std::uint64_t output_seen_ = 0;
+  std::unique_ptr<journal::StackQueue::Turn> stack_turn_;  // while it runs, if it has to wait
   std::uint64_t body_seen_ = 0;
   std::unique_ptr<pool::Run> run_;
 };

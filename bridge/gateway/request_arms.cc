@@ -80,6 +80,8 @@ void Request::observe() {
     if (app_status_ != 0) seen.failure = compare::Failure::exit_code;
     if (!ending_.description.empty()) seen.failure = compare::Failure::signal;
   }
+  // An answer that was broken off, or that nobody waited for, had begun all the same.
+  if (seen.status == 0 && response_ != nullptr) seen.status = response_->status();
   seen.latency = std::chrono::duration_cast<compare::Microseconds>(base::Clock::now() - since_);
   if (run_ != nullptr) seen.queue = run_->queue_time();
   if (body_ != nullptr) seen.bytes_in = body_->received();
@@ -100,10 +102,7 @@ void Request::note_in_journal() {
   if (started_ && observation_.arm != compare::Arm::classic) {
     entry.level = gateway_.pools().of(program_).warm_level();
   }
-  entry.exit_code = app_status_;
-  entry.ended_by = ending_.description;
   if (response_ != nullptr) entry.last_error = response_->last_error_line();
-  gateway_.journal().end(entry, settings_);
 }
 
 // When it has run for slowlog.after; at its start, which is now, that is noted.
@@ -113,12 +112,12 @@ void Request::tell_slow_log() {
   if (after.count() == 0) return;
   slow_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this, after] {
     if (finished_ || !run_->running()) return;
-    gateway_.journal().slow({.program = program_,
-                             .environment = environment_.block,
-                             .arm = compare::to_string(observation_.arm),
-                             .pid = run_->pid(),
-                             .after = after,
-                             .stacks = settings_->slowlog.stacks});
+    stack_turn_ = gateway_.journal().slow({.program = program_,
+                                           .environment = environment_.block,
+                                           .arm = compare::to_string(observation_.arm),
+                                           .pid = run_->pid(),
+                                           .after = after,
+                                           .stacks = settings_->slowlog.stacks});
   });
   slow_timer_->start(after);
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/log.h"
 #include "fastcgi/record_writer.h"
 
 namespace gateway {
@@ -51,6 +52,17 @@ std::string with_field(base::ByteView head, const std::string& field) {
   return longer;
 }
 
+// What of it does not reach the client as it is.
+void tell_of_head(const std::string& label, const cgi::ResponseHead& head) {
+  if (head.dropped_lines > 0) {
+    base::log_warn("{}: {} line(s) of its head are dropped: {}", label, head.dropped_lines,
+                   base::printable(head.why_dropped, 1000));
+  }
+  if (head.replaced_bytes == 0) return;
+  base::log_warn("{}: {} control byte(s) in its head are replaced by spaces", label,
+                 head.replaced_bytes);
+}
+
 std::array<char, kReadBytes>& scratch() {
   static std::array<char, kReadBytes> bytes;  // one loop, and never held over a turn
   return bytes;
@@ -66,6 +78,7 @@ ResponseStream::ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWant
       body_wanted_(body_wanted),
       sink_(std::move(sink)),
       head_(head_bytes_max),
+      label_(label),
       error_lines_(std::move(label)),
       unseen_timer_(loop, [this] { watch(); }),
       held_back_(hold_back) {}
@@ -107,6 +120,7 @@ base::FdPair ResponseStream::release() {
   stdout_watch_.reset();
   stderr_watch_.reset();
   over_ = true;
+  tell_dropped_errors();
   return {std::move(stdout_), std::move(stderr_)};
 }
 
@@ -124,7 +138,9 @@ void ResponseStream::pump_stdout() {
 }
 
 void ResponseStream::pump_stderr() {
-  if (sink_.has_room() && read_errors() == ReadStep::over) end_stderr();
+  // Beyond its limit nothing of it is passed on, and so nothing that a slow client does stops it.
+  if (!errors_.is_used_up() && !sink_.has_room()) return;
+  if (read_errors() == ReadStep::over) end_stderr();
 }
 
 // What is in the pipes now is the rest. Nearly always that is some output and nothing else: it is
@@ -157,14 +173,20 @@ void ResponseStream::end_stderr() {
   if (stderr_watch_ != nullptr) stderr_watch_->closing();
   stderr_watch_.reset();
   stderr_.reset();
+  tell_dropped_errors();
   error_lines_.flush();
+}
+
+void ResponseStream::note_read(std::uint64_t bytes) {
+  bytes_read_ += bytes;
+  last_output_ = base::Clock::now();
 }
 
 ResponseStream::ReadStep ResponseStream::read_head() {
   const ssize_t got = ::read(stdout_.get(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
-  bytes_read_ += static_cast<std::uint64_t>(got);
+  note_read(static_cast<std::uint64_t>(got));
   begin();
   feed_head(base::ByteView(scratch().data(), static_cast<std::size_t>(got)));
   return ReadStep::open;
@@ -178,7 +200,7 @@ void ResponseStream::feed_head(base::ByteView bytes) {
 
 void ResponseStream::take_output(base::ByteView bytes) {
   if (over_) return;
-  bytes_read_ += bytes.size();
+  note_read(bytes.size());
   begin();
   if (!head_sent_ && !head_bad_) return feed_head(bytes);
   if (body_wanted_ == BodyWanted::no || head_bad_) return;
@@ -191,13 +213,15 @@ void ResponseStream::take_output(base::ByteView bytes) {
 void ResponseStream::take_errors(base::ByteView bytes) {
   if (over_) return;
   begin();
-  append_record(out(), fastcgi::RecordType::std_err, id_, bytes);
-  error_lines_.write(bytes);
+  const base::ByteView passed = errors_.take(bytes);
+  append_record(out(), fastcgi::RecordType::std_err, id_, passed);
+  error_lines_.write(passed);
   wrote();
 }
 
 void ResponseStream::take_head() {
   head_sent_ = true;
+  tell_of_head(label_, head_.head());
   sink_.on_head(head_.head());
   const base::ByteView body = body_wanted_ == BodyWanted::yes ? head_.body() : base::ByteView();
   if (sink_.on_body && !body.empty()) sink_.on_body(body);
@@ -219,7 +243,7 @@ ResponseStream::ReadStep ResponseStream::read_body() {
                              : ::read(stdout_.get(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
-  bytes_read_ += static_cast<std::uint64_t>(got);
+  note_read(static_cast<std::uint64_t>(got));
   begin();
   if (wanted) body_bytes_ += static_cast<std::uint64_t>(got);
   if (wanted && sink_.on_body) {
@@ -233,15 +257,26 @@ ResponseStream::ReadStep ResponseStream::read_body() {
 }
 
 ResponseStream::ReadStep ResponseStream::read_errors() {
-  const std::size_t before = out().size();
-  const ssize_t got = read_record(stderr_.get(), out(), fastcgi::RecordType::std_err, id_);
+  const ssize_t got = ::read(stderr_.get(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
+  const base::ByteView passed = errors_.take({scratch().data(), static_cast<std::size_t>(got)});
+  if (passed.empty()) return ReadStep::open;
   begin();
-  error_lines_.write(
-      out().bytes().substr(before + fastcgi::kHeaderSize, static_cast<std::size_t>(got)));
+  append_record(out(), fastcgi::RecordType::std_err, id_, passed);
+  error_lines_.write(passed);
   wrote();
   return ReadStep::open;
+}
+
+void ResponseStream::tell_dropped_errors() {
+  const std::string told = errors_.tell_dropped();
+  if (told.empty()) return;
+  error_lines_.flush();
+  base::log_warn("{}: {}", label_, told);
+  if (over_) return;
+  append_record(out(), fastcgi::RecordType::std_err, id_, "cgibridge: " + told + "\n");
+  wrote();
 }
 
 void ResponseStream::begin() {
@@ -274,7 +309,9 @@ void ResponseStream::complete() {
 void ResponseStream::set_asked() {
   const unsigned asked = sink_.has_room() ? loop::kReadable : loop::kNothing;
   if (stdout_watch_ != nullptr) stdout_watch_->ask(asked);
-  if (stderr_watch_ != nullptr) stderr_watch_->ask(asked);
+  if (stderr_watch_ != nullptr) {
+    stderr_watch_->ask(errors_.is_used_up() ? unsigned{loop::kReadable} : asked);
+  }
 }
 
 }  // namespace gateway

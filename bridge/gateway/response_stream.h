@@ -64,8 +64,16 @@ class ResponseStream {
   void take_output(base::ByteView bytes);
   void take_errors(base::ByteView bytes);
 
+  // How much of its standard error is passed on, and logged; the rest is read and dropped, and a
+  // line says how much that was. 0: no limit.
+  void limit_errors(std::uint64_t bytes_max) { errors_ = worker::ErrorAllowance(bytes_max); }
+
   // One more line for the head, "Name: value\r\n"; before the first output.
-  void add_field(std::string line) { added_field_ = std::move(line); }
+  // The program's own fields of that name are dropped.
+  void add_field(std::string line) {
+    added_field_ = std::move(line);
+    head_.reserve_name(added_field_.substr(0, added_field_.find(':')));
+  }
 
   // The program came to its end: what is in the pipes now is the rest, whoever still holds them.
   void program_ended();
@@ -88,7 +96,9 @@ class ResponseStream {
 
   bool head_sent() const { return head_sent_; }
   std::uint64_t bytes_read() const { return bytes_read_; }
-  int status() const { return head_sent_ ? head_.head().status : 0; }
+  base::TimePoint last_output() const { return last_output_; }  // its making, before the first
+  // What the client was given; 0: no head, or one that is held back.
+  int status() const { return head_sent_ && held_.empty() ? head_.head().status : 0; }
   const std::string& last_error_line() const { return error_lines_.last_line(); }
 
  private:
@@ -102,9 +112,11 @@ class ResponseStream {
   base::OutBuffer& out() { return held_back_ == HoldBack::yes ? held_ : *sink_.out; }
   void begin();
   void wrote();
+  void note_read(std::uint64_t bytes);
   ReadStep read_head();
   ReadStep read_body();
   ReadStep read_errors();
+  void tell_dropped_errors();
   void feed_head(base::ByteView bytes);
   void take_head();
   void end_stdout();
@@ -118,14 +130,16 @@ class ResponseStream {
   Sink sink_;
   cgi::ResponseHeadReader head_;
   std::string added_field_;
+  const std::string label_;
   worker::LineLog error_lines_;
+  worker::ErrorAllowance errors_;
   base::UniqueFd stdout_, stderr_;
   std::unique_ptr<loop::FdWatch> stdout_watch_, stderr_watch_;
   loop::Timer unseen_timer_;
   HoldBack held_back_;
   base::OutBuffer held_;
-  std::uint64_t bytes_read_ = 0;
-  std::uint64_t body_bytes_ = 0;  // passed on
+  std::uint64_t bytes_read_ = 0, body_bytes_ = 0;  // of these, the body's that are passed on
+  base::TimePoint last_output_ = base::Clock::now();
   bool begun_ = false;
   bool head_sent_ = false;
   bool head_bad_ = false;  // what follows is read and dropped

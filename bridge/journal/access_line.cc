@@ -65,7 +65,7 @@ std::string text_line(const Entry& entry, const std::string& uri) {
   add("cpu_us", known(static_cast<std::uint64_t>(microseconds(seen.cpu))));
   add("peak_kib", known(seen.peak_kib));
   add("received", std::to_string(seen.bytes_in));
-  add("exit", ran(entry) ? std::to_string(entry.exit_code) : "-");
+  add("exit", entry.exit_code ? std::to_string(*entry.exit_code) : "-");
   add("failure", std::string(compare::to_string(seen.failure)));
   return line + "\n";
 }
@@ -100,7 +100,7 @@ std::string json_line(const Entry& entry, const std::string& uri) {
   line["run_us"] = microseconds(seen.latency - seen.queue);
   line["cpu_us"] = or_null(seen.cpu.count() > 0, microseconds(seen.cpu));
   line["peak_kib"] = or_null(seen.peak_kib > 0, seen.peak_kib);
-  line["exit_code"] = or_null(ran(entry), entry.exit_code);
+  line["exit_code"] = or_null(entry.exit_code.has_value(), entry.exit_code.value_or(0));
   line["failure"] = compare::to_string(seen.failure);
   return line.dump() + "\n";
 }

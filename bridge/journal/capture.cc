@@ -51,7 +51,8 @@ bool worth_capturing(const Entry& entry) {
          failure != compare::Failure::refused;
 }
 
-std::string capture_text(const Entry& entry, const Secrets& secrets) {
+std::string capture_text(const Entry& entry, const Secrets& secrets,
+                         const std::string& settings_file) {
   Params params = entry.params;
   std::string body = entry.body;
   Secrets::Masked masked = secrets.mask_params(params);
@@ -65,11 +66,12 @@ std::string capture_text(const Entry& entry, const Secrets& secrets) {
   capture[kVersion] = 1;
   capture["time"] = time_of(entry.began_ms);
   capture["program"] = shown_text(entry.program);
+  if (!settings_file.empty()) capture["settings_file"] = json_of_bytes(settings_file);
   capture["arm"] = compare::to_string(seen.arm);
   capture["level"] = entry.level;
   capture["failure"] = compare::to_string(seen.failure);
   capture["status"] = seen.status;
-  capture["exit_code"] = entry.exit_code;
+  capture["exit_code"] = entry.exit_code ? json(*entry.exit_code) : json();
   capture["ended_by"] = entry.ended_by;
   capture["why"] = shown_text(entry.why);
   capture["last_error"] = shown_text(entry.last_error);
@@ -106,13 +108,18 @@ base::Result<Capture> parse_capture(const std::string& text) {
   capture.time = text_at(object, "time");
   capture.program = text_at(object, "program");
   if (!capture.program.starts_with('/')) return base::Error{"\"program\" is no absolute path"};
+  if (const auto file = object.find("settings_file"); file != object.end()) {
+    capture.settings_file = bytes_of_json(*file).value_or(std::string());
+  }
   capture.body_bytes = number_at(object, "body_bytes");
   capture.arm = text_at(object, "arm");
   capture.failure = text_at(object, "failure");
   capture.why = text_at(object, "why");
   capture.ended_by = text_at(object, "ended_by");
   capture.status = static_cast<int>(std::min<std::uint64_t>(number_at(object, "status"), 999));
-  capture.exit_code = static_cast<std::uint32_t>(number_at(object, "exit_code"));
+  if (const auto code = object.find("exit_code"); code != object.end() && !code->is_null()) {
+    capture.exit_code = static_cast<std::uint32_t>(number_at(object, "exit_code"));
+  }
   const json masked = object.value("masked", json::array());
   for (const json& name : masked) {
     if (name.is_string()) capture.masked.push_back(name.get<std::string>());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "compare/figures.h"
+#include "worker/worker_state.h"
 
 namespace journal {
 
@@ -31,14 +33,21 @@ struct Entry {
   std::string program;  // its resolved path; empty: the request led to none
   std::string level;    // of the checkpoint that its worker came from; empty: it ran classic
   std::int64_t pid = 0;
-  compare::Observation seen;  // bytes_in is what came of the body
-  std::uint32_t exit_code = 0;
+  compare::Observation seen;                 // bytes_in is what came of the body
+  std::optional<std::uint32_t> exit_code{};  // none: not known, or none was begun
   std::string ended_by{};      // "killed by signal 11 (...)"; empty: it came to its own end
   std::string why{};           // what the log says, if the bridge answered itself
   std::string last_error{};    // the last line that the program wrote to its standard error
   std::uint64_t received = 0;  // of its body
   std::string body{};          // the first of it
   std::size_t body_max = 0;
+
+  void program_ended(const worker::Ending& ending) {
+    exit_code = ending.app_status;
+    ended_by = ending.description;
+    seen.cpu = ending.cpu;
+    seen.peak_kib = ending.peak_kib;
+  }
 
   void add_body(base::ByteView piece) {
     received += piece.size();

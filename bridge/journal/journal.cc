@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 
 #include "base/log.h"
 #include "journal/access_line.h"
@@ -36,15 +37,18 @@ std::string file_name_of(const std::string& path) {
 }  // namespace
 
 Journal::Journal(loop::Loop& loop, worker::ChildReaper& reaper)
-    : loop_(loop), reaper_(reaper), flush_(loop, [this] { flush(); }), sweep_(loop, [this] {
-        std::erase_if(readers_, [](const auto& reader) { return reader->over(); });
-      }) {}
+    : stacks_(loop, reaper), flush_(loop, [this] { flush(); }) {}
 
 Journal::~Journal() {
   flush();
 }
 
 // ---- the files ----
+
+void Journal::come_from(const std::string& settings_file) {
+  std::error_code ignored;
+  settings_file_ = std::filesystem::absolute(settings_file, ignored).string();
+}
 
 void Journal::use(const config::BridgeSettings& settings) {
   flush();
@@ -54,7 +58,7 @@ void Journal::use(const config::BridgeSettings& settings) {
     base::log_error("captures.folder: {}: nothing is captured", used.error().message);
   }
   access_settings_ = settings.access_log;
-  slow_settings_ = settings.slowlog;
+  stacks_.set_readers(settings.slowlog.readers);
   capture_settings_ = settings.captures;
   secrets_ = Secrets(settings.captures.secret);
 }
@@ -142,9 +146,9 @@ void Journal::capture(const Entry& entry) {
         "left out until it is over",
         capture_settings_.per_minute);
   }
-  const auto written =
-      folder_.add(capture_text(entry, secrets_), file_name_of(entry.program), entry.began_ms,
-                  {.files = capture_settings_.max, .bytes = capture_settings_.size});
+  const auto written = folder_.add(
+      capture_text(entry, secrets_, settings_file_), file_name_of(entry.program), entry.began_ms,
+      {.files = capture_settings_.max, .bytes = capture_settings_.size});
   if (!written) {
     counts_.captures_failed += 1;
     return base::log_error("program={}: it failed, and cannot be captured: {}", entry.program,
@@ -157,7 +161,7 @@ void Journal::capture(const Entry& entry) {
 
 // ---- a slow one ----
 
-void Journal::slow(const SlowRequest& request) {
+std::unique_ptr<StackQueue::Turn> Journal::slow(const SlowRequest& request) {
   counts_.slow += 1;
   std::string uri(value_in(request.environment, "REQUEST_URI"));
   (void)secrets_.mask_url(uri);
@@ -165,21 +169,12 @@ void Journal::slow(const SlowRequest& request) {
       "program={} pid={} arm={}: {} {} still runs after {} ms (slowlog.after)", request.program,
       request.pid, request.arm, base::printable(value_in(request.environment, "REQUEST_METHOD")),
       base::printable(uri), request.after.count());
-  if (!request.stacks || request.pid <= 0) return write_slow(head, {});
-  if (readers_.size() >= slow_settings_.readers) {
-    counts_.stacks_left_out += 1;
-    return write_slow(head, "no stack: others are being read (slowlog.readers)\n");
+  if (request.stacks && request.pid > 0) {
+    return stacks_.look_at(request.pid,
+                           [this, head](const auto& stack) { write_slow(head, stack); });
   }
-  auto reader = std::make_unique<StackReader>(loop_, reaper_, [this, head](const auto& stack) {
-    write_slow(head, stack);
-    sweep_.schedule();
-  });
-  if (const auto started = reader->start(request.pid); !started) {
-    counts_.stacks_left_out += 1;
-    return write_slow(head, "no stack: " + started.error().message + "\n");
-  }
-  counts_.stacks_read += 1;
-  readers_.push_back(std::move(reader));
+  write_slow(head, {});
+  return nullptr;
 }
 
 void Journal::write_slow(const std::string& head, const std::string& stack) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <list>
 #include <memory>
 #include <string>
 
@@ -13,16 +12,14 @@
 #include "journal/capture_folder.h"
 #include "journal/entry.h"
 #include "journal/secrets.h"
-#include "journal/stack_reader.h"
+#include "journal/stack_queue.h"
 #include "loop/loop.h"
 
 namespace journal {
 
 // What `status` and the metrics tell. A request is left out of the captures for one of these.
 struct Counts {
-  std::uint64_t slow = 0;             // requests that the slow log told of
-  std::uint64_t stacks_read = 0;      // of them, with a look at the program
-  std::uint64_t stacks_left_out = 0;  // slowlog.readers were busy, or it could not be started
+  std::uint64_t slow = 0;  // requests that the slow log told of
   std::uint64_t captures_written = 0;
   std::uint64_t captures_too_many = 0;  // captures.per_minute
   std::uint64_t captures_failed = 0;    // the folder did not take them
@@ -46,6 +43,9 @@ class Journal {
   Journal(loop::Loop& loop, worker::ChildReaper& reaper);
   ~Journal();
 
+  // The settings file, for those who run a captured request again: what it says of the program,
+  // as whom it runs and in which sandbox, shall hold then, too. Once, before requests come.
+  void come_from(const std::string& settings_file);
   // What the settings say now. What cannot be opened is left out, and the log says why.
   void use(const config::BridgeSettings& settings);
   // Opens the files anew, behind a rotation. Says in the log what it could not.
@@ -55,9 +55,12 @@ class Journal {
   std::unique_ptr<Entry> begin(const cgi::Variables& variables) const;
   // The request is over.
   void end(Entry& entry, const config::ProgramSettings* settings);
-  void slow(const SlowRequest& request);
+  // Owned by the request until its program has ended: see StackQueue. None: it has no turn to wait
+  // for.
+  std::unique_ptr<StackQueue::Turn> slow(const SlowRequest& request);
 
   const Counts& counts() const { return counts_; }
+  const StackQueue& stacks() const { return stacks_; }
   const base::AppendFile& access_file() const { return access_.file; }
   const base::AppendFile& slow_file() const { return slow_.file; }
 
@@ -77,20 +80,18 @@ class Journal {
   bool may_capture_now();
   void write_slow(const std::string& head, const std::string& stack);
 
-  loop::Loop& loop_;
-  worker::ChildReaper& reaper_;
   config::BridgeSettings::AccessLog access_settings_;
-  config::BridgeSettings::SlowLog slow_settings_;
   config::BridgeSettings::Captures capture_settings_;
   Secrets secrets_;
   Log access_{"access_log"}, slow_{"slowlog"};
   std::string access_lines_;  // of this turn
   CaptureFolder folder_;
+  std::string settings_file_;
   base::TimePoint minute_since_{};
   unsigned in_this_minute_ = 0;
   Counts counts_;
-  std::list<std::unique_ptr<StackReader>> readers_;
-  loop::Deferred flush_, sweep_;
+  StackQueue stacks_;
+  loop::Deferred flush_;
 };
 
 }  // namespace journal

@@ -1,6 +1,7 @@
 #include "journal/secret_fields.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "cgi/header_field.h"
 
@@ -44,6 +45,24 @@ std::size_t behind_head(std::string_view body, std::size_t at) {
   return crlf < lf ? crlf + 4 : lf + 2;
 }
 
+// What a JSON text stands for, as far as names need it: escapes of what is no ASCII become "?".
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      out += text[i];
+    } else if (text[++i] != 'u') {
+      out += text[i];
+    } else {
+      const std::string digits(text.substr(i + 1, 4));
+      const unsigned long code = std::strtoul(digits.c_str(), nullptr, 16);
+      out += code > 0 && code < 0x80 ? static_cast<char>(code) : '?';
+      i += digits.size();
+    }
+  }
+  return out;
+}
+
 // A walk through JSON that asks for no more than that texts end and brackets close.
 class JsonWalk {
  public:
@@ -82,7 +101,9 @@ class JsonWalk {
     if (next == body_.npos || body_[next] != ':') return found(begin, end - begin);
     at_ = next + 1;
     const std::string_view name = body_.substr(begin, end - begin);
-    if (name_.empty() && wanted_(name)) name_ = name;
+    if (!name_.empty()) return;
+    const bool escaped = name.find('\\') != name.npos;
+    if (escaped ? wanted_(decoded(name)) : wanted_(name)) name_ = name;
   }
 
   void take_number() {

@@ -19,11 +19,12 @@ std::string plain(std::string_view name) {
 }
 
 // In a name as plain() gives it. "auth" alone would find every author; "sessi" is PHPSESSID, too.
-constexpr std::array<std::string_view, 14> kInside = {
-    "passw",     "passphrase", "passcode",      "pwd",        "secret", "token",      "apikey",
-    "accesskey", "privatekey", "authorization", "credential", "sessi",  "cardnumber", "csrf"};
-constexpr std::array<std::string_view, 10> kWhole = {"auth", "pass", "pin", "sid", "pw",
-                                                     "key",  "code", "cvc", "cvv", "otp"};
+constexpr std::array<std::string_view, 17> kInside = {
+    "passw",      "passphrase", "passcode",   "pwd",           "secret",        "token",
+    "apikey",     "accesskey",  "privatekey", "authorization", "credential",    "sessi",
+    "cardnumber", "csrf",       "creditcard", "debitcard",     "socialsecurity"};
+constexpr std::array<std::string_view, 13> kWhole = {
+    "auth", "pass", "pin", "sid", "pw", "key", "code", "cvc", "cvv", "otp", "iban", "ssn", "cvv2"};
 // How CGI spells a header's name.
 constexpr std::string_view kHeader = "http";
 

@@ -33,12 +33,12 @@ StackReader::~StackReader() {
   reaper_.forget(pid_);
 }
 
-base::Status StackReader::start(pid_t program) {
+base::Status StackReader::start(pid_t program, const std::string& file) {
   auto pipe = base::make_pipe(base::NonblockingEnd::reading);
   if (!pipe) return pipe.error();
   const base::UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!nothing) return base::errno_error("/dev/null", errno);
-  const std::string file = stack_reader_path(), cwd = "/";
+  const std::string cwd = "/";
   const std::vector<std::string> argv{file, std::to_string(program)};
   auto started = worker::launch({.file = file,
                                  .argv = argv,

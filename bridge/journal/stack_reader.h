@@ -29,7 +29,8 @@ class StackReader {
   StackReader(const StackReader&) = delete;
   StackReader& operator=(const StackReader&) = delete;
 
-  base::Status start(pid_t program);
+  // file: the reader's.
+  base::Status start(pid_t program, const std::string& file);
   bool over() const { return over_; }
 
  private:

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/log.h"
 #include "limits/peers.h"
 #include "limits/privileges.h"
 
@@ -55,7 +56,9 @@ bool names_a_user(const config::ProgramSettings& settings) {
 }  // namespace
 
 Identities::Identities(const std::string& adapters)
-    : step_down_(adapters + "/cgibridge-step-down"), may_change_(may_change_users()) {}
+    : step_down_(adapters + "/cgibridge-step-down"),
+      may_change_(may_change_users()),
+      sandboxes_(adapters) {}
 
 void Identities::use(const config::BridgeSettings& settings) {
   floors_ = {.uid_min = settings.owner.uid_min, .gid_min = settings.owner.gid_min};
@@ -65,17 +68,40 @@ void Identities::use(const config::BridgeSettings& settings) {
 cgi::OrRefusal<Terms> Identities::terms_for(const config::ProgramSettings& settings,
                                             const std::string& program) {
   Terms terms = terms_of(settings);
-  if (settings.user.empty()) return terms;
+  terms.step_down = step_down_;
+  if (const auto refusal = add_identity(terms, settings, program)) {
+    ++refused_;
+    return *refusal;
+  }
+  auto sandbox = sandboxes_.of(settings.sandbox, program);
+  if (!sandbox) {
+    ++refused_;
+    return sandbox.refusal();
+  }
+  terms.sandbox = sandbox.take();
+  return terms;
+}
+
+std::optional<cgi::Refusal> Identities::why_no_longer(const config::ProgramSettings& settings,
+                                                      const std::string& program) {
+  if (settings.user != kOwner) return std::nullopt;
+  Terms terms;
+  auto refusal = add_identity(terms, settings, program);
+  if (refusal) ++refused_;
+  return refusal;
+}
+
+std::optional<cgi::Refusal> Identities::add_identity(Terms& terms,
+                                                     const config::ProgramSettings& settings,
+                                                     const std::string& program) {
+  if (settings.user.empty()) return std::nullopt;
   auto identity = identity_of(settings, program);
   if (!identity) {
-    ++refused_;
     return cgi::Refusal{identity.refusal().status,
                         fmt::format("user = \"{}\": {}", settings.user, identity.refusal().reason)};
   }
-  if (is_own(identity.value())) return terms;
-  terms.identity = identity.take();
-  terms.step_down = step_down_;
-  return terms;
+  if (!is_own(identity.value())) terms.identity = identity.take();
+  return std::nullopt;
 }
 
 cgi::OrRefusal<Identity> Identities::identity_of(const config::ProgramSettings& settings,
@@ -122,7 +148,17 @@ std::vector<std::string> Identities::problems_of(const config::Settings& setting
   if (const auto rules = PeerRules::of(settings.bridge); !rules) {
     problems.push_back(rules.error().message);
   }
+  for (std::string& problem : sandbox::Sandboxes::problems_of(settings)) {
+    problems.push_back(std::move(problem));
+  }
   return problems;
+}
+
+void Identities::tell_of_sandboxes(const config::Settings& settings) const {
+  for (const auto& [held, text] : sandboxes_.words_for(settings)) {
+    if (held) base::log_info("{}", text);
+    if (!held) base::log_warn("{}", text);
+  }
 }
 
 std::vector<std::string> Identities::warnings_for(const config::Settings& settings) {

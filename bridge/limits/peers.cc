@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <fstream>
 
 #include "base/unique_fd.h"
 #include "limits/users.h"
@@ -25,6 +27,16 @@ std::string address_text(const sockaddr_storage& storage) {
   return text.data();
 }
 
+// /proc/sys/kernel/overflowuid, which nobody changes: also the number of "nobody".
+constexpr ::uid_t kOverflowUid = 65534;
+
+// Whether this user namespace has a number for every user there is.
+bool has_all_users() {
+  std::ifstream map("/proc/self/uid_map");
+  std::uint64_t inside = 1, outside = 1, count = 0;
+  return map >> inside >> outside >> count && inside == 0 && outside == 0 && count == 0xffffffff;
+}
+
 }  // namespace
 
 base::Result<Peer> peer_of(int fd) {
@@ -39,7 +51,15 @@ base::Result<Peer> peer_of(int fd) {
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) {
     return base::errno_error("SO_PEERCRED", errno);
   }
-  return Peer{.is_unix = true, .uid = credentials.uid, .address = {}};
+  const bool known = credentials.uid != kOverflowUid || has_all_users();
+  return Peer{.is_unix = true, .uid = credentials.uid, .address = {}, .known = known};
+}
+
+std::optional<std::string> why_no_operator(const Peer& peer, ::uid_t own) {
+  if (peer.is_unix && (!peer.known || peer.uid == 0 || peer.uid == own)) return std::nullopt;
+  const std::string whom = own == 0 ? "root alone" : fmt::format("root and uid {} alone", own);
+  return fmt::format("{} may not steer this bridge, {}",
+                     peer.is_unix ? fmt::format("uid {}", peer.uid) : peer.address, whom + " may");
 }
 
 base::Result<PeerRules> PeerRules::of(const config::BridgeSettings& settings,
@@ -66,7 +86,7 @@ base::Result<PeerRules> PeerRules::of(const config::BridgeSettings& settings,
 
 std::optional<std::string> PeerRules::why_not(const Peer& peer) const {
   if (peer.is_unix) {
-    if (uids.empty() || uids.contains(peer.uid)) return std::nullopt;
+    if (uids.empty() || (peer.known && uids.contains(peer.uid))) return std::nullopt;
     return fmt::format("uid {} is not in bridge.allow.users", peer.uid);
   }
   const bool allowed = addresses.empty() ||

@@ -19,6 +19,9 @@ struct Peer {
   bool is_unix = false;
   ::uid_t uid = 0;      // of a unix socket: who made the connection
   std::string address;  // of any other
+  // Of a unix socket: false if the bridge's user namespace (user_namespaces(7)) has no number for
+  // whoever it is, and uid is the one that stands for all such.
+  bool known = true;
 };
 base::Result<Peer> peer_of(int fd);
 
@@ -35,5 +38,10 @@ struct PeerRules {
   // Why not, if the peer is not allowed.
   std::optional<std::string> why_not(const Peer& peer) const;
 };
+
+// Who may steer the bridge, whatever the control socket's permissions became: root, and its own
+// user. Why not, if the peer is somebody else. One who is not known comes from outside a container:
+// the permissions have decided.
+std::optional<std::string> why_no_operator(const Peer& peer, ::uid_t own);
 
 }  // namespace limits

@@ -56,16 +56,32 @@ std::string drop_privileges() {
   if (::geteuid() != 0) return "not started as root: all programs run as the bridge's user";
   Sets sets{};
   if (!read_own(sets)) return std::string("keeps its capabilities: capget: ") + ::strerror(errno);
+  // What is permitted stays: it comes back with any exec() of root's anyway, and where an exec()
+  // adds to it the kernel forgets which signal the program gets when the bridge dies.
   Sets kept{};
   std::string names;
+  for (std::size_t i = 0; i < sets.size(); ++i) kept[i].permitted = sets[i].permitted;
   for (const Kept& one : kKept) {
     if (!has(sets, one.number)) continue;
     kept[CAP_TO_INDEX(one.number)].effective |= CAP_TO_MASK(one.number);
-    kept[CAP_TO_INDEX(one.number)].permitted |= CAP_TO_MASK(one.number);
     names += std::string(names.empty() ? "" : ", ") + one.name;
   }
   if (!write_own(kept)) return std::string("keeps its capabilities: capset: ") + ::strerror(errno);
   return "started as root: of its capabilities it keeps " + (names.empty() ? "none" : names);
+}
+
+Raised::Raised(unsigned capability) : capability_(capability) {
+  Sets sets{};
+  if (!read_own(sets) || has(sets, capability)) return;
+  sets[CAP_TO_INDEX(capability)].effective |= CAP_TO_MASK(capability);
+  raised_ = write_own(sets);
+}
+
+Raised::~Raised() {
+  Sets sets{};
+  if (!raised_ || !read_own(sets)) return;
+  sets[CAP_TO_INDEX(capability_)].effective &= ~CAP_TO_MASK(capability_);
+  write_own(sets);
 }
 
 }  // namespace limits

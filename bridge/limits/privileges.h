@@ -9,9 +9,24 @@ namespace limits {
 // the capabilities that this takes. To be asked before they are dropped.
 bool may_change_users();
 
-// Lets go of every capability that the bridge does not need once its sockets are bound. A program
-// that runs as root has them all again by its exec(), as does a setuid one (sendmail): they are
-// taken from this process, not from what it may start. A sentence for the log.
+// Ends the effect of every capability that the bridge does not need once its sockets are bound;
+// they stay permitted. A program that runs as root has them all again by its exec(), as does a
+// setuid one (sendmail): they are taken from this process, not from what it may start. A sentence
+// for the log.
 std::string drop_privileges();
+
+// Puts one capability (linux/capability.h) into effect for as long as it lives, if it is permitted
+// and was not in effect.
+class Raised {
+ public:
+  explicit Raised(unsigned capability);
+  ~Raised();
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+ private:
+  const unsigned capability_;
+  bool raised_ = false;
+};
 
 }  // namespace limits

@@ -21,6 +21,13 @@ void add_soft(Terms& terms, int resource, std::uint64_t most, const char* action
   if (most > 0) terms.rlimits[terms.rlimit_count - 1].hard = RLIM_INFINITY;
 }
 
+std::string ids_of(const Terms& terms) {
+  if (!terms.identity) return "-";
+  const Identity& who = *terms.identity;
+  return fmt::format("{}{} {} {}", terms.no_new_privileges ? "n" : "", who.uid, who.gid,
+                     fmt::join(who.groups, ","));
+}
+
 }  // namespace
 
 Terms terms_of(const config::ProgramSettings& settings) {
@@ -60,8 +67,8 @@ const char* apply(const Terms& terms) {
       return wanted.action;
     }
   }
-  // With it root's exec() would give cgibridge-step-down no rights, which sets it itself.
-  if (terms.identity) return nullptr;
+  // With it root's exec() would give cgibridge-step-down no rights; that sets it itself.
+  if (terms.steps_down()) return nullptr;
   if (terms.no_new_privileges && ::prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) != 0) {
     return "set no_new_privs";
   }
@@ -71,12 +78,11 @@ const char* apply(const Terms& terms) {
 std::vector<std::string> step_down_argv(const Terms& terms, const std::string& cwd,
                                         const std::string& file,
                                         const std::vector<std::string>& argv) {
-  const Identity& who = *terms.identity;
   std::vector<std::string> words;
-  words.reserve(argv.size() + 4);
+  words.reserve(argv.size() + 5);
   words.push_back(terms.step_down);
-  words.push_back(fmt::format("{}{} {} {}", terms.no_new_privileges ? "n" : "", who.uid, who.gid,
-                              fmt::join(who.groups, ",")));
+  words.push_back(ids_of(terms));
+  words.push_back(terms.sandbox ? std::to_string(terms.sandbox->steps_fd()) : "-");
   words.push_back(cwd);
   words.push_back(file);
   words.insert(words.end(), argv.begin(), argv.end());

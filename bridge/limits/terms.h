@@ -4,12 +4,14 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "config/program_settings.h"
 #include "limits/identity.h"
+#include "sandbox/sandboxes.h"
 
 namespace limits {
 
@@ -27,10 +29,14 @@ struct Rlimit {
 struct Terms {
   std::optional<Identity> identity;  // another than the bridge's own
   bool no_new_privileges = false;
+  // Shared: see sandbox::Sandboxes::of().
+  std::shared_ptr<const sandbox::Sandbox> sandbox;
   std::array<Rlimit, 6> rlimits{};
   std::size_t rlimit_count = 0;
-  // The path of cgibridge-step-down (adapters/step_down/). Of use with an identity only.
+  // The path of cgibridge-step-down (adapters/step_down/). Of use if steps_down().
   std::string step_down;
+  // Whether that is executed in front of the program.
+  bool steps_down() const { return identity.has_value() || sandbox; }
 };
 
 // As the bridge itself.
@@ -46,7 +52,8 @@ void without_cpu_time(Terms& terms);
 // only. nullptr, or what could not be done ("set limits.core"); errno says why.
 const char* apply(const Terms& terms);
 
-// What is executed in place of `file argv...` in cwd: the same, as terms.identity.
+// What is executed in place of `file argv...` in cwd: the same, as terms.identity and in
+// terms.sandbox.
 std::vector<std::string> step_down_argv(const Terms& terms, const std::string& cwd,
                                         const std::string& file,
                                         const std::vector<std::string>& argv);

@@ -13,7 +13,8 @@ namespace {
 std::uint32_t epoll_events_of(unsigned readiness) {
   return ((readiness & kReadable) != 0 ? std::uint32_t{EPOLLIN} : 0) |
          ((readiness & kWritable) != 0 ? std::uint32_t{EPOLLOUT} : 0) |
-         ((readiness & kPeerGone) != 0 ? std::uint32_t{EPOLLRDHUP} : 0);
+         ((readiness & kPeerGone) != 0 ? std::uint32_t{EPOLLRDHUP} : 0) |
+         ((readiness & kOnlyNew) != 0 ? std::uint32_t{EPOLLET} : 0);
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ void FdWatch::ready(std::uint32_t epoll_events) {
   if ((epoll_events & EPOLLIN) != 0) happened |= kReadable;
   if ((epoll_events & EPOLLOUT) != 0) happened |= kWritable;
   if ((epoll_events & EPOLLRDHUP) != 0) happened |= kPeerGone;
-  if ((epoll_events & (EPOLLHUP | EPOLLERR)) != 0) happened = asked_;
+  if ((epoll_events & (EPOLLHUP | EPOLLERR)) != 0) happened = asked_ & ~kOnlyNew;
   happened &= asked_;
   if (happened == kNothing) return;
   const auto on_ready = on_ready_;  // the callback may destroy this watch

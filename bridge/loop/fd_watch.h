@@ -11,6 +11,10 @@ namespace loop {
 // What is asked for, and what happened. Values add up.
 enum Readiness : unsigned { kNothing = 0, kReadable = 1, kWritable = 2, kPeerGone = 4 };
 
+// Added to what is asked for: it is told of once whenever more has come, and once when it is asked
+// for, and not again for what was left unread.
+constexpr unsigned kOnlyNew = 8;
+
 class FdWatch {
  public:
   // fd is borrowed: it must stay open as long as the watch lives. It may be blocking: a single
@@ -22,8 +26,8 @@ class FdWatch {
   FdWatch(const FdWatch&) = delete;
   FdWatch& operator=(const FdWatch&) = delete;
 
-  // Asks for these from now on; kNothing pauses. Level-triggered. Free when nothing changes, one
-  // system call when something does.
+  // Asks for these from now on; kNothing pauses. Level-triggered, but for kOnlyNew. Free when
+  // nothing changes, one system call when something does.
   void ask(unsigned readiness);
 
   // To be said right before the watch is destroyed and then fd is closed by its only holder: the

@@ -12,7 +12,13 @@ namespace {
 constexpr unsigned kLostWorkersMax = 3;
 // Workers are also lost when their zygote dies, which may show a moment later.
 constexpr std::chrono::milliseconds kVerdictDelay{100};
-constexpr unsigned kSuddenEndsMax = 5;
+// A zygote that ends by itself is replaced at once, later ones ever later, and then no more; one
+// that stood for kLongLife ended for a reason of its own.
+constexpr unsigned kSuddenEndsMax = 6;
+constexpr unsigned kSuddenEndsAtOnce = 3;
+constexpr std::chrono::milliseconds kSuddenEndPause{250};
+constexpr std::chrono::milliseconds kSuddenEndPauseMost{8000};
+constexpr std::chrono::seconds kLongLife{60};
 }  // namespace
 
 Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Events events)
@@ -21,8 +27,10 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       events_(std::move(events)),
       by_fastcgi_(worker::speaks_fastcgi(plan_.executable, plan_.settings.launch)),
       level_(worker::deepest_level(plan_.executable, plan_.settings.level)),
-      restart_(surroundings.loop, [this] { start_zygote(); }),
-      verdict_(surroundings.loop, [this] { judge_lost_workers(); }) {
+      sudden_ends_(kSuddenEndPause, kSuddenEndPauseMost, kSuddenEndsAtOnce),
+      restart_(surroundings.loop, [this] { is_up() ? start_zygote() : starter_.reset(); }),
+      verdict_(surroundings.loop, [this] { judge_lost_workers(); }),
+      restart_later_(surroundings.loop, [this] { restart_.schedule(); }) {
   if (by_fastcgi_) {
     if (!take_terms()) return;
     warmth_ = Warmth::warm;
@@ -50,25 +58,27 @@ void Generation::start_zygote() {
   lost_in_a_row_ = 0;
   files_ = LoadedFiles(LoadedFiles::file_clock_ns(), plan_.program);
   starts_ += 1;
+  launched_at_ = base::Clock::now();
   starter_ = make_starter();
   const auto started = starter_->start(warm_program());
   if (!started) become_cold("cannot start a zygote: " + started.error().message);
 }
 
 std::unique_ptr<worker::Starter> Generation::make_starter() {
-  worker::StartTerms terms{"program=" + plan_.program, plan_.settings.timeouts.start,
-                           reset_to_ask()};
+  const worker::StartTerms terms{"program=" + plan_.program, plan_.settings.timeouts.start,
+                                 reset_to_ask(), plan_.settings.limits.error_output,
+                                 surroundings_.cgroups.of(plan_.program, plan_.settings.limits)};
   worker::Starter::Events events{
       [this] { on_ready(); }, [this](const std::string& why) { on_zygote_gone(why); },
       [this](std::uint32_t kind, const std::string& text) { on_note(kind, text); },
       events_.on_fork_failed, events_.on_verified};
-  if (making() == worker::Making::ahead) {
-    return std::make_unique<worker::AheadStarter>(surroundings_.loop, surroundings_.reaper,
-                                                  std::move(terms), std::move(events));
-  }
-  return std::make_unique<worker::Zygote>(surroundings_.loop, surroundings_.reaper,
-                                          std::move(terms), worker::Making::forked,
-                                          std::move(events));
+  const auto make = [this, terms](worker::Starter::Events of_one) {
+    return std::make_unique<worker::Zygote>(surroundings_.loop, surroundings_.reaper, terms,
+                                            making(), std::move(of_one));
+  };
+  if (making() == worker::Making::forked) return make(std::move(events));
+  return std::make_unique<worker::AheadStarter>(surroundings_.loop, terms.reset, make,
+                                                std::move(events));
 }
 
 worker::WarmProgram Generation::warm_program() const {
@@ -99,6 +109,7 @@ worker::WarmProgram Generation::warm_program() const {
 
 void Generation::on_ready() {
   warmth_ = Warmth::warm;
+  plan_.depth = Depth::any;
   files_.add_mapped(starter_->pid());
   const std::string reset_why = reset_reason();
   base::log_info("program={} gen={} {}={}: ready at level {}, reset {} in {} ms{}{}", plan_.program,
@@ -145,11 +156,13 @@ std::string Generation::reset_reason() const {
 }
 
 void Generation::on_zygote_gone(const std::string& why) {
-  if (warmth_ == Warmth::warm && ++sudden_ends_ < kSuddenEndsMax) {
-    base::log_warn("program={} gen={}: the zygote is gone: {}; another is started", plan_.program,
-                   plan_.number, why);
+  if (base::Clock::now() - launched_at_ > kLongLife) sudden_ends_.succeeded();
+  if (warmth_ == Warmth::warm && sudden_ends_.failures() + 1 < kSuddenEndsMax) {
+    const base::Duration pause = sudden_ends_.failed();
+    base::log_warn("program={} gen={}: the zygote is gone: {}; another is started in {} ms",
+                   plan_.program, plan_.number, why, pause.count());
     warmth_ = Warmth::warming;
-    restart_.schedule();
+    pause.count() == 0 ? restart_.schedule() : restart_later_.start(pause);
     events_.on_change();
     return;
   }
@@ -157,8 +170,12 @@ void Generation::on_zygote_gone(const std::string& why) {
 }
 
 void Generation::step_back(const std::string& why) {
-  steps_.push_back(std::string("level ") + std::string(config::to_string(level_)) +
-                   (plan_.learned.empty() ? "" : " with learned modules") + ": " + why);
+  const auto after =
+      std::chrono::duration_cast<base::Duration>(base::Clock::now() - launched_at_).count();
+  steps_.push_back(
+      fmt::format("{}{}: {} (after {} ms)",
+                  by_fastcgi_ ? "as FastCGI" : fmt::format("level {}", config::to_string(level_)),
+                  plan_.learned.empty() ? "" : " with learned modules", why, after));
   if (by_fastcgi_) {
     become_cold(why);
   } else if (binding_ == Binding::early && why.find("undefined symbol") != std::string::npos) {
@@ -171,10 +188,11 @@ void Generation::step_back(const std::string& why) {
                    plan_.program, plan_.number, why);
     plan_.learned.clear();
     restart_.schedule();
-  } else if (level_ != config::Level::linked) {
+  } else if (level_ != config::Level::linked && plan_.depth == Depth::any) {
     base::log_warn("program={} gen={}: not at level {}: {}; trying level linked", plan_.program,
                    plan_.number, config::to_string(level_), why);
     reason_ = why;
+    fell_back_ = shallower_reason_.empty();
     level_ = config::Level::linked;
     restart_.schedule();
   } else {
@@ -195,22 +213,34 @@ void Generation::replace_zygote(const std::string& why) {
   if (warmth_ == Warmth::warm) on_zygote_gone(why);
 }
 
+base::Status Generation::fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
+  return starter_->fork_worker(worker_id, std::move(channel_end));
+}
+
+base::Status Generation::verify_worker(std::uint64_t worker_id, pid_t pid) {
+  return starter_->verify_worker(worker_id, pid);
+}
+
 void Generation::become_cold(const std::string& why) {
   warmth_ = Warmth::cold;
   reason_ = why;
   if (steps_.empty()) steps_.push_back(why);
-  base::log_warn("program={} gen={}: runs classic: {}", plan_.program, plan_.number, why);
+  restart_.schedule();
+  if (plan_.depth == Depth::any) {
+    base::log_warn("program={} gen={}: runs classic: {}", plan_.program, plan_.number, why);
+  }
   events_.on_change();
 }
 
-void Generation::count_lost_worker() {
+void Generation::count_lost_worker(const std::string& why) {
+  lost_why_ = why;
   if (++lost_in_a_row_ == kLostWorkersMax && warmth_ == Warmth::warm) verdict_.start(kVerdictDelay);
 }
 
 void Generation::judge_lost_workers() {
   if (lost_in_a_row_ < kLostWorkersMax || warmth_ != Warmth::warm) return;
   warmth_ = Warmth::warming;
-  step_back("its workers die before they are ready");
+  step_back("its workers die before they are ready" + (lost_why_.empty() ? "" : ": " + lost_why_));
   events_.on_change();
 }
 

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "limits/cgroups.h"
 #include "limits/identities.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "policy/backoff.h"
+#include "policy/shares.h"
 #include "pool/loaded_files.h"
 #include "pool/warm_environment.h"
 #include "worker/child_reaper.h"
@@ -24,7 +27,12 @@ struct Surroundings {
   worker::ChildReaper& reaper;
   std::string adapters;  // the folder of the adapters
   limits::Identities& identities;
+  limits::Cgroups& cgroups;
+  policy::Shares* shares = nullptr;  // set by Pools, which owns it
 };
+
+// any: as deep as it can be. deepest: at its language's own level, or it does not come up.
+enum class Depth { any, deepest };
 
 // What makes a generation, fixed for its life.
 struct GenerationPlan {
@@ -36,18 +44,18 @@ struct GenerationPlan {
   std::string demotion{};
   ConstantVariables constants;
   std::vector<std::string> learned;  // modules to load before the checkpoint, beside preload
+  bool enclosed = false;             // its processes are in a cgroup of the program's
+  Depth depth = Depth::any;          // until it has come up
 };
 
-// One zygote of a pool, or what stands for it: a worker is a copy of it, and can be compared with
-// no other.
+// One zygote of a pool, or what stands for it. A worker can be compared with its own only.
 struct ZygoteId {
   std::uint64_t generation = 0;
   unsigned start = 0;
-
   bool operator==(const ZygoteId&) const = default;
 };
 
-// warming: a zygote is starting. warm: it forks workers. cold: there will be none; cold_reason()
+// warming: a zygote is starting. warm: it forks workers. cold: there will be none; reason()
 // says why, and the program runs classic.
 enum class Warmth { warming, warm, cold };
 
@@ -62,12 +70,12 @@ class Generation {
   };
 
   Generation(const Surroundings& surroundings, GenerationPlan plan, Events events);
-
   Warmth warmth() const { return warmth_; }
-  const std::string& cold_reason() const { return reason_; }
-  // Why the level is not deeper than it is; empty if it is as deep as asked for.
-  const std::string& level_reason() const { return reason_; }
-  // What was tried in vain, and why it failed, in order.
+  // Why it is cold, or the level no deeper; empty if it is as deep as asked for.
+  const std::string& reason() const { return reason_; }
+  // It is cold, or less deep than its language can be, for a reason that may pass.
+  bool fell_short() const { return is_up() ? fell_back_ : plan_.executable.cold_reason.empty(); }
+  // What was tried in vain, why it failed and when, in order.
   const std::vector<std::string>& steps() const { return steps_; }
   // Its workers are no copies of a zygote, but processes that speak FastCGI (upstream/): warm from
   // the first moment, though a request waits until one has started.
@@ -84,24 +92,13 @@ class Generation {
   const limits::Terms& terms() const { return terms_; }  // of what it started last
   // forked: workers are cheap and come at once. ahead: each takes an interpreter's start.
   worker::Making making() const { return worker::making_of(plan_.executable.language, level_); }
-  // Whether it holds processes, or may any moment.
-  bool is_up() const { return warmth_ != Warmth::cold; }
+  bool is_up() const { return warmth_ != Warmth::cold; }  // it may hold processes
   pid_t zygote_pid() const { return starter_ == nullptr ? -1 : starter_->pid(); }
-  base::Duration start_time() const { return starter_->start_time(); }
-
-  base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
-    return starter_->fork_worker(worker_id, std::move(channel_end));
-  }
-
+  base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end);
   // Has the zygote compare a worker with itself; it must be that worker's zygote.
-  base::Status verify_worker(std::uint64_t worker_id, pid_t pid) {
-    return starter_->verify_worker(worker_id, pid);
-  }
-
-  // A worker found that the program does not bear this level after all: it is made anew, one level
-  // less deep.
+  base::Status verify_worker(std::uint64_t worker_id, pid_t pid);
+  // A worker found that the program cannot bear this level: it is made anew, one level less deep.
   void demote(const std::string& why);
-
   // The zygote does not do what it is told: it is killed, and another is started.
   void replace_zygote(const std::string& why);
 
@@ -110,7 +107,7 @@ class Generation {
 
   // Workers of it that died before they were ready, in a row, end it: something is wrong with it
   // that starting more of them does not mend. Not if it turns out that the zygote has died.
-  void count_lost_worker();
+  void count_lost_worker(const std::string& why);
   void count_ready_worker() { lost_in_a_row_ = 0; }
 
  private:
@@ -137,13 +134,17 @@ class Generation {
   std::string reason_;
   std::vector<std::string> steps_;
   std::string shallower_reason_;  // the adapter's word on why this level cannot be borne
+  bool fell_back_ = false;        // to this level, and not by that word
   LoadedFiles files_;
   unsigned starts_ = 0;  // of zygotes
   unsigned lost_in_a_row_ = 0;
-  unsigned sudden_ends_ = 0;  // of zygotes that had been warm
+  std::string lost_why_;                              // the last of them
+  policy::Backoff sudden_ends_;                       // of zygotes that had been warm
+  base::TimePoint launched_at_ = base::Clock::now();  // the zygote of now
   std::unique_ptr<worker::Starter> starter_;
-  loop::Deferred restart_;  // a zygote is never replaced from within its own callback
-  loop::Timer verdict_;     // runs when too many workers were lost
+  loop::Deferred restart_;     // a zygote is never replaced from within its own callback
+  loop::Timer verdict_;        // runs when too many workers were lost
+  loop::Timer restart_later_;  // runs while zygotes that came up end again and again
 };
 
 }  // namespace pool

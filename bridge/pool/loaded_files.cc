@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -21,6 +22,14 @@ std::int64_t to_ns(const timespec& time) {
 router::FileIdentity look_at(const std::string& path) {
   struct stat file;
   return ::stat(path.c_str(), &file) == 0 ? router::identity_of(file) : router::FileIdentity{};
+}
+
+// Of a bridge under chroot, where a process in a sandbox has mounts of its own: the files that it
+// has mapped are then named from the machine's root, not from its own. Else empty.
+std::string root_of(pid_t pid) {
+  std::error_code error;
+  const auto root = std::filesystem::read_symlink(fmt::format("/proc/{}/root", pid), error);
+  return error || root == "/" ? std::string() : root.string();
 }
 
 }  // namespace
@@ -50,7 +59,13 @@ void LoadedFiles::add(std::string_view paths) {
 
 void LoadedFiles::add_mapped(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/maps");
-  add_maps(std::string(std::istreambuf_iterator<char>(file), {}));
+  std::string maps(std::istreambuf_iterator<char>(file), {});
+  const std::string root = root_of(pid);
+  std::size_t at = 0;
+  while (!root.empty() && (at = maps.find(' ' + root + '/', at)) != std::string::npos) {
+    maps.erase(++at, root.size());
+  }
+  add_maps(maps);
 }
 
 void LoadedFiles::add_maps(std::string_view maps) {

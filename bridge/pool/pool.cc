@@ -8,11 +8,22 @@
 #include "cgi/environment.h"
 
 namespace pool {
+
+using policy::PoolView;
+
 namespace {
 
 // How often it is looked whether something takes too long, while requests wait.
 constexpr std::chrono::milliseconds kWatchInterval{500};
 constexpr unsigned kRelearnsMax = 5;
+
+// How often it is looked whether workers have grown too old or too large.
+constexpr std::chrono::milliseconds kCareInterval{1000};
+
+// After a program could not be made warm it runs classic for so long before another try; after the
+// next one for twice as long, and so on.
+constexpr std::chrono::seconds kColdPause{60};
+constexpr std::chrono::minutes kColdPauseMost{32};
 
 // A request that so many workers were given and none began runs classic.
 constexpr unsigned kStartsMax = 3;
@@ -27,10 +38,13 @@ Pool::Pool(const Surroundings& surroundings, std::string program)
                                [this](Run& run, const auto& ending) { on_ended(run, ending); },
                                [this](Run& run) { on_unbegun(run); },
                                [this](const message::Received& note) { on_note(note); }}),
+      cold_backoff_(kColdPause, kColdPauseMost),
       rest_timer_(surroundings.loop, [this] { look_whether_rested(); }),
       fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
       calm_timer_(surroundings.loop, [this] { start_when_calm(); }),
-      pump_(surroundings.loop, [this] { pump(); }) {}
+      care_timer_(surroundings.loop, [this] { look_after_workers(); }),
+      pump_(surroundings.loop, [this] { pump(); }),
+      claim_(*surroundings.shares, [this] { pump_.schedule(); }) {}
 
 Pool::~Pool() = default;
 
@@ -61,15 +75,24 @@ void Pool::leave(Run& run) {
   if (run.place_ == Run::Place::queued) {
     std::erase(waiting_, &run);
     std::erase(beside_, &run);
+    if (waiting_.empty()) claim_.stop_waiting();
   }
   if (run.place_ == Run::Place::running) workers_.abandon(run);
 }
 
 void Pool::give_up(Run& run) {
   std::erase(waiting_, &run);
-  refuse(run, 503,
-         fmt::format("no worker was free within {} ms (queue.timeout); {} were busy",
-                     settings_.queue.timeout.count(), view().busy));
+  ++counts_.refused_late;
+  const PoolView now = view();
+  const policy::Shares& shares = *surroundings_.shares;
+  std::string why = fmt::format("no worker was free within {} ms (queue.timeout); {} were busy",
+                                settings_.queue.timeout.count(), now.busy + now.classic);
+  if (claim_.waiting()) {
+    why += fmt::format(", {} of all programs together (bridge.workers_max is {})", shares.running(),
+                       shares.limit());
+  }
+  if (waiting_.empty()) claim_.stop_waiting();
+  refuse(run, 503, why);
 }
 
 void Pool::refuse(Run& run, int status, const std::string& reason) {
@@ -85,9 +108,12 @@ void Pool::pump() {
   outgoing_.clear();
   adopt_upcoming();
   outgoing_.clear();
+  note_warmth();
   const unsigned at_once = view().busy + waiting_for_workers();
-  recent_peak_ = std::max(recent_peak_, std::min(at_once, settings_.workers.max));
+  const base::TimePoint time = base::Clock::now();
+  recent_peak_.note(std::min(at_once, settings_.workers.max), time, settings_.workers.idle_timeout);
   serve_clients();
+  if (waiting_.empty()) claim_.stop_waiting();
   limit_queue();
   serve_shadows();
   if (learned_more_ && upcoming_ == nullptr && active_ != nullptr && relearned_ < kRelearnsMax) {
@@ -96,8 +122,10 @@ void Pool::pump() {
   }
   demote_if_due();
   PoolView now = view();
+  now.long_idle = workers_.idle_since_before(time - settings_.workers.idle_timeout);
   if (now.making == worker::Making::ahead) now.idle_cores = base::idle_cores();
-  carry_out(plan(now));
+  update_claim(now);
+  carry_out(policy::plan(now));
   watch_forks();
   check_invariants();
 }
@@ -107,7 +135,7 @@ void Pool::pump() {
 void Pool::serve_clients() {
   std::size_t passed_over = 0;
   std::size_t due = 0;  // of them, who wait for workers that are on their way
-  while (passed_over < waiting_.size() && has_room(view())) {
+  while (passed_over < waiting_.size() && may_run_one_more()) {
     Run& run = *waiting_[passed_over];
     if (due > 0 && run.job_.side == compare::Side::persistent && workers_.worth_waiting(due)) {
       ++passed_over;
@@ -124,11 +152,25 @@ void Pool::serve_clients() {
   }
 }
 
+// Its own limit is asked first: who may run no more for that waits for no place of others.
+bool Pool::may_run_one_more() {
+  const PoolView now = view();
+  update_claim(now);
+  if (policy::has_room(now)) return claim_.admitted();
+  claim_.stop_waiting();
+  return false;
+}
+
+void Pool::update_claim(const PoolView& now) {
+  claim_.update(now.busy + now.classic, now.idle + now.starting + now.returning + now.beside);
+}
+
 // The queue's limit counts those that have to wait, not those that came in one turn.
 void Pool::limit_queue() {
   while (waiting_.size() > settings_.queue.max) {
     Run& run = *waiting_.back();
     waiting_.pop_back();
+    ++counts_.refused_full;
     refuse(run, 503, fmt::format("the queue is full ({}, queue.max)", settings_.queue.max));
   }
   for (Run* run : waiting_) {
@@ -179,6 +221,10 @@ bool Pool::serve(Run& run, std::size_t before) {
 // False: no worker took it.
 bool Pool::serve_warm(Run& run) {
   if (!workers_.has_idle()) return false;
+  if (const auto refusal = surroundings_.identities.why_no_longer(settings_, program_)) {
+    refuse(run, refusal->status, refusal->reason);
+    return true;
+  }
   if (active_->speaks_fastcgi()) return serve_by_fastcgi(run);
   const auto fds = run.client_->descriptors();
   if (!fds) {
@@ -234,7 +280,14 @@ void Pool::on_ended(Run& run, const worker::Ending& ending) {
   }
   run.place_ = Run::Place::over;
   run.worker_ = nullptr;
-  run.client_->on_ended(ending);
+  // The kernel says it by a signal that may have come from anybody.
+  const std::string why = ending.app_status == 128 + SIGKILL
+                              ? surroundings_.cgroups.why_killed(program_)
+                              : std::string();
+  if (why.empty()) return run.client_->on_ended(ending);
+  worker::Ending explained = ending;
+  explained.description += ": " + why;
+  run.client_->on_ended(explained);
 }
 
 // Its client knows nothing of it. It was the first of those that wait now.
@@ -248,14 +301,37 @@ void Pool::on_unbegun(Run& run) {
 
 // ---- workers ----
 
-void Pool::carry_out(const PoolPlan& plan) {
+void Pool::carry_out(const policy::PoolPlan& plan) {
+  claim_.lack(0);
   if (!warm()) return;
   // A program switched to classic stays warm until it has rested: it may be switched back.
   const bool may_fork = settings_.mode != config::Mode::classic || waiting_for_workers() > 0 ||
                         warmth_wanted_ == last_used_;
-  for (unsigned i = 0; i < plan.fork && may_fork && workers_.may_fork(); ++i) workers_.fork_one();
-  workers_.retire_idle(plan.retire);
+  // Requests that are admitted get workers; the others are made as far as there is room.
+  const policy::Shares& shares = *surroundings_.shares;
+  const PoolView now = view();
+  unsigned needed = 0;
+  if (shares.limit() > 0 && now.waiting > 0 && policy::has_room(now) && claim_.admitted()) {
+    const unsigned there = now.idle + now.starting + now.returning;
+    const unsigned wanted = std::min(now.waiting, shares.limit() - shares.running());
+    needed = wanted - std::min(wanted, there);
+  }
+  const unsigned fork = std::min(plan.fork, std::max(needed, shares.room()));
+  if (may_fork) claim_.lack(plan.fork - fork);
+  for (unsigned i = 0; i < fork && may_fork && workers_.may_fork(); ++i) workers_.fork_one();
+  if (fork > 0 && may_fork && !workers_.may_fork()) fork_timer_.start(kWatchInterval);
+  workers_.retire_idle(std::max(plan.retire, claim_.to_yield()));
+  if (!care_is_due_ && workers_.cares()) {
+    care_is_due_ = true;
+    care_timer_.start(kCareInterval);
+  }
   if (!rested_) rest_timer_.start(settings_.workers.idle_timeout);
+}
+
+void Pool::look_after_workers() {
+  care_is_due_ = false;
+  workers_.care();
+  pump_.schedule();
 }
 
 // A zygote that takes too long over a fork (it is stopped, or swapped out) holds no request: it is
@@ -270,16 +346,15 @@ void Pool::watch_forks() {
   if (!waiting_.empty() || !beside_.empty()) fork_timer_.start(kWatchInterval);
 }
 
-// Requests do not wait for it: the old generation serves until the new one is warm.
+// No pump for workers.idle_timeout: workers may have been idle for so long, beside one that runs.
 void Pool::look_whether_rested() {
   const auto rest = base::Clock::now() - last_used_;
-  if (runs_any()) return rest_timer_.start(settings_.workers.idle_timeout);
-  if (rest < settings_.workers.idle_timeout) {
+  if (!runs_any() && rest < settings_.workers.idle_timeout) {
     return rest_timer_.start(std::chrono::duration_cast<base::Duration>(
         settings_.workers.idle_timeout - rest + std::chrono::milliseconds(1)));
   }
-  rested_ = true;
-  recent_peak_ = 0;
+  rested_ = !runs_any();
+  if (rested_) recent_peak_.forget();
   pump_.schedule();
 }
 

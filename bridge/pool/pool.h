@@ -10,14 +10,19 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "policy/backoff.h"
+#include "policy/plan.h"
+#include "policy/recent_peak.h"
+#include "policy/shares.h"
 #include "pool/generation.h"
-#include "pool/plan.h"
 #include "pool/pool_status.h"
 #include "pool/run.h"
 #include "pool/workers.h"
 #include "router/resolver.h"
 
 namespace pool {
+
+struct WarmNote;
 
 // Lives as long as its program is known. Events are noted; one pump() at the end of the turn acts.
 class Pool {
@@ -45,6 +50,9 @@ class Pool {
   // refresh() saw.
   bool is_php() const { return language_ == worker::Language::php; }
   bool has_zygote() const;
+  // What another bridge needs to know of it, and there: before its first refresh().
+  WarmNote note() const;
+  void inherit(const std::vector<std::string>& learned);
   // Nothing runs or waits here.
   bool quiet() const { return waiting_.empty() && beside_.empty() && workers_.empty(); }
   base::TimePoint last_used() const { return last_used_; }
@@ -70,21 +78,26 @@ class Pool {
   unsigned waiting_for_workers() const;
   void start_classic(Run& run);
   void refuse(Run& run, int status, const std::string& reason);
-  void carry_out(const PoolPlan& plan);
+  void carry_out(const policy::PoolPlan& plan);
   void watch_forks();
+  bool may_run_one_more();
+  void update_claim(const policy::PoolView& now);
+  void look_after_workers();
+  void note_warmth();
   void started(Run& run);
   void count_started(const Run& run, int by);
   void on_ended(Run& run, const worker::Ending& ending);
   void on_unbegun(Run& run);
   void on_note(const message::Received& note);
   void demote_if_due();
-  void start_generation();
+  void start_generation(Depth depth = Depth::any);
+  void try_deeper_if_due(std::string_view environment);
   void start_when_calm();
   void adopt_upcoming();
   bool keep_active_instead();
   void look_whether_rested();
   void check_invariants() const;
-  PoolView view() const;
+  policy::PoolView view() const;
   bool runs_any() const;
   bool warm() const { return active_ != nullptr && active_->warmth() == Warmth::warm; }
 
@@ -115,16 +128,21 @@ class Pool {
   std::deque<Run*> waiting_;  // clients'
   std::deque<Run*> beside_;   // shadows'
   Workers workers_;
-  unsigned recent_peak_ = 0;
+  policy::RecentPeak recent_peak_;
   bool rested_ = false;
   base::TimePoint last_used_{};
   base::TimePoint warmth_wanted_{};  // when a request last might have had a worker
   base::TimePoint cold_since_{};
+  base::Duration cold_pause_{0};  // then, before another try; 0: it is as warm as can be
+  policy::Backoff cold_backoff_;
   PoolStatus counts_;
   loop::Timer rest_timer_;
   loop::Timer fork_timer_;  // runs while requests wait for a fork
   loop::Timer calm_timer_;  // runs while changes come too fast
+  loop::Timer care_timer_;  // runs while workers have an age or a size that is limited
+  bool care_is_due_ = false;
   loop::Deferred pump_;
+  policy::Claim claim_;  // on the places of bridge.workers_max
 };
 
 }  // namespace pool

@@ -4,11 +4,13 @@
 #include "base/log.h"
 #include "cgi/environment.h"
 #include "pool/pool.h"
+#include "pool/pools.h"
 
 namespace pool {
 namespace {
 
-// After a zygote could not be made, the program runs classic for this long before another try.
+// After a zygote for other settings could not be made, an older one serves for this long before
+// another try; and one that was warm for so long shows that making it warm works.
 constexpr std::chrono::seconds kColdPause{60};
 constexpr std::size_t kLearnedMax = 200;
 
@@ -30,13 +32,15 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
 
   const Generation* newest = upcoming_ != nullptr ? upcoming_.get() : active_.get();
   const bool failed_before = failed_settings_ == settings_ && last_used_ < failed_at_ + kColdPause;
+  const bool enclosed = surroundings_.cgroups.wanted(settings_.limits);
   const bool other_settings = newest != nullptr && !failed_before &&
-                              newest->plan().settings != settings_ &&
-                              !config::same_generation(settings_, newest->plan().settings);
+                              (newest->plan().enclosed != enclosed ||
+                               (newest->plan().settings != settings_ &&
+                                !config::same_generation(settings_, newest->plan().settings)));
   bool stale = newest == nullptr || other_file || other_settings;
   if (active_ != nullptr && active_->warmth() == Warmth::cold &&
-      active_->plan().executable.cold_reason.empty() &&
-      base::Clock::now() > cold_since_ + kColdPause) {
+      active_->plan().executable.cold_reason.empty() && cold_pause_.count() > 0 &&
+      last_used_ > cold_since_ + cold_pause_) {
     stale = true;
   }
   const std::string changed = active_ == nullptr ? "" : active_->changed_file(last_used_);
@@ -44,11 +48,12 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
     base::log_info("program={}: {} has changed: a new generation", program_, changed);
     stale = true;
   }
-  if (!stale) return;
+  if (!stale) return try_deeper_if_due(environment);
+  if (other_file || other_settings || !changed.empty()) cold_backoff_.succeeded();
   if (other_file || !changed.empty()) damper_.note_change(last_used_);
   if (other_file) {
     identity_ = identity;
-    learned_.clear();
+    if (generations_ > 0) learned_.clear();  // else what it was told by inherit()
     relearned_ = 0;
   }
   demotion_.clear();
@@ -68,7 +73,7 @@ worker::Executable Pool::look_at_file() const {
 
 // While its files change all the time, it runs classic.
 void Pool::start_when_calm() {
-  if (active_ != nullptr || upcoming_ != nullptr) return;
+  if (active_ != nullptr || upcoming_ != nullptr || !surroundings_.shares->zygote_room()) return;
   const base::Duration wait = damper_.wait(base::Clock::now());
   if (wait.count() == 0) return start_generation();
   if (told_pause_ != damper_.pause()) {
@@ -78,14 +83,25 @@ void Pool::start_when_calm() {
   calm_timer_.start(wait);
 }
 
-void Pool::start_generation() {
+// What kept it from its language's level may have passed. Beside the one that serves, which goes on
+// if this one does not come up there.
+void Pool::try_deeper_if_due(std::string_view environment) {
+  const bool due = cold_pause_.count() > 0 && last_used_ > cold_since_ + cold_pause_;
+  if (!due || !warm() || upcoming_ != nullptr) return;
+  constants_ = constant_variables(environment);
+  start_generation(Depth::deepest);
+}
+
+void Pool::start_generation(Depth depth) {
   GenerationPlan plan{.number = ++generations_,
                       .program = program_,
                       .executable = look_at_file(),
                       .settings = settings_,
                       .demotion = demotion_,
                       .constants = constants_,
-                      .learned = {}};
+                      .learned = {},
+                      .enclosed = surroundings_.cgroups.wanted(settings_.limits),
+                      .depth = depth};
   if (settings_.learn != config::Learn::none) plan.learned = {learned_.begin(), learned_.end()};
   // A static one cannot be preloaded, but it can listen.
   if (worker::speaks_fastcgi(plan.executable, settings_.launch)) {
@@ -117,26 +133,70 @@ void Pool::adopt_upcoming() {
   if (active_ != nullptr) outgoing_.push_back(std::move(active_));
   active_ = std::move(upcoming_);
   cold_since_ = base::Clock::now();
+  cold_pause_ = {};
+}
+
+// A generation may have been cold from the beginning, or become it, or no longer be as deep.
+void Pool::note_warmth() {
+  if (active_ == nullptr || active_->warmth() == Warmth::warming) return;
+  const base::TimePoint now = base::Clock::now();
+  const bool is_warm = active_->warmth() == Warmth::warm;
+  // No request comes to them any more, and nothing else would let them go.
+  if (!is_warm) workers_.retire_idle(Workers::kAll);
+  if (!active_->fell_short()) {
+    cold_pause_ = {};
+    if (is_warm && now > cold_since_ + kColdPause) cold_backoff_.succeeded();
+    return;
+  }
+  if (cold_pause_.count() > 0) return;
+  cold_since_ = now;
+  cold_pause_ = cold_backoff_.failed();
+  base::log_info("program={}: it is tried again to make it {} in {} s, or when it changes",
+                 program_, is_warm ? "as deep as can be" : "warm", cold_pause_.count() / 1000);
 }
 
 // A change of a file has ended the old generation already; one that still serves answers rightly.
 bool Pool::keep_active_instead() {
-  failed_steps_ = upcoming_->steps();
-  if (upcoming_->warmth() != Warmth::cold || !warm()) return false;
-  failed_settings_ = upcoming_->plan().settings;
-  failed_at_ = base::Clock::now();
+  failed_steps_.clear();
+  const bool was_to_be_deeper = upcoming_->plan().depth == Depth::deepest;
+  const bool goes_on = warm() || (was_to_be_deeper && active_ != nullptr && active_->is_up());
+  if (upcoming_->warmth() != Warmth::cold || !goes_on) return false;
+  for (const std::string& step : upcoming_->steps()) {
+    failed_steps_.push_back(fmt::format("{} in generation {}", step, upcoming_->plan().number));
+  }
+  if (was_to_be_deeper) {
+    cold_pause_ = {};  // the next is longer
+  } else {
+    failed_settings_ = upcoming_->plan().settings;
+    failed_at_ = base::Clock::now();
+  }
   base::log_warn("program={} gen={}: could not be started: {}; generation {} serves on", program_,
-                 upcoming_->plan().number, upcoming_->cold_reason(), active_->plan().number);
+                 upcoming_->plan().number, upcoming_->reason(), active_->plan().number);
   outgoing_.push_back(std::move(upcoming_));
   return true;
 }
 
 void Pool::cool_down() {
+  failed_steps_.clear();
   calm_timer_.stop();
   workers_.serve(nullptr);
   if (active_ != nullptr) outgoing_.push_back(std::move(active_));
   if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
   pump_.schedule();
+}
+
+WarmNote Pool::note() const {
+  WarmEnvironment environment;
+  for (const auto& [name, value] : constants_) environment.add(name, value);
+  return {.program = program_,
+          .learned = {learned_.begin(), learned_.end()},
+          .environment = std::move(environment.block)};
+}
+
+void Pool::inherit(const std::vector<std::string>& learned) {
+  for (const std::string& module : learned) {
+    if (learned_.size() < kLearnedMax && is_module_name(module)) learned_.insert(module);
+  }
 }
 
 void Pool::demote_if_due() {

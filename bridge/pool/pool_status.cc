@@ -1,4 +1,5 @@
-// What a pool and its workers show of themselves: to plan(), to `status`, to their own checks.
+// What a pool and its workers show of themselves: to plan(), to `status`, to their own checks, and
+// to who looks after them.
 #include <algorithm>
 
 #include "base/assert.h"
@@ -6,11 +7,13 @@
 
 namespace pool {
 
+using policy::PoolView;
 using worker::WorkerState;
 
 PoolView Pool::view() const {
   PoolView view{.waiting = waiting_for_workers(),
-                .recent_peak = recent_peak_,
+                .recent_peak = recent_peak_.value(),
+                .kind = settings_.workers.kind,
                 .min = settings_.workers.min,
                 .max = settings_.workers.max,
                 .spare = settings_.workers.spare,
@@ -37,6 +40,12 @@ PoolStatus Pool::status() const {
   status.starting = now.starting;
   status.returning = now.returning;
   status.waiting = waiting_.size();
+  status.waits_for_place = claim_.waiting();
+  if (cold_pause_.count() > 0) {
+    status.retry_in = std::max(
+        base::Duration::zero(),
+        std::chrono::duration_cast<base::Duration>(cold_since_ + cold_pause_ - base::Clock::now()));
+  }
   status.newest_generation = generations_;
   if (settings_.learn != config::Learn::none) status.learned = {learned_.begin(), learned_.end()};
   status.worker_pids = workers_.pids();
@@ -45,14 +54,21 @@ PoolStatus Pool::status() const {
   status.retirements = &workers_.retirements();
   status.rewinds = &workers_.rewinds();
   status.failed_steps = failed_steps_;
+  status.sandbox = surroundings_.identities.sandbox_of(program_);
+  status.cgroup = surroundings_.cgroups.figures(program_);
   const Generation* generation = active_ != nullptr ? active_.get() : upcoming_.get();
   status.level = "none";
   if (generation == nullptr) {
     if (told_pause_.count() > 0) status.level_reason = damper_.describe();
+    if (!surroundings_.shares->zygote_room() && settings_.mode != config::Mode::classic) {
+      status.level_reason = "as many others as bridge.zygotes_max are warm and asked for";
+    }
     return status;
   }
   status.generation = generation->plan().number;
-  status.level_reason = generation->level_reason();
+  status.failed_steps = generation->steps();
+  status.failed_steps.insert(status.failed_steps.end(), failed_steps_.begin(), failed_steps_.end());
+  status.level_reason = generation->reason();
   status.zygote_pid = generation->zygote_pid();
   if (generation->warmth() == Warmth::warming) status.level = "warming";
   if (generation->warmth() == Warmth::warm) {
@@ -74,7 +90,7 @@ void Pool::check_invariants() const {
 void Workers::count(PoolView& view) const {
   const bool warm = generation_ != nullptr && generation_->warmth() == Warmth::warm;
   if (warm && generation_->reset() != config::Reset::fork) {
-    view.afterwards = Afterwards::returns;
+    view.afterwards = policy::Afterwards::returns;
   }
   if (warm) view.making = generation_->making();
   for (const auto& [id, place] : places_) {
@@ -93,6 +109,16 @@ void Workers::count_busy(const Place& place, PoolView& view) {
   } else if (!beside) {
     ++view.classic;
   }
+}
+
+// Those that became idle first stand first.
+unsigned Workers::idle_since_before(base::TimePoint time) const {
+  unsigned count = 0;
+  for (const worker::Worker* worker : idle_) {
+    if (worker->idle_since() > time) break;
+    count += worker->state() == WorkerState::idle ? 1 : 0;
+  }
+  return count;
 }
 
 std::vector<WorkerStatus> Workers::list() const {
@@ -138,6 +164,24 @@ bool Workers::worth_waiting(std::size_t before) const {
   }
   if (ahead) return coming > before;
   return coming > 0 || (!late && may_fork());
+}
+
+bool Workers::cares() const {
+  const auto& limits = settings_.workers;
+  return !places_.empty() && (limits.max_age.count() > 0 || limits.max_memory > 0);
+}
+
+void Workers::care() {
+  for (auto& [id, place] : places_) {
+    if (exits_behind_request(place.arm) || !serves(place)) continue;
+    look_at_memory(place, settings_.workers);
+    if (place.worker->state() != WorkerState::idle) continue;
+    const auto relief = relief_of(place, settings_.workers);
+    if (!relief) continue;
+    count_retired(*place.worker, place, relief->retirement, relief->why);
+    std::erase(idle_, place.worker.get());
+    place.worker->retire();
+  }
 }
 
 void Workers::check_invariants() const {

@@ -4,10 +4,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/settings.h"
+#include "limits/cgroup_files.h"
 #include "pool/retirements.h"
 #include "pool/rewind_record.h"
 #include "pool/workers.h"
@@ -24,13 +26,19 @@ struct PoolStatus {
   std::string reset_reason;   // why it is not reset_asked
   std::string level;          // "linked", "compiled", "none" (classic), "warming"
   std::string level_reason;   // why it is not deeper
-  // What was tried in vain to start the newest generation that failed, and why, in order.
+  // What was tried in vain for the generation that serves, and for a later one that could not take
+  // over, and why, in order.
   std::vector<std::string> failed_steps;
   std::uint64_t generation = 0;
   std::uint64_t newest_generation = 0;  // greater while another is on its way to take over
+  std::string sandbox;                  // how it is held; empty: it has none
   unsigned idle = 0, busy = 0, starting = 0, returning = 0;
   std::size_t waiting = 0;
-  pid_t zygote_pid = -1;
+  bool waits_for_place = false;  // of bridge.workers_max
+  // Until it is tried again to make it warm, or deeper, at a request's coming; none if it is no
+  // such program.
+  std::optional<base::Duration> retry_in;
+  pid_t zygote_pid = -1;  // -1: it has none
   std::vector<pid_t> worker_pids;
   std::vector<WorkerStatus> worker_list;
   std::vector<std::string> learned;          // modules loaded before the checkpoint beside preload
@@ -38,12 +46,15 @@ struct PoolStatus {
   std::uint64_t classic = 0;                 // of them, by fork and exec
   std::uint64_t persistent = 0;              // of them, by a warm worker
   std::uint64_t refused = 0;                 // queue full, waited too long, not startable
+  std::uint64_t refused_full = 0;            // of them, by queue.max
+  std::uint64_t refused_late = 0;            // of them, by queue.timeout
   std::uint64_t failed = 0;                  // ended by a signal or with an exit code that is not 0
   std::uint64_t over_cpu_time = 0;           // ended by the kernel for limits.cpu_time
   std::uint64_t over_file_size = 0;          // and for limits.file_size
   std::uint64_t given_back = 0;              // by a worker that ended before it began them
   const Retirements* retirements = nullptr;  // valid as long as the pool is
   const RewindRecord* rewinds = nullptr;
+  std::optional<limits::Figures> cgroup;  // what its processes use together, if it has one
 };
 
 }  // namespace pool

@@ -9,12 +9,23 @@ namespace {
 constexpr std::chrono::milliseconds kTidyInterval{1000};
 // Pools of programs without anything warm cost little, but not nothing.
 constexpr std::size_t kQuietPoolsMax = 4096;
+// At bridge.zygotes_max a program takes the place of one that was asked for at all within that time
+// no more: else programs that are asked in turn would put out each other's zygotes all the time.
+constexpr std::chrono::seconds kKeepsPlace{10};
 }  // namespace
 
 Pools::Pools(Surroundings surroundings)
     : surroundings_(std::move(surroundings)),
       tidy_timer_(surroundings_.loop, [this] { tidy_up(); }) {
+  surroundings_.shares = &shares_;
+  shares_.set_limit(limits_.workers_max);
   tidy_timer_.start(kTidyInterval);
+}
+
+void Pools::set_limits(const PoolLimits& limits) {
+  limits_ = limits;
+  shares_.set_limit(limits.workers_max);
+  cool_least_used();
 }
 
 Pool& Pools::of(const std::string& program) {
@@ -31,6 +42,14 @@ std::vector<PoolStatus> Pools::status() const {
   return all;
 }
 
+std::vector<WarmNote> Pools::warm_notes() const {
+  std::vector<WarmNote> notes;
+  for (const auto& [program, pool] : pools_) {
+    if (pool->has_zygote()) notes.push_back(pool->note());
+  }
+  return notes;
+}
+
 void Pools::tidy_up() {
   const base::TimePoint now = base::Clock::now();
   for (const auto& [program, pool] : pools_) {
@@ -39,11 +58,20 @@ void Pools::tidy_up() {
                      limits_.zygote_idle_timeout.count() / 1000);
       pool->cool_down();
     }
+    // One that is asked now and then keeps its cgroup, as it would keep its zygote.
+    const bool rests = pool->quiet() && !pool->has_zygote();
+    if (rests && now - pool->last_used() > limits_.zygote_idle_timeout) {
+      surroundings_.cgroups.release(program);
+    }
   }
+  surroundings_.cgroups.tidy();
+  shares_.offer_room();
   cool_least_used();
   if (pools_.size() > kQuietPoolsMax) {
-    std::erase_if(pools_, [](const auto& entry) {
-      return entry.second->quiet() && !entry.second->has_zygote();
+    std::erase_if(pools_, [this](const auto& entry) {
+      const bool rests = entry.second->quiet() && !entry.second->has_zygote();
+      if (rests) surroundings_.cgroups.release(entry.first);
+      return rests;
     });
   }
   tidy_timer_.start(kTidyInterval);
@@ -54,10 +82,15 @@ void Pools::cool_least_used() {
   for (const auto& [program, pool] : pools_) {
     if (pool->has_zygote()) warm.push_back(pool.get());
   }
-  if (warm.size() <= limits_.zygotes_max) return;
   std::sort(warm.begin(), warm.end(),
             [](const Pool* a, const Pool* b) { return a->last_used() < b->last_used(); });
-  warm.resize(warm.size() - limits_.zygotes_max);
+  const std::size_t most = limits_.zygotes_max;
+  const std::size_t surplus = warm.size() > most ? warm.size() - most : 0;
+  const Pool* least_used = surplus < warm.size() ? warm[surplus] : nullptr;  // of those that stay
+  const bool rests =
+      least_used != nullptr && base::Clock::now() - least_used->last_used() > kKeepsPlace;
+  shares_.set_zygote_room(warm.size() < most || rests);
+  warm.resize(surplus);
   for (Pool* pool : warm) {
     base::log_info("program={}: its zygote is let go: more than {} (bridge.zygotes_max)",
                    pool->program(), limits_.zygotes_max);

@@ -6,14 +6,23 @@
 #include <unordered_map>
 #include <vector>
 
+#include "policy/shares.h"
 #include "pool/pool.h"
 
 namespace pool {
 
-// How many programs are kept warm and for how long.
-struct WarmLimits {
+// How many programs are kept warm and for how long, and how much all may run at once.
+struct PoolLimits {
+  unsigned workers_max = 512;
   unsigned zygotes_max = 200;
   base::Duration zygote_idle_timeout = std::chrono::minutes(10);
+};
+
+// What is worth knowing to another bridge that is to make the same programs warm.
+struct WarmNote {
+  std::string program;
+  std::vector<std::string> learned;  // modules, as Pool::inherit() takes them
+  std::string environment;           // the constant part, as Pool::refresh() takes it
 };
 
 class Pools {
@@ -24,19 +33,23 @@ class Pools {
   // or until it was quiet for zygote_idle_timeout.
   Pool& of(const std::string& program);
 
-  void set_limits(const WarmLimits& limits) { limits_ = limits; }
+  void set_limits(const PoolLimits& limits);
+  const policy::Shares& shares() const { return shares_; }
   std::vector<PoolStatus> status() const;
+  std::vector<WarmNote> warm_notes() const;
   std::size_t size() const { return pools_.size(); }
   const Surroundings& surroundings() const { return surroundings_; }
   // Programs that were not started as the user whom the settings name.
   std::uint64_t starts_refused() const { return surroundings_.identities.refused(); }
+  const limits::Cgroups& cgroups() const { return surroundings_.cgroups; }
 
  private:
   void tidy_up();
   void cool_least_used();
 
   Surroundings surroundings_;
-  WarmLimits limits_;
+  PoolLimits limits_;
+  policy::Shares shares_;  // of bridge.workers_max
   std::unordered_map<std::string, std::unique_ptr<Pool>> pools_;
   loop::Timer tidy_timer_;
 };

@@ -8,8 +8,9 @@ namespace pool {
 namespace {
 
 constexpr std::array<std::string_view, kRetirementKinds> kNames = {
-    "no reason", "threads", "children", "identity", "process_group", "limits",      "descriptors",
-    "mappings",  "call",    "verify",   "fault",    "left",          "max_requests"};
+    "no reason", "threads",     "children",     "identity", "process_group",
+    "limits",    "descriptors", "mappings",     "call",     "verify",
+    "fault",     "left",        "max_requests", "max_age",  "max_memory"};
 static_assert(!kNames.back().empty(), "one name for each");
 
 }  // namespace
@@ -35,7 +36,7 @@ bool Retirements::count(std::uint32_t retirement, const std::string& why) {
   counts_[retirement] += 1;
   of_generation_[retirement] += 1;
   last_why_[retirement] = why;
-  if (retirement != kRetiredMaxRequests) remember(Outcome::retired);
+  if (retirement < kRetiredMaxRequests) remember(Outcome::retired);
   return of_generation_[retirement] == 1;
 }
 
@@ -44,7 +45,8 @@ bool Retirements::more_than(unsigned per_cent) const {
 }
 
 std::string Retirements::describe() const {
-  const auto* const most = std::max_element(of_generation_.begin(), of_generation_.end() - 1);
+  const auto* const most =
+      std::max_element(of_generation_.begin(), of_generation_.begin() + kRetiredMaxRequests);
   const auto reason = static_cast<std::uint32_t>(most - of_generation_.begin());
   const std::string& why = last_why_[reason];
   return fmt::format(

@@ -11,10 +11,12 @@
 
 namespace pool {
 
-// Beside enum retirement and worker::kRetiredLeft: it had served workers.max_requests. Says nothing
-// against the program.
+// Beside enum retirement and worker::kRetiredLeft: it had served workers.max_requests, was as old
+// as workers.max_age or as large as workers.max_memory. They say nothing against the program.
 constexpr std::uint32_t kRetiredMaxRequests = worker::kRetiredLeft + 1;
-constexpr std::size_t kRetirementKinds = kRetiredMaxRequests + 1;
+constexpr std::uint32_t kRetiredMaxAge = kRetiredMaxRequests + 1;
+constexpr std::uint32_t kRetiredMaxMemory = kRetiredMaxAge + 1;
+constexpr std::size_t kRetirementKinds = kRetiredMaxMemory + 1;
 
 // The word for a reason in the log and in `status`.
 std::string_view retirement_name(std::uint32_t retirement);

@@ -1,8 +1,16 @@
 #include "pool/run.h"
 
+#include <algorithm>
+
 #include "pool/pool.h"
 
 namespace pool {
+
+std::chrono::seconds retry_after(const config::ProgramSettings* refused) {
+  if (refused == nullptr) return std::chrono::seconds::zero();
+  const auto wait = std::chrono::ceil<std::chrono::seconds>(refused->queue.timeout);
+  return std::max(std::chrono::seconds(1), wait);
+}
 
 Run::Run(Pool& pool, Job job, RunClient& client) : pool_(pool), job_(job), client_(&client) {
   pool_.enqueue(*this);

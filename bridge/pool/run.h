@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cgi/refusal.h"
 #include "compare/arm.h"
+#include "config/program_settings.h"
 #include "loop/timer.h"
 #include "upstream/answer_sink.h"
 #include "worker/worker.h"
@@ -60,6 +61,10 @@ class RunClient : public upstream::AnswerSink {
   // only if a worker was gone before it began.
   virtual void on_refused(const cgi::Refusal& refusal) = 0;
 };
+
+// When one that was refused for want of a worker (503) may ask again: those who wait now have had
+// theirs by then. nullptr: it was refused for another reason, and 0 seconds says nothing.
+std::chrono::seconds retry_after(const config::ProgramSettings* refused);
 
 // Owned by the request. Destroying it while it waits takes it out of the queue; while it runs,
 // terminates the program (TERM, then KILL, to its process group).

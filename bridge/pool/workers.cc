@@ -15,26 +15,14 @@ using worker::WorkerState;
 constexpr std::chrono::milliseconds kForkPause{500};
 // kPatience for a comparison, which reads all memory of a worker, and for a fork behind one.
 constexpr std::chrono::milliseconds kCheckPatience{10000};
+// Workers that die before they have served anybody: some at once, and then ever later ones.
+constexpr std::chrono::milliseconds kYoungDeathPause{250};
+constexpr std::chrono::seconds kYoungDeathPauseMost{30};
+constexpr unsigned kYoungDeathsAtOnce = 8;
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-compare::Arm arm_of(config::Reset reset) {
-  switch (reset) {
-    case config::Reset::rewind:
-      return compare::Arm::rewind;
-    case config::Reset::none:
-      return compare::Arm::none;
-    case config::Reset::fork:
-      break;
-  }
-  return compare::Arm::fork;
-}
-
-bool exits_behind_request(compare::Arm arm) {
-  return arm == compare::Arm::classic || arm == compare::Arm::fork;
 }
 
 }  // namespace
@@ -46,7 +34,8 @@ Workers::Workers(const Surroundings& surroundings, const std::string& program,
       label_("program=" + program),
       folder_(folder_of(program)),
       settings_(settings),
-      events_(std::move(events)) {}
+      events_(std::move(events)),
+      young_deaths_(kYoungDeathPause, kYoungDeathPauseMost, kYoungDeathsAtOnce) {}
 
 Workers::~Workers() {
   for (auto& [id, place] : places_) place.worker->forget_request();
@@ -56,7 +45,7 @@ Workers::~Workers() {
 
 void Workers::serve(Generation* generation) {
   generation_ = generation;
-  retire_idle(idle_.size());
+  retire_idle(kAll);
   for (const auto& [id, place] : places_) {
     if (worker::is_returning(place.worker->state())) place.worker->retire();
   }
@@ -102,13 +91,15 @@ void Workers::start_fastcgi_worker() {
                                      .environment_count = environment.count,
                                      .cwd = folder_,
                                      .timeout = settings_.timeouts.start,
-                                     .terms = generation_->terms()});
+                                     .terms = generation_->terms(),
+                                     .stderr_max = settings_.limits.error_output,
+                                     .cgroup = cgroup()});
   if (started) return;
   pause_forks();
   base::log_warn("program={} cannot start a worker: {}; classic for now", program_,
                  started.error().message);
   gone_.push_back(id);
-  generation_->count_lost_worker();
+  generation_->count_lost_worker(started.error().message);
 }
 
 void Workers::fork_one() {
@@ -152,7 +143,7 @@ bool Workers::has_idle() const {
 
 worker::Worker& Workers::take_idle() {
   std::erase_if(idle_, [](const auto* worker) { return worker->state() != WorkerState::idle; });
-  const std::size_t chosen = choose(
+  const std::size_t chosen = policy::choose(
       idle_.size(), [this](std::size_t i) { return idle_[i]->idle_since(); }, base::Clock::now(),
       rewinds_.usual_time());
   worker::Worker& worker = *idle_[chosen];
@@ -235,7 +226,8 @@ base::Status Workers::launch(Run& run, std::span<const int> fds, const limits::T
                                    .stdin_fd = fds[0],
                                    .stdout_fd = fds[1],
                                    .stderr_fd = fds[2],
-                                   .terms = terms});
+                                   .terms = terms,
+                                   .cgroup = cgroup()});
   if (!pid) return pid.error();
   worker::Worker& worker = add({}, compare::Arm::classic);
   const std::uint64_t id = worker.id();
@@ -271,6 +263,7 @@ void Workers::on_done(worker::Worker& worker, const message::Received& done) {
   if (done.tracking != TRACKING_AUTO) {
     rewinds_.add(done.tracking, done.pages, done.microseconds);
   }
+  if (young_deaths_.failures() > 0) young_deaths_.succeeded();
   if (worker.terminating()) return;
   if (exits_behind_request(place.arm)) return done.stays ? worker.retire() : void();
   if (!done.stays) {
@@ -286,10 +279,8 @@ void Workers::on_done(worker::Worker& worker, const message::Received& done) {
 // It takes another request, if it should.
 void Workers::settle(worker::Worker& worker, const Place& place) {
   if (!serves(place)) return worker.retire();
-  const unsigned most = settings_.workers.max_requests;
-  if (most > 0 && worker.served() >= most) {
-    count_retired(worker, place, kRetiredMaxRequests,
-                  fmt::format("{} requests (workers.max_requests)", most));
+  if (const auto relief = relief_of(place, settings_.workers)) {
+    count_retired(worker, place, relief->retirement, relief->why);
     return worker.retire();
   }
   idle_.push_back(&worker);
@@ -327,7 +318,17 @@ void Workers::verified(std::uint64_t worker_id, const std::string& difference) {
 
 void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const std::string& why) {
   events_.on_change();
-  count_retired(worker, places_.at(worker.id()), retirement, why);
+  const Place& place = places_.at(worker.id());
+  count_retired(worker, place, retirement, why);
+  const bool again = base::Clock::now() >= no_fork_before_;
+  if (retirement != RETIRED_FAULT || !again || !serves(place) || !died_young(worker)) return;
+  const base::Duration pause = young_deaths_.failed();
+  if (pause.count() == 0) return;
+  no_fork_before_ = base::Clock::now() + pause;
+  base::log_warn(
+      "program={} worker={} died with nothing to do, as others before it: {}; none is "
+      "forked for {} ms, requests run classic",
+      program_, worker.id(), base::printable(why, 300), pause.count());
 }
 
 void Workers::count_retired(const worker::Worker& worker, const Place& place,
@@ -348,8 +349,8 @@ void Workers::on_note(worker::Worker&, const message::Received& note) {
 
 void Workers::on_gone(worker::Worker& worker) {
   std::erase(idle_, &worker);
-  const Place& place = places_.at(worker.id());
-  if (worker.lost() && is_of_serving_generation(place)) generation_->count_lost_worker();
+  const bool serves_now = is_of_serving_generation(places_.at(worker.id()));
+  if (worker.lost() && serves_now) generation_->count_lost_worker(worker.lost_why());
   gone_.push_back(worker.id());
   events_.on_change();
 }
@@ -369,7 +370,9 @@ std::string Workers::end_overdue() {
   const bool checks = std::any_of(places_.begin(), places_.end(), [](const auto& entry) {
     return entry.second.worker->state() == WorkerState::checking;
   });
-  const auto zygote_patience = checks ? kCheckPatience : kPatience;
+  // A ceiling of CPU may keep it waiting.
+  const bool enclosed = generation_ != nullptr && generation_->plan().enclosed;
+  const auto zygote_patience = checks || enclosed ? kCheckPatience : kPatience;
   for (const auto& [id, place] : places_) {
     const WorkerState state = place.worker->state();
     const auto age = now - place.since;

@@ -7,12 +7,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "policy/backoff.h"
+#include "policy/plan.h"
 #include "pool/generation.h"
-#include "pool/plan.h"
+#include "pool/place.h"
 #include "pool/retirements.h"
 #include "pool/rewind_record.h"
 #include "pool/run.h"
-#include "upstream/fastcgi_worker.h"
 #include "worker/worker.h"
 
 namespace pool {
@@ -62,6 +63,8 @@ class Workers : private worker::WorkerOwner {
   compare::Arm arm() const;
 
   bool has_idle() const;
+  // How many have been idle since then or before.
+  unsigned idle_since_before(base::TimePoint time) const;
   // Gives the request to an idle worker, with its descriptors; false if none took it.
   bool give(Run& run, std::span<const int> fds);
   // The same for a worker that speaks FastCGI, with the body, if there is one.
@@ -71,12 +74,16 @@ class Workers : private worker::WorkerOwner {
   // run is over for its client: its program is ended.
   void abandon(Run& run);
 
+  static constexpr std::size_t kAll = ~std::size_t{0};
   void retire_idle(std::size_t count);
   // What the serving generation's zygote found of a worker.
   void verified(std::uint64_t worker_id, const std::string& difference);
   // Ends a worker that takes too long over its reset. Not empty: why the zygote, which takes too
   // long over a fork or a comparison, has to be replaced.
   std::string end_overdue();
+  // Lets those go that have grown too old or too large. To be called each second if cares().
+  void care();
+  bool cares() const;
   // Forgets those that are gone, and lets those go that nobody can check. At the end of a turn.
   void sweep();
 
@@ -86,7 +93,7 @@ class Workers : private worker::WorkerOwner {
   // only if it is on its way already, and to one request.
   bool worth_waiting(std::size_t before) const;
   // Fills the counts of workers, and what becomes of them.
-  void count(PoolView& view) const;
+  void count(policy::PoolView& view) const;
   std::vector<pid_t> pids() const;
   std::vector<WorkerStatus> list() const;  // the first forked first
   const Retirements& retirements() const { return retirements_; }
@@ -94,15 +101,6 @@ class Workers : private worker::WorkerOwner {
   void check_invariants() const;
 
  private:
-  struct Place {
-    std::unique_ptr<worker::Worker> worker;
-    upstream::FastcgiWorker* by_fastcgi = nullptr;  // the same, if it speaks that
-    ZygoteId zygote;                                // all zero: launched by the bridge
-    compare::Arm arm = compare::Arm::classic;
-    Run* run = nullptr;
-    base::TimePoint since = base::Clock::now();  // of its fork, or of what it does behind a request
-  };
-
   // worker::WorkerOwner
   void on_ready(worker::Worker& worker) override;
   void on_done(worker::Worker& worker, const message::Received& done) override;
@@ -114,6 +112,7 @@ class Workers : private worker::WorkerOwner {
   void on_note(worker::Worker& worker, const message::Received& note) override;
 
   worker::Worker& add(const ZygoteId& zygote, compare::Arm arm);
+  limits::Cgroup* cgroup() { return surroundings_.cgroups.of(program_, settings_.limits); }
   void start_fastcgi_worker();
   worker::Worker& take_idle();
   bool assign(Run& run, std::span<const int> fds, worker::Worker& worker);
@@ -123,7 +122,7 @@ class Workers : private worker::WorkerOwner {
   void settle(worker::Worker& worker, const Place& place);
   void count_retired(const worker::Worker& worker, const Place& place, std::uint32_t retirement,
                      const std::string& why);
-  static void count_busy(const Place& place, PoolView& view);
+  static void count_busy(const Place& place, policy::PoolView& view);
   bool serves(const Place& place) const;
   bool is_of_serving_generation(const Place& place) const;
 
@@ -140,6 +139,7 @@ class Workers : private worker::WorkerOwner {
   std::vector<worker::Worker*> idle_;  // the longest idle first; some may be ending by now
   std::vector<std::uint64_t> gone_;
   base::TimePoint no_fork_before_{};
+  policy::Backoff young_deaths_;  // of workers that nobody had given anything to do
   std::uint64_t assigned_rewinds_ = 0;
   Retirements retirements_;
   RewindRecord rewinds_;

@@ -10,6 +10,8 @@ namespace {
 constexpr std::string_view kInterpreter = "PL_curinterp";
 constexpr std::string_view kVersion = "PL_version";
 constexpr std::size_t kFramesMax = 64;
+// Contexts and stackinfos that are looked at: what a program has there may go in a circle.
+constexpr std::size_t kStepsMax = 20'000;
 constexpr std::size_t kTextBytesMax = 1024;
 
 // Where things are in perl's structures, of a perl with threads on a machine of 64 bits: from
@@ -42,10 +44,11 @@ class Walk {
   std::vector<std::string> frames(Address interpreter) {
     Address cop = pointer(interpreter + is_.current_cop);
     Address info = pointer(interpreter + is_.current_stackinfo);
-    while (info != 0 && frames_.size() < kFramesMax) {
+    while (info != 0 && frames_.size() < kFramesMax && ++steps_ < kStepsMax) {
       const Address contexts = pointer(info + is_.contexts);
       const auto index = program_.read_value<std::int32_t>(info + is_.context_index);
-      for (std::int64_t i = index.value_or(-1); i >= 0 && frames_.size() < kFramesMax; --i) {
+      for (std::int64_t i = index.value_or(-1);
+           i >= 0 && frames_.size() < kFramesMax && ++steps_ < kStepsMax; --i) {
         cop = visit(contexts + static_cast<Address>(i) * is_.context_bytes, cop);
       }
       info = pointer(info + is_.previous_stackinfo);
@@ -84,6 +87,7 @@ class Walk {
   const StoppedProgram& program_;
   const Layout& is_;
   std::vector<std::string> frames_;
+  std::size_t steps_ = 0;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "stacks/perl_frames.h"
+#include "stacks/python_text.h"
 
 namespace stacks {
 namespace {
@@ -18,19 +19,6 @@ constexpr std::string_view kRubyLabel = "rb_profile_frame_label";
 constexpr std::string_view kRubyText = "rb_string_value_ptr";
 constexpr std::size_t kTextBytesMax = 1024;
 
-// CPython writes its stack for a crash: "  File "PATH", line N in NAME", innermost first.
-std::string python_frame(std::string_view line) {
-  constexpr std::string_view kFile = "  File \"", kLine = "\", line ", kIn = " in ";
-  const std::size_t line_at = line.find(kLine), in_at = line.rfind(kIn);
-  if (!line.starts_with(kFile) || line_at == line.npos || in_at == line.npos || in_at < line_at) {
-    return {};
-  }
-  const std::size_t number_at = line_at + kLine.size();
-  return fmt::format("python: {} ({}:{})", line.substr(in_at + kIn.size()),
-                     line.substr(kFile.size(), line_at - kFile.size()),
-                     line.substr(number_at, in_at - number_at));
-}
-
 std::vector<std::string> python_frames(StoppedProgram& program, const Modules& modules) {
   const auto thread_of = modules.symbol(kPythonThread), dump = modules.symbol(kPythonDump);
   if (!thread_of || !dump) return {};
@@ -40,15 +28,7 @@ std::vector<std::string> python_frames(StoppedProgram& program, const Modules& m
   constexpr std::uint64_t kNoDescriptor = 0xffffffff;
   const auto dumped = program.call(*dump, {kNoDescriptor, thread->result});
   if (!dumped) return {};
-  std::vector<std::string> frames;
-  std::string_view rest = dumped->written;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    std::string frame = python_frame(rest.substr(0, end));
-    if (!frame.empty()) frames.push_back(std::move(frame));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return frames;
+  return python_frames_in(dumped->written);
 }
 
 // What a function of Ruby's debugging interface says of a frame, as text.

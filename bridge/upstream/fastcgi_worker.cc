@@ -1,13 +1,10 @@
 #include "upstream/fastcgi_worker.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <utility>
 
 #include "base/log.h"
@@ -18,19 +15,11 @@ namespace {
 
 using worker::WorkerState;
 
-constexpr std::size_t kReadBytes = 64 * base::kKiB;
-constexpr std::size_t kBodyPieceBytes = 32 * base::kKiB;
 // libfcgi's buffer. It never reads the end of a body that its program did not ask for, and drops
 // only what its buffer holds of it: what is left in the socket would begin the next request.
 constexpr std::size_t kReadAtOnce = 8 * base::kKiB;
-// Behind its first request it is seen whether a program closes the connection: a request that is
-// sent in that moment would be lost.
+// Behind its first request: a request that is sent when a program closes would be lost.
 constexpr std::chrono::milliseconds kSettle{20};
-
-std::array<char, kReadBytes>& read_bytes() {
-  static std::array<char, kReadBytes> bytes;  // one loop, and used up within the turn
-  return bytes;
-}
 
 }  // namespace
 
@@ -39,7 +28,11 @@ FastcgiWorker::FastcgiWorker(loop::Loop& loop, worker::ChildReaper& reaper, std:
                              worker::WorkerOwner& owner)
     : Worker(loop, reaper, id, label, kill_grace, owner),
       loop_(loop),
-      start_timer_(loop, [this] { fault("it has not accepted a connection in time"); }),
+      start_timer_(loop,
+                   [this] {
+                     fault(fmt::format("it has not accepted a connection in time (within {} ms)",
+                                       start_timeout_.count()));
+                   }),
       settle_timer_(loop,
                     [this] {
                       if (state() != WorkerState::resetting) return;
@@ -66,13 +59,16 @@ base::Status FastcgiWorker::start(const StartSpec& spec) {
                                    .stdin_fd = socket_->listening_end(),
                                    .stdout_fd = null_out.get(),
                                    .stderr_fd = errors.value().second.get(),
-                                   .terms = spec.terms});
+                                   .terms = spec.terms,
+                                   .cgroup = spec.cgroup});
   if (!pid) return pid.error();
   socket_->hand_over();
   own_pid(pid.value());
-  errors_ = std::make_unique<worker::LogPipe>(loop_, std::move(errors.value().first), label());
+  errors_ = std::make_unique<worker::LogPipe>(loop_, std::move(errors.value().first), label(),
+                                              spec.stderr_max);
   fastcgi::ClientConnection::append_question(out_);
   send();
+  start_timeout_ = spec.timeout;
   start_timer_.start(spec.timeout);
   return base::Done{};
 }
@@ -112,88 +108,7 @@ base::Status FastcgiWorker::assign(base::ByteView environment, base::UniqueFd& b
   return base::Done{};
 }
 
-void FastcgiWorker::take_body(base::UniqueFd& body) {
-  body_ = std::move(body);
-  if (!body_) return;
-  struct stat status {};
-  body_is_file_ = ::fstat(body_.get(), &status) == 0 && S_ISREG(status.st_mode);
-  if (body_is_file_) return;
-  body_watch_ = std::make_unique<loop::FdWatch>(loop_, body_.get(), [this](unsigned) {
-    read_body();
-    send();
-  });
-}
-
-void FastcgiWorker::read_body() {
-  std::array<char, kBodyPieceBytes> bytes;
-  const ssize_t got = ::read(body_.get(), bytes.data(), bytes.size());
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got > 0) {
-    return codec_.append_body(out_, base::ByteView(bytes.data(), static_cast<std::size_t>(got)));
-  }
-  drop_body();
-  codec_.end_body(out_);
-}
-
-void FastcgiWorker::drop_body() {
-  body_watch_.reset();
-  body_.reset();
-  body_is_file_ = false;
-}
-
-FastcgiWorker::Sent FastcgiWorker::write_out() {
-  std::size_t at = 0;
-  while (at < out_.size() && !deaf_) {
-    const ssize_t sent = ::send(fd_.get(), out_.data() + at, out_.size() - at, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) break;
-    if (sent < 0) {
-      deaf_ = true;
-    } else {
-      at += static_cast<std::size_t>(sent);
-    }
-  }
-  out_.erase(0, at);
-  if (deaf_) return Sent::nothing_more;
-  return out_.empty() ? Sent::all : Sent::some;
-}
-
-void FastcgiWorker::send() {
-  while (write_out() == Sent::all && body_is_file_) read_body();
-  if (deaf_) {
-    // A program may answer and close with most of its body unread: what it said still counts.
-    out_.clear();
-    drop_body();
-  }
-  set_asked();
-}
-
-void FastcgiWorker::set_asked() {
-  if (watch_ == nullptr) return;
-  const bool has_room = state() != WorkerState::busy || sink_ == nullptr || sink_->has_room();
-  watch_->ask((has_room ? loop::kReadable : loop::kNothing) |
-              (out_.empty() ? loop::kNothing : loop::kWritable));
-  if (body_watch_ != nullptr) body_watch_->ask(out_.empty() ? loop::kReadable : loop::kNothing);
-}
-
-void FastcgiWorker::resume() {
-  set_asked();
-}
-
 // ---- the answer ----
-
-void FastcgiWorker::on_event(unsigned readiness) {
-  const std::uint64_t connection = connections_;
-  if ((readiness & loop::kReadable) != 0) read();
-  if (connection == connections_) send();
-}
-
-void FastcgiWorker::read() {
-  const ssize_t got = ::recv(fd_.get(), read_bytes().data(), kReadBytes, 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return on_connection_over(got == 0 ? Over::closed : Over::reset);
-  take(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
-}
 
 void FastcgiWorker::take(base::ByteView bytes) {
   // Whatever an event leads to, nothing of an old connection is read as if it were a new one's.
@@ -230,6 +145,7 @@ void FastcgiWorker::on_request_over(const fastcgi::ClientEvent& event) {
   drop_body();
   out_.clear();
   patience_.stop();
+  is_long_ = false;
   sink_ = nullptr;
   const bool same = dying_ || marks_of(pid()) == marks_;
   is_used_ = true;
@@ -273,7 +189,7 @@ bool FastcgiWorker::open_connection() {
   is_used_ = false;
   watch_ = std::make_unique<loop::FdWatch>(loop_, fd_.get(),
                                            [this](unsigned readiness) { on_event(readiness); });
-  watch_->ask(loop::kReadable);
+  set_asked();
   return true;
 }
 
@@ -281,7 +197,9 @@ void FastcgiWorker::close_connection() {
   connections_ += 1;
   if (watch_ != nullptr) watch_->closing();
   watch_.reset();
+  reader_.let_go(fd_.get());
   fd_.reset();
+  is_long_ = false;
   codec_ = fastcgi::ClientConnection();
   out_.clear();
   deaf_ = false;
@@ -300,7 +218,10 @@ void FastcgiWorker::on_connection_over(Over how) {
       [[fallthrough]];
     case WorkerState::idle:
       // It may be leaving altogether, and its listening socket closes last.
-      if (!open_connection()) return Worker::terminate();
+      if (!open_connection()) {
+        if (served() == 0) owner().on_retired(*this, RETIRED_FAULT, "it listens no more");
+        return Worker::terminate();
+      }
       if (state() == WorkerState::idle) enter(WorkerState::resetting);
       return settle_timer_.start(kSettle);
     default:
@@ -359,19 +280,17 @@ void FastcgiWorker::on_death(const worker::Death& death) {
   settle_timer_.stop();
   patience_.stop();
   // What it said last counts for more than how it died. At most what a socket holds is left.
-  while (fd_) {
-    const ssize_t got = ::recv(fd_.get(), read_bytes().data(), kReadBytes, 0);
-    if (got <= 0) break;
-    take(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
-  }
+  read_rest();
   close_connection();
   drop_body();
   errors_->drain();
   const std::string how = worker::describe_end(death.wait_status);
   if (!was_ready_) {
     const std::string& last = errors_->last_line();
-    base::log_warn("{} worker={} pid={}: lost before it was ready: {}{}", label(), id(), pid(), how,
-                   last.empty() ? "" : ": " + base::printable(last, 200));
+    lost_for((end_reason_.empty() ? how : end_reason_ + ", and was ended") +
+             (last.empty() ? "" : ": " + base::printable(last, 200)));
+    base::log_warn("{} worker={} pid={}: lost before it was ready: {}", label(), id(), pid(),
+                   lost_why());
     explain();
   } else if (!end_reason_.empty()) {
     owner().on_retired(*this, worker::kRetiredLeft, how + ": " + end_reason_);
@@ -381,13 +300,13 @@ void FastcgiWorker::on_death(const worker::Death& death) {
 
 // It should have ended the request itself, whatever its exit code.
 worker::Ending FastcgiWorker::ending_of(const worker::Death& death) const {
-  const std::string how = worker::describe_end(death.wait_status);
-  return {.app_status = worker::app_status_of(death.wait_status),
-          .description = "gone before the request's end: " + how +
-                         (end_reason_.empty() ? "" : " (" + end_reason_ + ")"),
-          .cpu = {},
-          .peak_kib = death.peak_kib,
-          .incomplete = true};
+  return {
+      .app_status = worker::app_status_of(death.wait_status),
+      .description = "gone before the request's end: " + worker::describe_end(death.wait_status) +
+                     (end_reason_.empty() ? "" : " (" + end_reason_ + ")"),
+      .cpu = {},
+      .peak_kib = death.peak_kib,
+      .incomplete = true};
 }
 
 std::chrono::microseconds FastcgiWorker::cpu_since_last() {

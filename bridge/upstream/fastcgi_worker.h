@@ -10,12 +10,14 @@
 
 #include "base/unique_fd.h"
 #include "fastcgi/client_connection.h"
+#include "limits/cgroup.h"
 #include "limits/terms.h"
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
 #include "upstream/answer_sink.h"
 #include "upstream/listening_socket.h"
 #include "upstream/process_marks.h"
+#include "upstream/quiet_reader.h"
 #include "worker/log_pipe.h"
 #include "worker/worker.h"
 
@@ -30,6 +32,8 @@ struct StartSpec {
   const std::string& cwd;
   base::Duration timeout;
   const limits::Terms& terms;
+  std::uint64_t stderr_max = 0;      // that is logged in a minute; 0: no limit
+  limits::Cgroup* cgroup = nullptr;  // that it enters
 };
 
 // Its process listens on a socket of its own, as its descriptor 0; the bridge is its only client,
@@ -70,7 +74,8 @@ class FastcgiWorker : public worker::Worker {
   bool open_connection();
   void close_connection();
   void on_event(unsigned readiness);
-  void read();
+  bool read();
+  void read_rest();
   void take(base::ByteView bytes);
   void handle(const fastcgi::ClientEvent& event);
   enum class Over { closed, reset };
@@ -93,6 +98,7 @@ class FastcgiWorker : public worker::Worker {
   loop::Loop& loop_;
   std::optional<ListeningSocket> socket_;
   std::unique_ptr<worker::LogPipe> errors_;
+  base::Duration start_timeout_{};
   loop::Timer start_timer_, settle_timer_, patience_;
   bool was_ready_ = false;
   bool dying_ = false;
@@ -106,6 +112,8 @@ class FastcgiWorker : public worker::Worker {
 
   base::UniqueFd fd_;
   std::unique_ptr<loop::FdWatch> watch_;
+  QuietReader reader_;
+  bool is_long_ = false;  // its answer is more than is read quietly
   fastcgi::ClientConnection codec_;
   std::uint64_t connections_ = 0;  // another number, another connection (or none)
   std::string out_;                // on its way to the program

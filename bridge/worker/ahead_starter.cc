@@ -6,12 +6,10 @@
 
 namespace worker {
 
-AheadStarter::AheadStarter(loop::Loop& loop, ChildReaper& reaper, StartTerms terms, Events events)
-    : loop_(loop),
-      reaper_(reaper),
-      terms_(std::move(terms)),
+AheadStarter::AheadStarter(loop::Loop& loop, config::Reset reset, Make make, Events events)
+    : make_(std::move(make)),
       events_(std::move(events)),
-      reset_(terms_.reset),
+      reset_(reset),
       sweep_(loop, [this] { sweep(); }) {}
 
 base::Status AheadStarter::start(const WarmProgram& program) {
@@ -23,13 +21,12 @@ base::Status AheadStarter::launch(std::optional<Ahead::Worker> worker) {
   auto owned = std::make_unique<Ahead>();
   Ahead& ahead = *owned;
   ahead.worker = std::move(worker);
-  ahead.process = std::make_unique<Zygote>(
-      loop_, reaper_, terms_, Making::ahead,
-      Events{.on_ready = [this, &ahead] { on_standing(ahead); },
-             .on_gone = [this, &ahead](const std::string& why) { on_gone(ahead, why); },
-             .on_note = events_.on_note,
-             .on_fork_failed = {},
-             .on_verified = {}});
+  ahead.process =
+      make_(Events{.on_ready = [this, &ahead] { on_standing(ahead); },
+                   .on_gone = [this, &ahead](const std::string& why) { on_gone(ahead, why); },
+                   .on_note = events_.on_note,
+                   .on_fork_failed = {},
+                   .on_verified = {}});
   const auto started = ahead.process->start(program_);
   if (started) ahead_.push_back(std::move(owned));
   return started;
@@ -37,9 +34,8 @@ base::Status AheadStarter::launch(std::optional<Ahead::Worker> worker) {
 
 base::Status AheadStarter::fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
   BRIDGE_ASSERT(ready_);
-  const auto standing = std::ranges::find_if(ahead_, [](const auto& ahead) {
-    return !ahead->over && !ahead->worker && ahead->process->state() == ZygoteState::ready;
-  });
+  const auto standing = std::ranges::find_if(
+      ahead_, [](const auto& ahead) { return !ahead->over && !ahead->worker && ahead->stands; });
   if (standing == ahead_.end()) {
     auto launched = launch(Ahead::Worker{worker_id, std::move(channel_end)});
     if (!launched) events_.on_fork_failed(worker_id, launched.error().message);
@@ -62,6 +58,7 @@ pid_t AheadStarter::pid() const {
 }
 
 void AheadStarter::on_standing(Ahead& ahead) {
+  ahead.stands = true;
   if (ahead.worker) return become(ahead);
   ready_ = true;
   level_ = ahead.process->level();

@@ -1,12 +1,13 @@
 // Workers of a program that cannot be forked at its checkpoint: fork's promise without fork.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "loop/loop.h"
 #include "worker/starter.h"
-#include "worker/zygote.h"
 
 namespace worker {
 
@@ -15,7 +16,11 @@ namespace worker {
 // shows that the program comes that far, and stands until a worker is asked for.
 class AheadStarter : public Starter {
  public:
-  AheadStarter(loop::Loop& loop, ChildReaper& reaper, StartTerms terms, Events events);
+  // Makes a process that is not started yet and tells the events.
+  using Make = std::function<std::unique_ptr<Forerunner>(Events)>;
+
+  // reset: what workers are asked to do, until one that stands says what they will.
+  AheadStarter(loop::Loop& loop, config::Reset reset, Make make, Events events);
 
   base::Status start(const WarmProgram& program) override;
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) override;
@@ -30,12 +35,13 @@ class AheadStarter : public Starter {
  private:
   // A process on its way to its checkpoint, or standing there with nobody to become.
   struct Ahead {
-    std::unique_ptr<Zygote> process;
+    std::unique_ptr<Forerunner> process;
     struct Worker {
       std::uint64_t id;
       base::UniqueFd channel_end;
     };
     std::optional<Worker> worker;  // whom it is to become
+    bool stands = false;           // at its checkpoint
     bool over = false;             // it became a worker, or is gone: swept at the end of the turn
   };
 
@@ -45,9 +51,7 @@ class AheadStarter : public Starter {
   void on_gone(Ahead& ahead, const std::string& why);
   void sweep();
 
-  loop::Loop& loop_;
-  ChildReaper& reaper_;
-  const StartTerms terms_;
+  const Make make_;
   const Events events_;
   WarmProgram program_;
   bool ready_ = false;

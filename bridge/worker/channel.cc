@@ -22,17 +22,44 @@ base::Result<base::UniqueFd> make_memfd(base::ByteView content) {
   return fd;
 }
 
+// As recv() into packet; sender: the process that sent it, as the kernel has it. Descriptors that
+// came along are closed by the kernel, which finds no room for them.
+ssize_t receive_from(int fd, std::array<char, 8192>& packet, pid_t& sender) {
+  iovec part{packet.data(), packet.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  const ssize_t size = ::recvmsg(fd, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+  for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
+    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred credentials{};
+    std::memcpy(&credentials, CMSG_DATA(at), sizeof credentials);
+    sender = credentials.pid;
+  }
+  return size;
+}
+
 }  // namespace
 
 base::Result<base::FdPair> make_channel() {
   return base::make_socket_pair(SOCK_SEQPACKET);
 }
 
-Channel::Channel(loop::Loop& loop, base::UniqueFd fd, Events events)
+Channel::Channel(loop::Loop& loop, base::UniqueFd fd, Events events, Introduction introduction)
     : fd_(std::move(fd)),
       events_(std::move(events)),
+      introduction_(introduction),
       watch_(loop, fd_.get(), [this](unsigned) { (void)receive(); }) {
+  if (introduction_ == Introduction::by_kernel) tell_senders(1);
   watch_.ask(loop::kReadable);
+}
+
+// Whether the kernel says who sent a packet.
+void Channel::tell_senders(int on) {
+  ::setsockopt(fd_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
 }
 
 base::Status Channel::send(base::ByteView packet, std::span<const int> fds) {
@@ -80,7 +107,11 @@ void Channel::drain() {
 bool Channel::receive() {
   if (broken_) return false;
   std::array<char, 8192> packet;
-  const ssize_t size = ::recv(fd_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC);
+  pid_t sender = 0;
+  const ssize_t size =
+      introduction_ == Introduction::none
+          ? ::recv(fd_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC)
+          : receive_from(fd_.get(), packet, sender);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
   if (size < 0 && errno == ECONNRESET) {
     // Told before what the other side sent, which can still be read.
@@ -96,13 +127,23 @@ bool Channel::receive() {
   } else {
     const auto received =
         message::decode(base::ByteView(packet.data(), static_cast<std::size_t>(size)));
-    if (received) {
+    if (received && is_forged(received.value(), sender)) {
+      break_off(ChannelEnd::fault, "a ready for another process");
+    } else if (received) {
       events_.on_message(received.value());
     } else {
       break_off(ChannelEnd::fault, received.error().message);
     }
   }
   return !broken_;
+}
+
+// Only the first READY names a process that nobody knows yet.
+bool Channel::is_forged(const message::Received& received, pid_t sender) {
+  if (introduction_ == Introduction::none || received.type != MESSAGE_READY) return false;
+  introduction_ = Introduction::none;
+  tell_senders(0);
+  return received.pid != sender;
 }
 
 void Channel::break_off(ChannelEnd end, const std::string& why) {

@@ -20,6 +20,11 @@ enum class ChannelEnd {
   fault    // it sent something malformed, or the socket failed
 };
 
+// Whether a READY has to name the process that sent it, by what the kernel says of it. A worker's
+// first one does: it is how the bridge learns whom to signal, and a program must not be able to
+// name somebody else's process.
+enum class Introduction { none, by_kernel };
+
 class Channel {
  public:
   // What arrives. Both run on the loop; neither may destroy the channel, which is done at the
@@ -30,7 +35,9 @@ class Channel {
     std::function<void(ChannelEnd end, const std::string& why)> on_broken;
   };
 
-  Channel(loop::Loop& loop, base::UniqueFd fd, Events events);
+  // by_kernel: made before the other end is given away.
+  Channel(loop::Loop& loop, base::UniqueFd fd, Events events,
+          Introduction introduction = Introduction::none);
 
   // Sends one packet with descriptors (borrowed). A full or broken channel is an error: packets of
   // the bridge are small and few, so a full one means that the other end does not read.
@@ -47,10 +54,13 @@ class Channel {
 
  private:
   bool receive();
+  void tell_senders(int on);
+  bool is_forged(const message::Received& received, pid_t sender);
   void break_off(ChannelEnd end, const std::string& why);
 
   base::UniqueFd fd_;
   Events events_;
+  Introduction introduction_;
   bool unread_ = false;
   bool broken_ = false;
   loop::FdWatch watch_;

@@ -1,5 +1,6 @@
 #include "worker/child_reaper.h"
 
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,16 @@ Death death_of(int wait_status, const rusage& used) {
           .peak_kib = used.ru_maxrss > own.ru_maxrss ? std::uint64_t(used.ru_maxrss) : 0};
 }
 
+// A child that asked to be traced (PTRACE_TRACEME) has its parent for a tracer, and stops at each
+// signal until that lets it go on: it is let go for good, with the signal as it came.
+void let_go(pid_t pid, int signal) {
+  ::ptrace(PTRACE_DETACH, pid, nullptr, signal == SIGTRAP ? 0 : signal);
+}
+
+bool has_ended(const siginfo_t& info) {
+  return info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+}
+
 }  // namespace
 
 ChildReaper::ChildReaper(loop::Loop& loop)
@@ -61,7 +72,7 @@ void ChildReaper::release(pid_t pid) {
 bool ChildReaper::is_living_child(pid_t pid) {
   siginfo_t info{};
   const int outcome = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
-  return outcome == 0 && info.si_pid == 0;
+  return outcome == 0 && (info.si_pid == 0 || !has_ended(info));
 }
 
 void ChildReaper::on_child_signal() {
@@ -79,7 +90,11 @@ void ChildReaper::reap_any() {
   while (held_.empty()) {
     const pid_t pid = ::wait4(-1, &wait_status, WNOHANG, &used);
     if (pid <= 0) return;
-    tell(pid, wait_status, used);
+    if (WIFSTOPPED(wait_status)) {
+      let_go(pid, WSTOPSIG(wait_status));
+    } else {
+      tell(pid, wait_status, used);
+    }
   }
   reap_each();
 }
@@ -92,7 +107,12 @@ void ChildReaper::reap_each() {
     rusage used{};
     const int keep = held_.contains(pid) ? WNOWAIT : 0;
     if (wait_for(pid, info, WEXITED | WNOHANG | keep, used) != 0) continue;
-    if (info.si_pid == pid) tell(pid, wait_status_of(info), used);
+    if (info.si_pid != pid) continue;
+    if (has_ended(info)) {
+      tell(pid, wait_status_of(info), used);
+    } else {
+      let_go(pid, info.si_status);
+    }
   }
 }
 

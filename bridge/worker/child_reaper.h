@@ -34,6 +34,8 @@ class ChildReaper {
   // on_death runs from the loop, and may call back in here.
   void expect(pid_t pid, std::function<void(const Death&)> on_death);
 
+  bool expects(pid_t pid) const { return on_death_.contains(pid); }
+
   // The owner is gone: the child is still reaped, but nobody hears of it.
   void forget(pid_t pid);
 

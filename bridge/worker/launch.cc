@@ -1,7 +1,10 @@
 #include "worker/launch.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +12,14 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CGIBRIDGE_ASAN  // knows of vfork() that a stack is shared, and of nothing else
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CGIBRIDGE_ASAN
+#endif
+#endif
 
 namespace worker {
 namespace {
@@ -23,15 +34,39 @@ struct ChildFailure {
   int error_number = 0;
 };
 
+constexpr const char* kEnterCgroup = "enter its cgroup";
+
+bool write_zero(const char* file) {
+  const int fd = ::open(file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool written = ::write(fd, "0", 1) == 1;
+  const int error_number = errno;
+  ::close(fd);
+  errno = error_number;
+  return written;
+}
+
+// How the child got, or gets, into its cgroup of v2, if it has one.
+enum class UnifiedEntry { made_inside, by_writing };
+
+bool enter(const limits::Cgroup& cgroup, UnifiedEntry entry) {
+  for (const std::string& tasks : cgroup.tasks_files()) {
+    if (!write_zero(tasks.c_str())) return false;
+  }
+  const bool writes = entry == UnifiedEntry::by_writing && !cgroup.unified().empty();
+  return !writes || write_zero(cgroup.unified_procs().c_str());
+}
+
 // Everything between vfork() and exec(): system calls only.
 [[noreturn]] void become(const LaunchSpec& spec, char* const* argv, char* const* envp,
-                         volatile ChildFailure& failure) {
-  const bool steps_down = spec.terms.identity.has_value();
+                         UnifiedEntry entry, volatile ChildFailure& failure) {
+  const bool steps_down = spec.terms.steps_down();
   const auto fail = [&failure](const char* step) {
     failure.step = step;
     failure.error_number = errno;
     ::_exit(127);
   };
+  if (spec.cgroup != nullptr && !enter(*spec.cgroup, entry)) fail(kEnterCgroup);
   ::setpgid(0, 0);
   ::signal(SIGPIPE, SIG_DFL);
   if (limit_raised) ::setrlimit(RLIMIT_NOFILE, &original_limit);
@@ -44,11 +79,18 @@ struct ChildFailure {
       fail("dup2");
     }
   }
+  if (spec.terms.sandbox) {
+    for (const int fd : spec.terms.sandbox->fds()) ::fcntl(fd, F_SETFD, 0);
+  }
   if (!steps_down && ::chdir(spec.cwd.c_str()) != 0) fail("enter its folder");
   if (const char* action = limits::apply(spec.terms)) fail(action);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Behind all else: a change of user would take it back.
+  if (spec.death_signal != 0) {
+    ::prctl(PR_SET_PDEATHSIG, static_cast<unsigned long>(spec.death_signal));
+  }
   ::execve(steps_down ? argv[0] : spec.file.c_str(), argv, envp);
   fail(steps_down ? "execute cgibridge-step-down" : "execute it");
   __builtin_unreachable();
@@ -72,29 +114,77 @@ std::vector<char*> argv_pointers(const std::vector<std::string>& argv) {
   return pointers;
 }
 
-}  // namespace
+// As vfork(), the child in that cgroup of v2 from the beginning: what a write to cgroup.procs does
+// keeps every fork and exit of the machine waiting (README.md has figures). The call is inline, as
+// the child goes on in this frame, on the same stack; it never returns from here. -1: errno says
+// why, ENOSYS where there is no such way.
+[[gnu::noinline]] pid_t start_inside([[maybe_unused]] int cgroup,
+                                     [[maybe_unused]] const LaunchSpec& spec,
+                                     [[maybe_unused]] char* const* argv,
+                                     [[maybe_unused]] char* const* envp,
+                                     [[maybe_unused]] volatile ChildFailure& failure) {
+#if defined(__x86_64__) && defined(CLONE_INTO_CGROUP) && !defined(CGIBRIDGE_ASAN)
+  clone_args wanted{};
+  wanted.flags = CLONE_VM | CLONE_VFORK | CLONE_INTO_CGROUP;
+  wanted.exit_signal = SIGCHLD;
+  wanted.cgroup = static_cast<unsigned>(cgroup);
+  long pid = 0;
+  __asm__ volatile("syscall"
+                   : "=a"(pid)
+                   : "a"(SYS_clone3), "D"(&wanted), "S"(sizeof wanted)
+                   : "rcx", "r11", "memory");
+  if (pid == 0) become(spec, argv, envp, UnifiedEntry::made_inside, failure);
+  if (pid > 0) return static_cast<pid_t>(pid);
+  errno = static_cast<int>(-pid);
+#else
+  errno = ENOSYS;
+#endif
+  return -1;
+}
 
-base::Result<pid_t> launch(const LaunchSpec& spec) {
+pid_t start_process(const LaunchSpec& spec, char* const* argv, char* const* envp,
+                    volatile ChildFailure& failure) {
+  if (spec.cgroup != nullptr && !spec.cgroup->unified().empty()) {
+    const base::UniqueFd folder(
+        ::open(spec.cgroup->unified().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const pid_t pid = folder ? start_inside(folder.get(), spec, argv, envp, failure) : -1;
+    if (pid > 0) return pid;
+    if (!folder || errno == ENODEV) {
+      failure.step = kEnterCgroup;
+      failure.error_number = errno;
+      return -1;
+    }
+    // Linux 5.7; a container may forbid it.
+    if (errno != ENOSYS && errno != EINVAL && errno != EPERM) return -1;
+  }
+  const pid_t pid = ::vfork();
+  if (pid == 0) become(spec, argv, envp, UnifiedEntry::by_writing, failure);
+  return pid;
+}
+
+base::Result<pid_t> launch_once(const LaunchSpec& spec, volatile ChildFailure& failure) {
   std::vector<std::string> steps;
-  if (spec.terms.identity) {
+  if (spec.terms.steps_down()) {
     steps = limits::step_down_argv(spec.terms, spec.cwd, spec.file, spec.argv);
+  }
+  if (spec.terms.identity) {
     const int streams[] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
     limits::give_streams(*spec.terms.identity, streams, 3);
   }
   const std::vector<char*> argv = argv_pointers(steps.empty() ? spec.argv : steps);
   const std::vector<char*> envp = environment_pointers(spec);
-  volatile ChildFailure failure;
 
   // The child shares this memory until exec(): no handler of ours may run in it.
   sigset_t all, before;
   sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = ::vfork();
-  if (pid == 0) become(spec, argv.data(), envp.data(), failure);
+  const pid_t pid = start_process(spec, argv.data(), envp.data(), failure);
   const int fork_error = errno;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 
-  if (pid < 0) return base::errno_error("cannot start a process", fork_error);
+  if (pid < 0 && failure.step == nullptr) {
+    return base::errno_error("cannot start a process", fork_error);
+  }
   if (failure.step != nullptr) {
     // The failed child is reaped like any other: its pid is known to nobody, so nobody waits.
     const int error_number = failure.error_number;
@@ -102,6 +192,19 @@ base::Result<pid_t> launch(const LaunchSpec& spec) {
                              error_number);
   }
   return pid;
+}
+
+}  // namespace
+
+base::Result<pid_t> launch(const LaunchSpec& spec) {
+  volatile ChildFailure failure;
+  auto pid = launch_once(spec, failure);
+  // Another bridge of the same name, at its end, has removed a cgroup that was empty.
+  const bool removed = !pid && failure.step == kEnterCgroup &&
+                       (failure.error_number == ENOENT || failure.error_number == ENODEV);
+  if (!removed || !spec.cgroup->make()) return pid;
+  volatile ChildFailure second;
+  return launch_once(spec, second);
 }
 
 void raise_descriptor_limit() {

@@ -1,13 +1,53 @@
 // Takes what a process writes to its standard error and puts it, line by line, into the log.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/unique_fd.h"
 #include "loop/fd_watch.h"
 
 namespace worker {
+
+// How much of what a program writes to its standard error is passed on: counts that, a line as
+// kLineBytesLeast at least, since the log puts more than that in front of each; and what is dropped
+// beyond it. Whoever reads the program's standard error goes on
+// reading when nothing passes any more: a program never waits for it.
+class ErrorAllowance {
+ public:
+  static constexpr std::size_t kLineBytesLeast = 64;
+
+  // bytes_max: 0: no limit.
+  explicit ErrorAllowance(std::uint64_t bytes_max = 0) : bytes_max_(bytes_max), room_(bytes_max) {}
+
+  bool is_used_up() const { return bytes_max_ > 0 && room_ == 0; }
+  // The part that passes; the rest is counted.
+  base::ByteView take(base::ByteView bytes);
+
+  // A sentence about what was dropped since it was last asked, "" if nothing was.
+  std::string tell_dropped() {
+    const std::uint64_t dropped = std::exchange(dropped_, 0);
+    if (dropped == 0) return {};
+    return std::to_string(dropped) +
+           " more bytes of standard error are dropped (limits.error_output is " +
+           std::to_string(bytes_max_) + ")";
+  }
+  void renew() { room_ = bytes_max_; }
+
+  // Of all programs, for the metrics.
+  static std::uint64_t all_dropped() { return all_dropped_; }
+
+ private:
+  std::uint64_t bytes_max_;
+  std::uint64_t room_;
+  std::size_t line_bytes_ = 0;  // of the line under way
+  std::uint64_t dropped_ = 0;
+  static inline std::uint64_t all_dropped_ = 0;
+};
 
 // Cuts a stream of bytes into log lines. A line longer than kLineBytesMax is logged in pieces.
 class LineLog {
@@ -30,10 +70,31 @@ class LineLog {
   std::string last_line_;
 };
 
-// The reading end of a process's standard error.
+// A LineLog that takes no more than bytes_max (0: no limit) in a minute; a line then says so, and
+// another, when the minute or the process is over, how much more there was.
+class LimitedLog {
+ public:
+  LimitedLog(std::string label, std::uint64_t bytes_max);
+  ~LimitedLog() { tell_dropped(); }
+
+  void write(base::ByteView bytes);
+  void flush() { lines_.flush(); }
+  const std::string& last_line() const { return lines_.last_line(); }
+
+ private:
+  void tell_dropped();
+
+  const std::string label_;
+  ErrorAllowance allowance_;
+  base::TimePoint since_{};
+  bool told_ = false;  // in this minute
+  LineLog lines_;
+};
+
+// The reading end of a process's standard error. bytes_max: as for LimitedLog.
 class LogPipe {
  public:
-  LogPipe(loop::Loop& loop, base::UniqueFd reading_end, std::string label);
+  LogPipe(loop::Loop& loop, base::UniqueFd reading_end, std::string label, std::uint64_t bytes_max);
 
   // Reads what is there now, up to a bound: for the moment when its process has died.
   void drain();
@@ -41,7 +102,7 @@ class LogPipe {
 
  private:
   base::UniqueFd fd_;
-  LineLog lines_;
+  LimitedLog lines_;
   loop::FdWatch watch_;
 };
 

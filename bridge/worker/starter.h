@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "config/settings.h"
+#include "limits/cgroup.h"
 #include "limits/terms.h"
 
 namespace worker {
@@ -31,9 +32,11 @@ struct WarmProgram {
 };
 
 struct StartTerms {
-  std::string label;             // names the program in the log
-  base::Duration start_timeout;  // from launch to the checkpoint
-  config::Reset reset;           // what workers are asked to do; the environment says the same
+  std::string label;                 // names the program in the log
+  base::Duration start_timeout;      // from launch to the checkpoint
+  config::Reset reset;               // what workers are asked to do; the environment says the same
+  std::uint64_t stderr_max = 0;      // that is logged in a minute; 0: no limit
+  limits::Cgroup* cgroup = nullptr;  // of its processes; outlives the starter
 };
 
 // Owned by a generation. Destroying it lets go of every process that is not a worker yet.
@@ -70,6 +73,13 @@ class Starter {
   // What workers really do, once ready, and why that is less than what was asked for.
   virtual config::Reset reset() const = 0;
   virtual const std::string& reset_reason() const = 0;
+};
+
+// One that is a process of the program itself, and can become its worker.
+class Forerunner : public Starter {
+ public:
+  // Becomes that worker, which says so on channel_end. Only once ready; no event follows.
+  virtual base::Status become_worker(std::uint64_t worker_id, base::UniqueFd channel_end) = 0;
 };
 
 }  // namespace worker

@@ -52,7 +52,8 @@ void Worker::await_fork(base::UniqueFd channel_fd) {
   channel_ = std::make_unique<Channel>(
       loop_, std::move(channel_fd),
       Channel::Events{[this](const message::Received& received) { on_message(received); },
-                      [this](ChannelEnd end, const std::string& why) { on_broken(end, why); }});
+                      [this](ChannelEnd end, const std::string& why) { on_broken(end, why); }},
+      Introduction::by_kernel);
 }
 
 void Worker::adopt(pid_t pid, OnEnded on_ended) {
@@ -129,6 +130,7 @@ bool Worker::has_no_request() const {
 // ---- what it says ----
 
 void Worker::on_message(const message::Received& received) {
+  if (state_ == WorkerState::gone) return;
   // What is still on its way from one that serves nobody any more changes nothing.
   if (state_ == WorkerState::ending && received.type != MESSAGE_NOTE) return;
   switch (received.type) {
@@ -157,6 +159,8 @@ void Worker::on_ready_message(pid_t pid) {
   if (!ChildReaper::is_living_child(pid)) {
     return on_broken(ChannelEnd::closed, "it died as soon as it was forked");
   }
+  // A zygote that is none may answer for itself, and twice.
+  if (reaper_.expects(pid)) return on_broken(ChannelEnd::fault, "it is another worker or a zygote");
   own_pid(pid);
   become_ready();
 }
@@ -224,6 +228,7 @@ void Worker::give_request_back() {
 void Worker::on_broken(ChannelEnd end, const std::string& why) {
   if (state_ == WorkerState::starting) {
     enter(WorkerState::gone);
+    lost_for(why);
     base::log_info("{} worker={} lost before it was ready: {}", label_, id_, why);
     return owner_.on_gone(*this);
   }

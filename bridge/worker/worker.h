@@ -86,6 +86,7 @@ class Worker {
 
   // Whether it came to its end before it was ready.
   virtual bool lost() const { return pid_ <= 0; }
+  const std::string& lost_why() const { return lost_why_; }
 
   std::uint64_t id() const { return id_; }
   pid_t pid() const { return pid_; }
@@ -106,6 +107,7 @@ class Worker {
   void enter(WorkerState next);
   void give_request_back();
   void explain() { explained_ = true; }
+  void lost_for(std::string why) { lost_why_ = std::move(why); }
   WorkerOwner& owner() { return owner_; }
   const std::string& label() const { return label_; }
   base::Duration kill_grace() const { return kill_grace_; }
@@ -138,6 +140,7 @@ class Worker {
   std::uint64_t served_ = 0;
   base::TimePoint idle_since_{};
   std::unique_ptr<Channel> channel_;
+  std::string lost_why_;
   std::unique_ptr<loop::Timer> grace_timer_;  // made only when it is needed
   bool explained_ = false;                    // why it ends is known, or asked for by us
   bool dead_ = false;                         // has died; perhaps held for its group's sake

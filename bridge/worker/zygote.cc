@@ -76,13 +76,15 @@ base::Status Zygote::start(const WarmProgram& program) {
                         .stdout_fd = null_out.get(),
                         .stderr_fd = errors.value().second.get(),
                         .control_fd = channel.value().second.get(),
-                        .terms = program.terms};
+                        .terms = program.terms,
+                        .cgroup = terms_.cgroup};
   const auto pid = launch(spec);
   if (!pid) return pid.error();
   pid_ = pid.value();
   launched_at_ = base::Clock::now();
   reaper_.expect(pid_, [this](const Death& death) { on_death(death.wait_status); });
-  stderr_ = std::make_unique<LogPipe>(loop_, std::move(errors.value().first), terms_.label);
+  stderr_ = std::make_unique<LogPipe>(loop_, std::move(errors.value().first), terms_.label,
+                                      terms_.stderr_max);
   channel_ = std::make_unique<Channel>(
       loop_, std::move(channel.value().first),
       Channel::Events{[this](const message::Received& received) { on_message(received); },

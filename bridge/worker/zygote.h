@@ -22,7 +22,7 @@ std::string_view to_string(ZygoteState state);
 // Owned by a generation, or by an AheadStarter, for which it becomes a worker itself. Destroying it
 // closes its channel, whereupon it exits by itself; one that does not stop within a moment's
 // kindness is killed.
-class Zygote : public Starter {
+class Zygote : public Forerunner {
  public:
   Zygote(loop::Loop& loop, ChildReaper& reaper, StartTerms terms, Making making, Events events);
   ~Zygote() override;
@@ -35,7 +35,7 @@ class Zygote : public Starter {
 
   // Has it become that worker itself, with Making::ahead. Only in state ready; then it is gone, and
   // its process belongs to the worker, which says so on channel_end. No event follows.
-  base::Status become_worker(std::uint64_t worker_id, base::UniqueFd channel_end);
+  base::Status become_worker(std::uint64_t worker_id, base::UniqueFd channel_end) override;
 
   ZygoteState state() const { return state_; }
   pid_t pid() const override { return pid_; }

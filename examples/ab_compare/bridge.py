@@ -42,7 +42,7 @@ class Bridge:
         pids = set()
         for program in self.status()["programs"]:
             if program["path"] != but_not:
-                pids.update([program["zygote_pid"], *program["worker_pids"]])
+                pids.update(filter(None, [program["zygote_pid"], *program["worker_pids"]]))
         return pids
 
     def settle(self, path, arm, ask, steady_s=STEADY_S):
@@ -82,7 +82,7 @@ def demoted(program, arm):
 def cold(program, arm):
     """The bridge says why there is nothing warm of it."""
     return arm.mode == "persistent" and bool(program.get("level_reason")) \
-        and program.get("level") == "none" and program.get("zygote_pid", 0) <= 0
+        and program.get("level") == "none" and not program.get("zygote_pid")
 
 
 def hopeless(program, arm):

@@ -167,8 +167,26 @@ class Worker:
         self.requests, self.status = 0, None
         zygote.living.append(self)
 
-    def request(self, argv, env=None, cwd="/", body=b"", memfd=None, say_ready=False, number=None):
+    def request(self, argv, say_ready=False, **request):
         """say_ready: waits until the reset behind the answer is over, too."""
+        answer = self.collect(*self.send(argv, say_ready=say_ready, **request))
+        if answer.stays and say_ready:
+            self.await_reset(answer)
+        return answer
+
+    def answer_until_done(self, argv, **request):
+        """Leaves the process to itself, and to be waited for, when it has said that it is done."""
+        stdout, stderr, number = self.send(argv, **request)
+        answer = Answer()
+        while answer.done is None:
+            assert self.take_message(answer, number), "it ended before it was done"
+        answer.stdout, answer.stderr = [read_to_emptiness(fd) for fd in (stdout, stderr)]
+        os.close(stdout)
+        os.close(stderr)
+        return answer
+
+    def send(self, argv, env=None, cwd="/", body=b"", memfd=None, say_ready=False, number=None):
+        """The ends of what the request writes to, and its number."""
         env = REQUEST_ENV if env is None else env
         self.requests += 1
         number = 6 + self.requests if number is None else number
@@ -191,10 +209,7 @@ class Worker:
             self.channel.was_reset = True
         for fd in fds:
             os.close(fd)
-        answer = self.collect(stdout, stderr, number)
-        if answer.stays and say_ready:
-            self.await_reset(answer)
-        return answer
+        return stdout, stderr, number
 
     def collect(self, stdout, stderr, number):
         """Reads until the worker has said that it stays, or until it is gone."""

@@ -8,45 +8,10 @@ import time
 
 import pytest
 
-from driver import (FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, Zygote, adapters_dir,
-                    run_plainly)
+from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, library, run_plainly
+from node import NODE, Ahead, answers_like_plain, ask_once, needs_node, node_argv
 
-NODE = "/usr/bin/node"
-START = f"{adapters_dir()}/node/start.js"
-
-
-@pytest.fixture(autouse=True)
-def needs_node(needs):
-    needs(NODE)
-
-
-def node_argv(script, switches=()):
-    return [NODE, "--require", START, *switches, script]
-
-
-class Ahead(Zygote):
-    """One process, which becomes its own worker."""
-
-    def __init__(self, script, switches=(), reset="fork", **more):
-        super().__init__(node_argv(script, switches), level="booted",
-                         reset=f"{reset} ahead", **more)
-
-    def ask(self, *words, **more):
-        if not self.living:
-            self.worker()
-        return self.living[0].request([*words], **more)
-
-
-def ask_once(script, *words, switches=(), launch_env=None, **request):
-    with Ahead(script, switches, env=launch_env) as ahead:
-        return ahead.ask(NODE, *switches, script, *words, **request)
-
-
-def answers_like_plain(script, switches=(), words=(), body=b"", env=None, launch_env=None):
-    plain = run_plainly([NODE, *switches, script, *words], body=body, env=env)
-    answer = ask_once(script, *words, switches=switches, launch_env=launch_env, body=body, env=env)
-    assert answer.seen() == plain.seen()
-    return answer
+pytestmark = needs_node
 
 
 LOOK_AROUND = r"""
@@ -135,6 +100,20 @@ def test_names_that_scripts_have(folder, name):
     ("process.nextTick(() => { throw new Error('tick') })", 1),
     ("setTimeout(() => console.log('timer'), 20); setImmediate(() => console.log('immediate'))", 0),
     ("const t = setInterval(() => {}, 1000); t.unref()", 0),
+    ("setImmediate(() => console.log('never')).unref()", 0),
+    ("process.on('exit', () => process.on('exit', () => console.log('never')))", 0),
+    ("process.on('exit', () => { throw new Error('late') })", 1),
+    ("process.on('exit', () => { process.exit(4) })", 4),
+    ("'use strict'; const { emit } = process; process.emit = function(name, ...rest) {\n"
+     "if (name === 'exit') console.log('seen'); return emit.call(this, name, ...rest); }", 0),
+    ("const { reallyExit } = process; process.reallyExit = (code) => { console.log('left', code);\n"
+     "reallyExit.call(process, code + 1); }; process.exit()", 1),
+    ("process.on('exit', () => { throw new Error('x') }); try { process.exit() } catch { }\n"
+     "setTimeout(() => console.log('goes on'), 5)", 1),
+    ("process.reallyExit = () => {}; process.exit(); setTimeout(() => console.log('goes on'), 5)", 0),
+    ("Error.stackTraceLimit = 0; Error.prepareStackTrace = () => console.log('asked')", 0),
+    ("process.on('exit', () => console.log(new Error('x').stack, process.listenerCount('exit')))", 0),
+    ("process.on('exit', () => { Promise.resolve().then(() => 0).then(() => console.log('last')) })", 0),
 ])
 def test_every_end_is_node_s_own(folder, end, code):
     script = folder.script("x.js", f"console.log('begin');\n{end}\n")
@@ -144,6 +123,57 @@ def test_every_end_is_node_s_own(folder, end, code):
     plain.stderr, answer.stderr = (b"" if b"careful" in text else text
                                    for text in (plain.stderr, answer.stderr))
     assert answer.seen() == plain.seen() and answer.code == code
+    assert answer.done in (None, code)
+
+
+# Is there from the start, and keeps the process from its end until somebody writes.
+SLOW_END = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((destructor)) static void end(void) {
+  const char *fifo = getenv("FIFO");
+  char byte;
+  if (fifo != NULL) (void)!read(open(fifo, O_RDONLY), &byte, 1);
+}
+"""
+
+
+def shared_object(folder, name, text):
+    source = folder.script(name + ".c", text)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", f"{folder.path}/{name}", source], check=True)
+    return f"{folder.path}/{name}"
+
+
+def test_an_answer_is_complete_before_the_process_has_ended(folder):
+    fifo = f"{folder.path}/fifo"
+    os.mkfifo(fifo)
+    script = folder.script("x.js", """
+        console.log('first');
+        process.on('exit', () => {
+          process.exitCode = 3;
+          Promise.resolve().then(() => console.log('last'));
+        });""")
+    with Ahead(script, preload=f"{library()}:{shared_object(folder, 'slow.so', SLOW_END)}") as ahead:
+        worker = ahead.worker()
+        answer = worker.answer_until_done([NODE, script], env={**REQUEST_ENV, "FIFO": fifo})
+        assert (answer.text, answer.done, answer.stays) == ("first\nlast\n", 3, False)
+        with open(fifo, "w"):  # it has come that far
+            assert os.waitpid(worker.pid, os.WNOHANG)[0] == 0, "it still waits"
+        assert os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1]) == 3
+
+
+ADDON = r"""
+#include <unistd.h>
+void *napi_register_module_v1(void *env, void *exports) { return exports; }
+__attribute__((destructor)) static void end(void) { (void)!write(1, "end\n", 4); }
+"""
+
+
+def test_what_an_addon_writes_at_its_end_belongs_to_the_answer(folder):
+    shared_object(folder, "addon.node", ADDON)
+    answer = answers_like_plain(folder.script("x.js", "require('./addon.node'); console.log('main')"))
+    assert answer.text == "main\nend\n"
 
 
 def test_an_await_that_never_ends(folder):
@@ -319,108 +349,3 @@ def test_without_the_library_the_script_is_plain_cgi(folder):
 def test_without_the_library_and_without_a_request_nothing_runs(folder):
     answer = run_plainly(node_argv(folder.script("x.js", "console.log('ran')")), env=LAUNCH_ENV)
     assert answer.stdout == b"" and answer.code != 0
-
-
-# ---- reset = none ----
-
-class Again(Ahead):
-    def __init__(self, script, **more):
-        super().__init__(script, reset="none", **more)
-        self.script = script
-
-    def ask(self, *words, **more):
-        return super().ask(NODE, self.script, *words, **more)
-
-
-AGAIN = r"""
-globalThis.count = (globalThis.count ?? 0) + 1;
-const lib = require('./lib'), kept = require('kept');
-console.log(globalThis.count, ++lib.count, ++kept.count, process.argv.slice(2), process.env.QUERY_STRING);
-console.log(require.main === module, process.exitCode, process.env.LEFT, process.umask(), process.cwd());
-console.log(process.listenerCount('exit'), process.listenerCount('SIGTERM'), process.title);
-process.on('exit', (code) => console.log('exit', code));
-process.on('SIGTERM', () => {});
-process.env.LEFT = 'left'; process.umask(0); process.chdir('/tmp'); process.title = 'changed';
-process.exitCode = Number(process.argv[2] ?? 0);
-const mine = globalThis.count;
-const tick = () => { if (mine !== globalThis.count) console.log('a timer of an earlier request'); };
-setInterval(tick, 1).unref();
-let body = '';
-process.stdin.on('data', (d) => body += d).on('end', () => setTimeout(() => console.log('body', body), 3));
-process.stderr.write('error ' + process.argv[2] + '\n');
-"""
-
-
-def test_a_process_that_is_used_again_gets_each_request(folder):
-    folder.script("lib.js", "exports.count = 0")
-    folder.script("node_modules/kept/index.js", "exports.count = 0")
-    script = folder.script("x.js", AGAIN)
-    with Again(script) as again:
-        assert again.reset == "none"
-        first, *rest = [again.ask(str(n), cwd=str(folder.path), body=b"body %d" % n,
-                                  env={**REQUEST_ENV, "QUERY_STRING": f"q{n}"}) for n in range(5)]
-        assert first.stays
-        for n, answer in enumerate(rest, 1):
-            assert answer.stays and answer.code == n
-            assert answer.text == (first.text.replace("1 1 1", f"{n + 1} 1 {n + 1}", 1)
-                                   .replace("'0'", f"'{n}'").replace("q0", f"q{n}")
-                                   .replace("body 0", f"body {n}").replace("exit 0", f"exit {n}"))
-            assert answer.stderr == b"error %d\n" % n
-
-
-def test_a_changed_script_is_read_anew(folder):
-    script = folder.script("x.js", "console.log('one')")
-    with Again(script) as again:
-        assert again.ask().text == "one\n"
-        folder.script("x.js", "console.log('two')")
-        assert again.ask().text == "two\n"
-
-
-@pytest.mark.parametrize("end", [
-    "process.exit(3)", "throw new Error('x')", "Promise.reject(new Error('x'))",
-    "require('net').createServer().listen(0).unref()", "process.kill(process.pid, 'SIGTERM')",
-    "process.on('exit', () => setTimeout(() => console.log('never'), 1))",
-    "require('child_process').spawn('sleep', ['0.2'], { stdio: 'ignore' }).unref()"])
-def test_an_end_after_which_a_process_is_not_used_again(folder, end):
-    script = folder.script("x.js", f"console.log('begin');\n{end}\n")
-    plain = run_plainly([NODE, script])
-    with Again(script) as again:
-        answer = again.ask()
-        assert not answer.stays and answer.seen() == plain.seen()
-
-
-@pytest.mark.parametrize("end", ["process.exit(3)", "throw new Error('x')", "nothing()"])
-def test_an_end_in_a_later_request(folder, end):
-    script = folder.script("x.js", f"console.log('begin');\nif (process.argv[2]) {end};\n")
-    plain = run_plainly([NODE, script, "now"])
-    with Again(script) as again:
-        assert again.ask().stays
-        answer = again.ask("now")
-        assert not answer.stays and (answer.stdout, answer.code) == (plain.stdout, plain.code)
-
-
-def test_big_outputs_of_a_process_that_is_used_again(folder):
-    script = folder.script("x.js", "process.stdin.resume().on('end', () => "
-                           "process.stdout.write('x'.repeat(2_000_000), () => console.log('end')))")
-    with Again(script) as again:
-        for _ in range(4):
-            answer = again.ask(body=b"y" * 60000)
-            assert answer.stays and len(answer.stdout) == 2_000_004
-
-
-def test_its_memory_does_not_grow(folder):
-    script = folder.script("x.js", "const all = 'x'.repeat(1e5).split('');\n"
-                           "console.log(process.memoryUsage().rss)")
-    with Again(script, switches=("--max-old-space-size=40",)) as again:
-        sizes = [int(again.ask().text) for _ in range(600)]
-    assert max(sizes[400:]) < 1.3 * max(sizes[100:200]) + 20e6
-
-
-@pytest.mark.parametrize("name, package", [("x.mjs", "{}"), ("x.js", '{"type": "module"}')])
-def test_an_es_module_is_not_used_again(folder, name, package):
-    folder.script("package.json", package)
-    script = folder.script(name, "console.log(import.meta.url)")
-    with Again(script) as again:
-        assert again.reset == "fork" and "ES module" in again.weaker
-        answer = again.ask()
-        assert not answer.stays and answer.seen() == run_plainly([NODE, script]).seen()

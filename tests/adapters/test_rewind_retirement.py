@@ -183,7 +183,7 @@ RULES = {
     "another directory and umask": ('chdir("/"); umask(0777);', {None}),
     "another name": ('prctl(PR_SET_NAME, "left");', {None}),
     "a slack of timers": ("prctl(PR_SET_TIMERSLACK, 99999);", {None, "limits"}),
-    "death with its parent": ("prctl(PR_SET_PDEATHSIG, SIGTERM);", {None}),
+    "death with its parent": ("prctl(PR_SET_PDEATHSIG, SIGUSR1);", {None}),
     "its channel closed": ("for (int i = 3; i < 4096; ++i) close(i);", {None, "descriptors"}),
     "every descriptor closed": ("fflush(stdout); syscall(SYS_close_range, 0, ~0u, 0);", {None,
                                                                                          "descriptors"}),

@@ -2,6 +2,8 @@
  *
  *     cc -O2 -o build/spawn_paths tests/bench/spawn_paths.c && build/spawn_paths PROGRAM [ROUNDS]
  *
+ * With a cgroup v2's folder, and with files like /sys/fs/cgroup/cpu/x/tasks, also into cgroups.
+ *
  * For each way, the median of its rounds, in microseconds: how long the starter stands still, and
  * until the program has ended. The starter has 64 MiB of memory, as a busy bridge; what each child
  * does before its exec is what bridge/worker/launch.cc does. */
@@ -20,10 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kRoundsMax = 100000, kMemoryBytes = 64 << 20 };
+enum { kRoundsMax = 100000, kMemoryBytes = 64 << 20, kEntrancesMax = 8 };
 
 static const char *program;
 static int program_fd, null_fd, cgroup_fd = -1;
+static const char *entrances[kEntrancesMax];
+static int entrance_count;
 static char *words[2], *environment[] = {"GATEWAY_INTERFACE=CGI/1.1", "QUERY_STRING=", NULL};
 
 static void prepare(void) {
@@ -63,6 +67,20 @@ static pid_t by_vfork(void) {
 static pid_t by_vfork_opened(void) {
   const pid_t pid = vfork();
   if (pid == 0) run_opened();
+  return pid;
+}
+
+/* Into cgroups by the child itself, as bridge/worker/launch.cc does it. */
+static pid_t by_vfork_entering(void) {
+  const pid_t pid = vfork();
+  if (pid == 0) {
+    for (int i = 0; i < entrance_count; ++i) {
+      const int fd = open(entrances[i], O_WRONLY | O_CLOEXEC);
+      if (fd < 0 || write(fd, "0", 1) != 1) _exit(126);
+      close(fd);
+    }
+    run();
+  }
   return pid;
 }
 
@@ -127,8 +145,15 @@ static struct way ways[] = {{.name = "fork", .start = by_fork},
                             {.name = "posix_spawn", .start = by_posix_spawn},
                             {.name = "clone3(VM, VFORK)", .start = by_clone3},
                             {.name = "vfork, opened before", .start = by_vfork_opened},
-                            {.name = "clone3(INTO_CGROUP)", .start = by_clone3_into_cgroup}};
+                            {.name = "clone3(INTO_CGROUP)", .start = by_clone3_into_cgroup},
+                            {.name = "vfork, entering cgroups", .start = by_vfork_entering}};
 enum { kWays = sizeof ways / sizeof *ways };
+
+/* It needs an argument that was not given. */
+static int left_out(const struct way *way) {
+  return (way->start == by_clone3_into_cgroup && cgroup_fd < 0) ||
+         (way->start == by_vfork_entering && entrance_count == 0);
+}
 
 static double now(void) {
   struct timespec time;
@@ -147,7 +172,8 @@ static double median(double *values, int count) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 2) return fprintf(stderr, "usage: %s PROGRAM [ROUNDS] [CGROUP]\n", argv[0]), 64;
+  if (argc < 2)
+    return fprintf(stderr, "usage: %s PROGRAM [ROUNDS] [CGROUP|-] [ENTRANCE...]\n", argv[0]), 64;
   const int rounds = argc > 2 ? atoi(argv[2]) : 500;
   if (rounds < 1 || rounds > kRoundsMax) return 64;
   words[0] = argv[1];
@@ -158,9 +184,12 @@ int main(int argc, char **argv) {
   char *memory =
       mmap(NULL, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   memset(memory, 1, kMemoryBytes);
-  const int used = cgroup_fd < 0 ? kWays - 1 : kWays;
+  for (int i = 4; i < argc && entrance_count < kEntrancesMax; ++i) {
+    entrances[entrance_count++] = argv[i];
+  }
   for (int round = 0; round < rounds; ++round) {
-    for (int i = 0; i < used; ++i) {
+    for (int i = 0; i < kWays; ++i) {
+      if (left_out(&ways[i])) continue;
       /* What comes behind fork would pay for it. */
       for (int n = 0; n < 4; ++n) waitpid(by_vfork(), NULL, 0);
       const double begun = now();
@@ -174,7 +203,8 @@ int main(int argc, char **argv) {
     }
   }
   printf("| way | stands still | until its end |\n|---|---:|---:|\n");
-  for (int i = 0; i < used; ++i) {
+  for (int i = 0; i < kWays; ++i) {
+    if (left_out(&ways[i])) continue;
     printf("| %s | %.0f | %.0f |\n", ways[i].name, median(ways[i].still, rounds),
            median(ways[i].over, rounds));
   }

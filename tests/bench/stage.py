@@ -23,6 +23,7 @@ PROGRAMS = {
     "hello.js": ("Node", None),
     "hello.rb": ("Ruby", None),
     "hello-libraries.rb": ("Ruby, libraries", None),
+    "hello.tcl": ("Tcl", None),
     # Nothing is rewritten: nginx asks php-cgi's own processes, without the bridge between.
     "hello.php": ("PHP", "/usr/bin/php-cgi"),
 }
@@ -37,7 +38,9 @@ BRIDGES = {
 }
 # Whose programs are measured with reset = "none", which keeps a program's state.
 NONE = {"hello.js"}
-SIDES = ["fcgiwrap", "mod_cgid", *BRIDGES, "by-hand"]
+# Whose responders are asked by a connection for each request as well, which is nginx's default.
+UNKEPT = {"hello.php"}
+SIDES = ["fcgiwrap", "mod_cgid", *BRIDGES, "by-hand", "by-hand-unkept"]
 
 
 def missing(program):
@@ -77,10 +80,16 @@ class Stage:
             if "by-hand" in sides and responder.exists():
                 addresses[f"by-hand-{name}"] = self.listen(responder.name, connections, responder, [])
                 locations.append(self.location(f"/by-hand/{name}", f"by-hand-{name}", keep_alive))
+            # Processes of their own: kept connections hold all of the others.
+            if "by-hand-unkept" in sides and name in UNKEPT and responder.exists():
+                unkept = f"by-hand-unkept-{name}"
+                addresses[unkept] = self.listen(f"{responder.name}-unkept", connections, responder, [])
+                locations.append(self.location(f"/by-hand-unkept/{name}", unkept, False))
         self.has_responder = {name for name in programs if f"by-hand-{name}" in addresses}
         self.nginx = site.start_nginx(
             next(iter(self.bridges.values()), None), locations="\n".join(locations),
-            upstreams={name: (address, keep_alive) for name, address in addresses.items()})
+            upstreams={name: (address, keep_alive and not name.startswith("by-hand-unkept"))
+                       for name, address in addresses.items()})
         self.apache = self.start_apache() if "mod_cgid" in sides else None
 
     def install(self, name):
@@ -142,6 +151,7 @@ location {prefix} {{
     def sides(self, program):
         return [side for side in SIDES if side in self.wanted
                 and (side != "by-hand" or program in self.has_responder)
+                and (side != "by-hand-unkept" or program in UNKEPT)
                 and (side != "none" or program in NONE)
                 # php-cgi answers nothing without REDIRECT_STATUS, which mod_cgid sets for no script.
                 and (side != "mod_cgid" or not program.endswith(".php"))

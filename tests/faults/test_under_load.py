@@ -2,84 +2,20 @@
 bridge stands on: no request of the load fails, and when it is over all is as before."""
 
 import os
+import pathlib
 import random
+import resource
 import signal
-import threading
+import subprocess
 import time
 
 import pytest
 
 from harness import processes, programs
-from harness.fastcgi import Closed, variables_for
+from harness.bridge import BINARY
+from harness.fastcgi import Closed
 from harness.processes import alive, wait_until
-
-CLIENTS = 3
-# The same program with little time.
-LIMITED = """
-    [[program]]
-    match = "*/endless"
-    timeouts = { request = "1s", kill_grace = "200ms" }
-    """
-BODY = b"x" * (4 << 20)
-
-# What the other program does, by its query.
-TROUBLE = r"""
-    use strict; use warnings;
-    binmode STDIN; binmode STDOUT; $| = 1;
-    my $what = $ENV{QUERY_STRING};
-    sub head { print "Content-Type: text/plain\n\n" }
-    if ($what eq "hang") { sleep 60 }
-    if ($what eq "fork") {
-      for (1 .. 60) { my $child = fork; if (defined $child && !$child) { sleep 60; exit } }
-      sleep 60;
-    }
-    if ($what eq "memory") { my $held = "x" x (200 << 20); head(); print length $held }
-    if ($what eq "flood") { head(); print "y" x (1 << 20) for 1 .. 8 }
-    if ($what eq "errors") { print STDERR "a complaint\n" while 1 }
-    if ($what eq "closes") { head(); print "said\n"; close STDOUT; select undef, undef, undef, 0.3 }
-    if ($what eq "unread") { head(); print "not read\n" }
-    if ($what eq "half-read") { head(); read STDIN, my $some, 1000; print length $some; exit 3 }
-    if ($what eq "stubborn") { $SIG{TERM} = "IGNORE"; 1 while sleep 60 }
-    if ($what eq "fine") { head(); print "fine\n" }
-    if ($what eq "killed") { head(); print "half"; kill 9, $$ }
-"""
-
-
-class Load:
-    """Clients that ask one program, one request after the other, from the beginning of the `with` to
-    its end. Each must be answered, and rightly."""
-
-    def __init__(self, bridge, script):
-        self.bridge, self.script = bridge, script
-        self.answered, self.problems = 0, []
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._run) for _ in range(CLIENTS)]
-
-    def _run(self):
-        while not self._stop.is_set():
-            try:
-                answer = self.bridge.request(self.script)
-                if (answer.stdout, answer.app_status) != (b"Content-Type: text/plain\n\nhello\n", 0):
-                    self.problems.append(answer)
-            except Exception as error:  # told by the test itself
-                self.problems.append(repr(error))
-            self.answered += 1
-
-    def goes_on(self, requests=60):
-        """So many more are answered."""
-        wanted = self.answered + requests
-        wait_until(lambda: self.problems or self.answered >= wanted, "the load is answered", 30)
-        assert not self.problems, self.problems[:3]
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+from harness.trouble import CLIENTS_OF_TROUBLE, LIMITED, PROGRAMS, TROUBLE, Load
 
 
 @pytest.fixture(params=["classic", "persistent"])
@@ -118,19 +54,12 @@ def load(site, bridge):
     assert not load.problems, load.problems[:3]
 
 
-PROGRAMS = {
-    # query: (method, body, status, exit code or None for a signal's or the bridge's own)
-    "hang": ("GET", b"", 504, None),
-    "fork": ("GET", b"", 504, None),
-    "errors": ("GET", b"", 504, None),
-    "stubborn": ("GET", b"", 504, None),
-    "memory": ("GET", b"", 200, 0),
-    "flood": ("GET", b"", 200, 0),
-    "closes": ("GET", b"", 200, 0),
-    "unread": ("POST", BODY, 200, 0),
-    "half-read": ("POST", BODY, 200, 3),
-    "killed": ("GET", b"", 200, 137),
-}
+def test_the_bridge_stays_one_thread(bridge, load):
+    """So there is nothing for ThreadSanitizer: libuv's pool is only started by files and names that are
+    asked for through it, and the bridge asks for none."""
+    for _ in range(10):
+        assert os.listdir(f"/proc/{bridge.pid}/task") == [str(bridge.pid)]
+        load.goes_on(5)
 
 
 @pytest.mark.parametrize("query", PROGRAMS)
@@ -165,43 +94,7 @@ def test_workers_and_zygotes_that_are_killed_at_random_moments(bridge, load, tro
     assert bridge.request(trouble, query="fine").body == b"fine\n"
 
 
-def leaves_early(bridge, script):
-    with bridge.connect() as peer:
-        peer.begin()
-        peer.send(b"\x01\x04\x00\x01\x10")
-
-
-def leaves_in_its_body(bridge, script):
-    with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(script, "POST", "half-read", BODY))
-        peer.stdin(BODY[:100_000])
-
-
-def sends_a_byte_at_a_time(bridge, script):
-    with bridge.connect() as peer:
-        for byte in b"\x01\x01\x00\x01\x00\x08\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01\x04":
-            peer.send(bytes([byte]))
-            time.sleep(0.01)
-
-
-def sends_nonsense(bridge, script):
-    with bridge.connect() as peer:
-        peer.send(os.urandom(200))
-        with pytest.raises(Closed):
-            peer.next_record()
-
-
-def does_not_read(bridge, script):
-    with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(script, query="flood"))
-        peer.stdin(b"")
-        time.sleep(0.3)
-
-
-@pytest.mark.parametrize("client", [leaves_early, leaves_in_its_body, sends_a_byte_at_a_time,
-                                    sends_nonsense, does_not_read])
+@pytest.mark.parametrize("client", CLIENTS_OF_TROUBLE)
 def test_a_client_s_trouble_is_its_own(bridge, load, trouble, client):
     bridge.allow_log("connection")
     bridge.request(trouble, query="fine")
@@ -219,6 +112,120 @@ def test_many_connections_at_once(bridge, load, count):
         assert peer.request(load.script).body == b"hello\n"
     for peer in peers:
         peer.close()
+
+
+class TestIdleConnections:
+    """They take all places that there are; the load has to find one for each of its requests."""
+
+    def crowd(self, bridge, count):
+        script = bridge.script
+        with Load(bridge, script) as load:
+            load.goes_on(20)
+            peers = [bridge.connect() for _ in range(count)]
+            load.goes_on()
+            for peer in peers:
+                peer.close()
+            load.goes_on()
+        assert not load.problems, load.problems[:3]
+
+    def test_make_room_when_all_connections_are_taken(self, site, settings):
+        script = programs.hello(site)
+        bridge = site.start_bridge(settings, bridge="connections_max = 40\n")
+        bridge.script = script
+        bridge.request(script)
+        self.crowd(bridge, 300)
+        assert bridge.status()["bridge"]["connections_closed_for_room"] > 0
+        bridge.expect_log(r"warning 40 connections are open \(bridge.connections_max\)")
+
+    def test_leave_descriptors_for_what_runs(self, site, settings):
+        script = programs.hello(site)
+        bridge = site.prepare_bridge(settings)
+        bridge.start(["/bin/sh", "-c", 'ulimit -n 400; exec "$@"', "limited"])
+        bridge.expect_log("400 descriptors .RLIMIT_NOFILE. are too few for connections_max = 1024")
+        bridge.script = script
+        bridge.request(script)
+        self.crowd(bridge, 500)
+
+
+def test_params_that_do_not_come_whole_end_their_connection(site, settings):
+    script = programs.hello(site)
+    bridge = site.start_bridge(settings, bridge='params_timeout = "1s"\n')
+    with Load(bridge, script) as load, bridge.connect() as slow, bridge.connect() as kept:
+        assert kept.request(script).body == b"hello\n"
+        slow.begin()
+        with pytest.raises((Closed, ConnectionError)):
+            for byte in b"\x01\x04\x00\x01\x10" + bytes(200):  # a byte now and then
+                slow.send(bytes([byte]))
+                time.sleep(0.1)
+        load.goes_on()
+        assert kept.request(script).body == b"hello\n", "an idle connection is in nobody's way"
+    assert not load.problems, load.problems[:3]
+    assert bridge.status()["bridge"]["connections_closed_unfinished"] == 1
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("mode", ["persistent"], indirect=True)
+def test_a_user_s_process_limit_is_met_by_new_processes_alone(site, settings, trouble):
+    """RLIMIT_NPROC of the bridge and of a zygote: nothing can be forked there for a while."""
+    user = 64123  # nobody else's
+    as_user = processes.as_user(user)
+    if subprocess.run([*as_user, "test", "-x", BINARY]).returncode:
+        pytest.skip(f"other users may not execute {BINARY}")
+
+    def allow_processes(count):
+        for pid in (bridge.pid, zygote):
+            if alive(pid):
+                subprocess.run([*as_user, "prlimit", f"--pid={pid}", f"--nproc={count}:"], check=True)
+
+    os.chown(site.folder, user, user)
+    script, classic = programs.hello(site), programs.hello(site, "classic")
+    bridge = site.prepare_bridge(settings, LIMITED + '[[program]]\nmatch = "*/classic"\nmode = "classic"\n')
+    bridge.start(as_user)
+    bridge.allow_log("Resource temporarily unavailable|program=.*/(trouble|endless|classic)")
+    bridge.request(script)
+    bridge.wait_warm(script)
+    bridge.request(trouble, query="fine")
+    zygote = bridge.wait_warm(trouble)["zygote_pid"]
+    with Load(bridge, script) as load:
+        load.goes_on(20)
+        allow_processes(1)
+        answer = bridge.request(classic)
+        assert answer.status == 502, answer
+        bridge.expect_log("program=.*/classic.*Resource temporarily unavailable")
+        for _ in range(3):
+            assert bridge.request(trouble, query="killed").status in (200, 500, 502, 503, 504)
+            load.goes_on(20)
+        allow_processes(resource.getrlimit(resource.RLIMIT_NPROC)[1])
+        assert bridge.request(classic).body == b"hello\n"
+        wait_until(lambda: bridge.request(trouble, query="fine").body == b"fine\n", "it answers", 30)
+    assert not load.problems, load.problems[:3]
+
+
+@pytest.mark.plain_build  # the sanitizers' run-time library must come first
+@pytest.mark.parametrize("mode", ["persistent"], indirect=True)
+def test_a_clock_that_jumps_disturbs_nothing(site, settings, trouble):
+    """The bridge's own clock of the day goes a day ahead and back; that of its programs does not."""
+    library = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
+    if library is None:
+        pytest.skip("libfaketime is not installed")
+    script = programs.hello(site)
+    offset = site.folder / "clock"
+    offset.write_text("+0")
+    log = site.folder / "access.log"
+    bridge = site.prepare_bridge(settings, LIMITED, bridge=f'access_log = {{ file = "{log}" }}\n')
+    bridge.allow_log("program=.*/(trouble|endless)")
+    bridge.start(env={"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(offset),
+                      "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+    with Load(bridge, script) as load:
+        for jump in ("+1d", "-1d", "+0"):
+            offset.write_text(jump)
+            load.goes_on(30)
+            assert bridge.request(trouble, query="fine").body == b"fine\n"
+            # Limits of time hold as before.
+            assert bridge.request(trouble.with_name("endless"), query="hang").status == 504
+    assert not load.problems, load.problems[:3]
+    days = {line.split("[")[1][:11] for line in log.read_text().splitlines() if "[" in line}
+    assert len(days) >= 2, "the clock did not jump"
 
 
 def test_a_broken_config_changes_nothing(site, bridge, load, trouble):

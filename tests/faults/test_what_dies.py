@@ -22,8 +22,12 @@ def bridge(site):
 
 
 def warm(bridge, script):
+    """With a zygote."""
     bridge.request(script)
-    return bridge.wait_warm(script)
+    wait_until(lambda: bridge.wait_warm(script)["zygote_pid"], "it has a zygote", 20)
+    entry = bridge.program(script)
+    assert entry["zygote_pid"]
+    return entry
 
 
 def test_a_zygote_that_is_killed_is_replaced(site, bridge):
@@ -34,7 +38,7 @@ def test_a_zygote_that_is_killed_is_replaced(site, bridge):
         wait_until(lambda: not alive(zygote), "it is dead")
         for _ in range(5):
             assert bridge.request(script).status == 200
-    wait_until(lambda: (bridge.program(script)["zygote_pid"] or -1) > 0, "there is another", 15)
+    wait_until(lambda: bridge.program(script)["zygote_pid"], "there is another", 15)
 
 
 def test_idle_workers_that_are_killed_are_replaced(site, bridge):

@@ -1,10 +1,12 @@
 """The leak battery: one program a language that looks at many kinds of state and then changes one
 (battery/battery.h says how). Here: which kinds there are, and how the programs are run."""
 
+import ctypes
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import driver
@@ -14,6 +16,7 @@ LANGUAGES = ["c", "bash", "perl", "python", "ruby", "tcl"]
 BODY = b"body line\nrest\n"
 PROGRAMS = {"c": "battery", "bash": "battery.bash", "perl": "battery.pl", "python": "battery.py",
             "ruby": "battery.rb", "tcl": "battery.tcl"}
+PR_SET_PDEATHSIG = 1
 # Those of Debian's compilers, where there are any.
 COMPILED = {"rust": ("battery-rust", "battery.rs", "/usr/bin/rustc"),
             "go": ("battery-go", "battery.go", "/usr/bin/go")}
@@ -96,10 +99,16 @@ def environment(query):
     return {**driver.REQUEST_ENV, "QUERY_STRING": query}
 
 
+def as_the_bridge_launches():
+    """In a group of its own, and ended with its parent."""
+    os.setpgrp()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
 def by_hand(language, folder, query=""):
-    """What the program says of a process in a group of its own, as CGI programs are started."""
+    """What the program says of a process that was launched classic."""
     done = subprocess.run(command(language, folder), env=environment(query), cwd=folder, input=BODY,
-                          capture_output=True, preexec_fn=os.setpgrp, timeout=60)
+                          capture_output=True, preexec_fn=as_the_bridge_launches, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout.decode()
 

@@ -26,6 +26,8 @@ void demand_same(const cgi::ResponseHeadReader& a, const cgi::ResponseHeadReader
   demand(a.head().location == b.head().location);
   demand(a.head().dropped_lines == b.head().dropped_lines);
   demand(a.head().first_dropped == b.head().first_dropped);
+  demand(a.head().why_dropped == b.head().why_dropped);
+  demand(a.head().replaced_bytes == b.head().replaced_bytes);
 }
 
 void demand_stable(const cgi::ResponseHead& head) {
@@ -36,6 +38,10 @@ void demand_stable(const cgi::ResponseHead& head) {
   demand(again.head().status == head.status);
   demand(again.head().kind == head.kind);
   demand(again.body().empty());
+  demand(again.head().replaced_bytes == 0);
+  for (const char c : head.bytes) {
+    demand(c != '\0' && c != '\x7f' && (c < 0 || c >= ' ' || c == '\t' || c == '\r' || c == '\n'));
+  }
 }
 
 }  // namespace

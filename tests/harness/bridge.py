@@ -216,13 +216,20 @@ class Bridge:
         status = self.status()
         held = sum(len(entry["worker_pids"]) + (1 if entry["zygote_pid"] else 0)
                    for entry in status["programs"])
-        surplus = {}
-        for kind, count in self._settled_fds().items():
+        surplus, now = {}, self._settled_fds()
+        sandboxes = sum(kind.startswith("mnt:[") for kind in now)
+        for kind, count in now.items():
             more = count - self._base_fds.get(kind, 0)
             if kind in ("socket", "pipe", "anon_inode:[pidfd]"):
                 more -= held
             if kind.endswith("/socket (deleted)"):
                 more -= 1
+            if re.match(r"/memfd:cgibridge-steps|(mnt|net|user):\[", kind):
+                more -= len(status["programs"])   # of their sandboxes
+            elif kind.startswith("/"):
+                more -= sandboxes   # each has its "/", which has another name under chroot
+            if kind.startswith("/sys/fs/cgroup/"):
+                more -= 1   # since the first program that asked for a limit
             if more > 0:
                 surplus[kind] = more
         return surplus
@@ -231,5 +238,8 @@ class Bridge:
         """The daemon holds no more descriptors than at its start, but for its zygotes and workers."""
         if self._process.poll() is None:
             self.wait_idle()
-            wait_until(lambda: not self.surplus_fds(),
-                       "descriptors of the daemon are back to those of its start", 5)
+            try:
+                wait_until(lambda: not self.surplus_fds(),
+                           "descriptors of the daemon are back to those of its start", 5)
+            except AssertionError as late:
+                raise AssertionError(f"{late}: too many are {self.surplus_fds()}") from None

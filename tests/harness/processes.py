@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import socket
+import subprocess
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -96,7 +97,21 @@ def reap_adopted(known):
                 pass
 
 
+def as_user(uid):
+    """A command prefix: as that user, in the group of that number alone, without any rights of root's."""
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+
+
+def run_as(uid, program, *arguments):
+    """What a Python program (its text) prints as that user; it must end well."""
+    done = subprocess.run([*as_user(uid), "/usr/bin/python3", "-c", program, *map(str, arguments)],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 def kill_quietly(pid, number=signal.SIGKILL):
+    assert pid > 1, f"{pid} means others than one process"
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -142,8 +157,15 @@ def connect(address, seconds=10):
     family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
     connection = socket.socket(family)
     connection.settimeout(seconds * PATIENCE)
-    connection.connect(address if isinstance(address, tuple) else str(address))
-    return connection
+    end = time.monotonic() + seconds * PATIENCE
+    while True:
+        try:
+            connection.connect(address if isinstance(address, tuple) else str(address))
+            return connection
+        except BlockingIOError:  # a unix socket whose queue is full; without a limit it would wait
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def accepts(address):

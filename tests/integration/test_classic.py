@@ -131,6 +131,20 @@ def test_a_program_that_prints_nothing_for_too_long_is_ended(site):
     assert time.monotonic() - begun < 5
 
 
+def test_the_silence_is_counted_from_the_last_output(site):
+    """Ended before the request's own time is over, which would not be so if it was counted twice."""
+    script = site.perl("stops", '$| = 1; print "Content-Type: text/plain\\n\\nhead\\n"; sleep 60;')
+    bridge = site.start_bridge('mode = "classic"\n'
+                               'timeouts = { request = "1900ms", output = "1s", kill_grace = "100ms" }')
+    bridge.allow_log("stops")
+    with bridge.connect() as peer:
+        peer.begin()
+        peer.params(variables_for(script))
+        peer.stdin(b"")
+        peer.expect_closed()
+    bridge.expect_log(r"no output for 1000 ms \(timeouts.output\)")
+
+
 def test_a_background_child_holds_no_response_and_lives_on(site, bridge):
     notes = site.folder / "child"
     script = site.sh("forking", f"""
@@ -296,7 +310,7 @@ def test_nothing_leaks_in_a_hundred_thousand_requests(site, mode):
     check_many(site, bridge, script, REQUESTS_SLOW)
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
 def test_a_stop_lets_running_requests_end(site, stop):
     script = programs.sleeper(site)
     bridge = site.start_bridge('mode = "classic"')

@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import socket
+import threading
 import time
 
 import pytest
@@ -51,6 +53,28 @@ class TestStatus:
             peer.abort()
             peer.response()
         bridge.wait_idle()
+
+    def test_of_a_bridge_of_another_version_the_table_says_why_there_is_none(self, site):
+        """As before an upgrade, when the binary is newer than what runs."""
+        path = site.folder / "other.control"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+            listener.listen()
+
+            def answer():
+                for _ in range(2):
+                    client = listener.accept()[0]
+                    with client:
+                        client.recv(4096)
+                        client.sendall(b'{"ok": true, "bridge": {"pid": 1}, "programs": []}\n')
+            answering = threading.Thread(target=answer)
+            answering.start()
+            table = site.cgibridge("status", "--control", path, expect=1)
+            plain = site.cgibridge("status", "--json", "--control", path)
+            answering.join()
+        path.unlink()
+        assert "another version" in table.stderr and "--json" in table.stderr
+        assert json.loads(plain.stdout)["bridge"] == {"pid": 1}
 
     def test_without_a_bridge_the_command_says_so(self, site):
         done = site.cgibridge("status", "--control", site.folder / "no.control", expect=None)

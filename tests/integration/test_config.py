@@ -53,6 +53,12 @@ class TestCheck:
     def test_a_good_file_passes(self, site):
         site.cgibridge("config", "check", "--config", site.write_config('mode = "classic"'))
 
+    def test_a_root_that_is_not_there_is_told_of(self, site):
+        path = site.write_config('mode = "classic"')
+        path.write_text(path.read_text().replace("roots = [", 'roots = ["/nowhere/at/all", '))
+        done = site.cgibridge("config", "check", "--config", path)
+        assert "bridge.roots: root /nowhere/at/all: No such file or directory" in done.stdout
+
     def test_the_project_s_own_file_passes(self, site):
         from harness.site import PROJECT
         site.cgibridge("config", "check", "--config", PROJECT / "config" / "config.toml")

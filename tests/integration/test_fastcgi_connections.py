@@ -108,6 +108,9 @@ def test_one_request_too_many_on_a_connection_is_refused(site):
             peer.stdin(b"", id)
             assert peer.response(id).body == b"x"
         assert peer.request(echo, "POST", body=b"y", id=3).body == b"y"
+    bridge.expect_log("request 3 is refused with FCGI_OVERLOADED: it has 2 already")
+    assert bridge.status()["bridge"]["requests_refused"] == 1
+    assert "cgibridge_requests_refused_total 1" in bridge.command("status", "--openmetrics")
 
 
 def test_an_abort_ends_the_request_and_keeps_the_connection(site, bridge):

@@ -91,6 +91,24 @@ def test_a_body_above_the_limit_is_refused(site):
     assert bridge.request(echo, "POST", body=b"x" * 1025).status == 413
 
 
+@pytest.mark.parametrize("announced", ["10", "1024", "0", ""])
+def test_a_body_is_measured_by_what_arrives_not_by_what_was_announced(site, announced):
+    echo = programs.echo(site)
+    bridge = site.start_bridge('mode = "classic"\nlimits = { body = "1KiB" }')
+    with bridge.connect() as peer:
+        peer.begin()
+        peer.params(variables_for(echo, "POST", CONTENT_LENGTH=announced))
+        peer.stdin(b"x" * 5000)
+        peer.stdin(b"")
+        response = peer.response()
+        if announced in ("0", ""):
+            # It has none, so nothing of this reaches it.
+            assert (response.status, response.body) == (200, b"")
+        else:
+            assert response.status == 413
+    bridge.allow_log("413")
+
+
 def test_a_body_without_a_length_gets_one_and_the_same_limit(site):
     """As Apache's mod_proxy_fcgi passes a chunked body on: no CONTENT_LENGTH, only an end."""
     echo = programs.echo(site)

@@ -3,7 +3,7 @@
 import pytest
 
 HELLOS = ["hello.cgi", "hello.sh", "hello.pl", "hello-cgi.pl", "hello.py", "hello-modules.py",
-          "hello.js", "hello.rb", "hello-libraries.rb"]
+          "hello.js", "hello.rb", "hello-libraries.rb", "hello.tcl"]
 
 
 @pytest.mark.parametrize("name", HELLOS)

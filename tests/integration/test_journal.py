@@ -1,5 +1,6 @@
 """What the bridge writes down of requests: the log in a file, the access log, captures and replay."""
 
+import contextlib
 import json
 import os
 import re
@@ -90,6 +91,80 @@ def test_one_line_a_request_under_load_and_none_after_it_is_switched_off(site):
     bridge.command("reload")
     bridge.request(hello)
     assert len(lines_of(log)) == 20
+
+
+# What it does at SIGTERM, whether its head is out by then, and what the line then says.
+ENDINGS = {"ignore,begun": (200, 137), "default,begun": (200, 143), "tidy,begun": (200, 7),
+           "ignore,silent": (504, 137), "tidy,silent": (504, 7)}
+
+
+def test_a_request_that_the_bridge_ended_tells_how_its_program_ended(site, mode):
+    log = site.folder / "access.log"
+    script = site.perl("slow", """
+        my %at = (ignore => 'IGNORE', default => 'DEFAULT', tidy => sub { exit 7 });
+        my ($ending, $head) = split /,/, $ENV{QUERY_STRING};
+        $SIG{TERM} = $at{$ending};
+        $| = 1;
+        my $sum = 0; $sum += $_ for 1 .. 300_000;
+        print "Content-Type: text/plain\\n\\nx" if $head eq 'begun';
+        sleep 1 while 1;
+        """)
+    bridge = site.start_bridge(
+        f'mode = "{mode}"\ntimeouts = {{ request = "1500ms", kill_grace = "300ms" }}',
+        bridge=f'access_log = {{ file = "{log}", format = "json" }}\nprewarm = ["{script}"]')
+    bridge.allow_log("timeouts.request|exited|killed by signal")
+    if mode == "persistent":
+        bridge.wait_warm(script)
+    peers = [bridge.connect() for _ in ENDINGS]
+    for peer, query in zip(peers, ENDINGS):
+        peer.begin()
+        peer.params(variables_for(script, query=query))
+        peer.stdin(b"")
+    lines = [json.loads(text) for text in wait_lines(log, len(ENDINGS))]
+    for peer in peers:
+        peer.close()
+    assert {line["uri"].partition("?")[2]: (line["status"], line["exit_code"]) for line in lines} == ENDINGS
+    for line in lines:
+        assert line["failure"] == "timeout" and line["pid"] > 1
+        assert line["cpu_us"] > 0
+
+
+def test_a_request_whose_client_left_tells_the_same(site):
+    log, sleeper = site.folder / "access.log", programs.sleeper(site)
+    bridge = site.start_bridge('mode = "classic"', bridge=f'access_log = {{ file = "{log}" }}')
+    with bridge.connect() as peer:
+        peer.begin()
+        peer.params(variables_for(sleeper))
+        peer.stdin(b"")
+        peer.wait_for_output(b"started")
+    (line,) = wait_lines(log, 1)
+    assert re.search(r'" 200 \d+ program=\S+ arm=classic .* exit=143 failure=client_gone$', line)
+
+
+def test_a_bridge_that_ends_before_its_program_writes_the_line_without_an_exit_code(site):
+    log = site.folder / "access.log"
+    script = site.perl("stubborn", """
+        $SIG{TERM} = 'IGNORE'; $| = 1;
+        print "Content-Type: text/plain\\n\\nx";
+        sleep 1 for 1 .. 60;
+        """)
+    bridge = site.start_bridge('mode = "classic"\ntimeouts = { kill_grace = "60s" }',
+                               bridge=f'access_log = {{ file = "{log}", format = "json" }}')
+    bridge.allow_log(".*")
+    with bridge.connect() as peer:
+        peer.begin()
+        peer.params(variables_for(script))
+        peer.stdin(b"")
+        peer.wait_for_output(b"x")
+    bridge.wait_idle()
+    assert lines_of(log) == []
+    os.kill(bridge.pid, signal.SIGTERM)
+    bridge.expect_end()
+    (line,) = (json.loads(text) for text in lines_of(log))
+    assert (line["status"], line["exit_code"], line["failure"]) == (200, None, "client_gone")
+    assert line["pid"] > 1
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(line["pid"], signal.SIGKILL)
 
 
 # ---- files ----
@@ -216,7 +291,7 @@ def test_a_failing_request_is_kept_without_its_secrets_and_runs_again_in_either_
     for again in ("classic", "persistent"):
         done = site.cgibridge("replay", file, "--mode", again, "--env", "HTTP_COOKIE=id=5", expect=4)
         assert done.stdout.endswith("POST name=eve&password=xxxxxxx\nid=5\n"), done.stdout
-        assert f"replayed {again}: status 500, exit code 4" in done.stderr
+        assert re.search(rf"replayed {again}, as .*: status 500, exit code 4", done.stderr)
         assert "not warm" not in done.stderr
         assert "masked, the program gets other values: HTTP_AUTHORIZATION" in done.stderr
     assert metric(bridge, 'cgibridge_captures_total{result="written"}') == 1
@@ -242,8 +317,45 @@ def test_what_the_settings_say_of_the_program_holds_for_its_replay(site):
     bridge.request(script)
     (file,) = wait_captures(folder, 1)
     assert "the bridge" not in file.read_text(), "what is configured is not in the capture"
-    assert "the bridge" in site.cgibridge("replay", file, "--config", bridge.config).stdout
-    assert "the bridge" not in site.cgibridge("replay", file).stdout
+    assert "the bridge" in site.cgibridge("replay", file).stdout
+    assert "the bridge" not in site.cgibridge("replay", file, "--without-settings").stdout
+    other = site.write_config('env = { WHO = "another" }', name="other.toml")
+    assert "another" in site.cgibridge("replay", file, "--config", other).stdout
+
+
+HELD = """
+    printf 'Status: 500\\nContent-Type: text/plain\\n\\n'
+    grep -E '^(Uid|NoNewPrivs|Seccomp):' /proc/self/status
+    """
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_capture_runs_again_as_its_user_and_in_its_sandbox(site):
+    script, folder = site.sh("held", HELD), site.folder / "captures"
+    bridge = site.start_bridge(
+        'mode = "classic"\nuser = "www-data"\nsandbox = { syscalls = ["@cgi"] }',
+        bridge=f'captures = {{ folder = "{folder}" }}')
+    answer = bridge.request(script).body
+    assert b"Uid:\t33\t33\t33\t33" in answer
+    (file,) = wait_captures(folder, 1)
+    printed = re.search(r"captured, status_5xx: cgibridge (replay \S+)$", bridge.log(), re.MULTILINE)
+    done = site.cgibridge(*printed.group(1).split())
+    assert done.stdout.encode().endswith(answer), "the very same as at the request"
+    assert re.search(r"replayed classic, as www-data \(uid 33\), sandbox: .*: status 500", done.stderr)
+    # Where its settings are not to be had, it does not run at all, unless somebody says so.
+    bridge.allow_log(re.escape(str(bridge.config)))  # it may look while the file is away
+    bridge.config.rename(site.folder / "moved.toml")
+    done = site.cgibridge("replay", file, expect=1)
+    assert done.stdout == "" and f"{bridge.config}, which the capture names, is not there" in done.stderr
+    assert "Uid:\t33" in site.cgibridge("replay", file, "--config", site.folder / "moved.toml").stdout
+    done = site.cgibridge("replay", file, "--without-settings")
+    assert "Uid:\t0" in done.stdout and "as root (uid 0), in no sandbox" in done.stderr
+    (site.folder / "moved.toml").rename(bridge.config)
+    old = json.loads(file.read_text())
+    del old["settings_file"]
+    file.write_text(json.dumps(old))
+    done = site.cgibridge("replay", file, expect=1)
+    assert "the capture names no settings file: it would run as root, in no sandbox" in done.stderr
 
 
 def test_captures_are_bounded_and_only_made_where_they_are_wanted(site):

@@ -1,6 +1,7 @@
 """Where a bridge listens: its own sockets, and those that others hand over."""
 
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -44,6 +45,20 @@ def test_a_socket_in_use_is_not_taken_over(site):
     assert done.returncode not in (0, None)
     assert "fastcgi.sock" in done.stderr
     assert bridge.request(hello).body == b"hello\n"
+
+
+def test_a_bridge_leaves_alone_what_took_the_place_of_its_sockets(site):
+    bridge = site.start_bridge('mode = "classic"')
+    others = []
+    for path in (bridge.address, bridge.control):
+        os.unlink(path)
+        others.append(socket.socket(socket.AF_UNIX))
+        others[-1].bind(str(path))
+    os.kill(bridge.pid, signal.SIGTERM)
+    bridge.expect_end()
+    for other, path in zip(others, (bridge.address, bridge.control)):
+        other.close()
+        os.unlink(path)
 
 
 def test_a_port_in_use_is_named_and_ends_the_start(site):

@@ -13,7 +13,7 @@ from harness.bridge import BINARY, environment
 
 NOBODY = 65534  # nobody:nogroup, on every Debian
 WWW = 33        # www-data
-AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+AS_NOBODY = processes.as_user(NOBODY)
 
 ASK = r"""
 import socket, sys
@@ -33,10 +33,7 @@ except (ConnectionResetError, BrokenPipeError):
 
 def ask_as(uid, address):
     """What a process of that user comes to hear at a socket."""
-    asked = subprocess.run(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
-                            "/usr/bin/python3", "-c", ASK, str(address)], capture_output=True, text=True)
-    assert asked.returncode == 0, asked.stderr
-    return asked.stdout.strip()
+    return processes.run_as(uid, ASK, address)
 
 
 class TestSockets:

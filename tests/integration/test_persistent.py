@@ -120,7 +120,7 @@ class TestWhatCannotBeWarm:
             assert bridge.request(script).status == 200
         bridge.expect_log(r"static")
         entry = bridge.program(script)
-        assert entry["zygote_pid"] in (None, -1, 0)
+        assert entry["zygote_pid"] is None
         assert "static" in entry["level_reason"]
 
     @pytest.mark.root
@@ -360,9 +360,24 @@ class TestWorkers:
                 time.sleep(0.05)
 
         def zygotes():
-            return [entry for entry in bridge.status()["programs"]
-                    if entry["zygote_pid"] and entry["zygote_pid"] > 0]
+            return [entry for entry in bridge.status()["programs"] if entry["zygote_pid"]]
         wait_until(lambda: len(zygotes()) <= 2, "no more than two zygotes")
+        # Those that are asked in turn do not put out each other's.
+        before = [entry["newest_generation"] for entry in bridge.status()["programs"]]
+        for script in scripts * 4:
+            assert bridge.request(script).status == 200
+            time.sleep(0.1)
+        now = [entry["newest_generation"] for entry in bridge.status()["programs"]]
+        assert sum(now) <= sum(before) + 1, (before, now)
+
+    def test_no_zygote_at_all_is_a_limit_as_well(self, site):
+        script = programs.pid(site)
+        bridge = site.start_bridge('mode = "persistent"', bridge="zygotes_max = 0\n")
+        for _ in range(5):
+            assert bridge.answered_by(script) == "classic"
+        entry = bridge.program(script)
+        assert (entry["generation"], entry["zygote_pid"]) == (0, None)
+        assert "bridge.zygotes_max" in entry["level_reason"]
 
     def test_many_at_once_are_answered_by_up_to_max_workers(self, site):
         script = site.sh("slow", "sleep 0.05; printf 'Content-Type: text/plain\\n\\n%s\\n' $$\n")

@@ -95,6 +95,8 @@ def test_systemd_units_name_files_and_commands_that_exist():
         done = subprocess.run([BINARY, *words, "--help"], env=environment(), capture_output=True)
         assert done.returncode == 0, line
     assert "ListenStream=/run/cgibridge/fastcgi.sock" in socket
+    # tests/integration/test_service.py is what these rest on.
+    assert "Type=notify" in service and "NotifyAccess=main" in service and "WatchdogSec=" in service
 
 
 @pytest.mark.slow

@@ -355,7 +355,7 @@ class TestVerify:
             assert bridge.request(script).status == 200
             os.kill(zygote, signal.SIGKILL)
             assert bridge.request(script).status == 200
-            wait_until(lambda: bridge.program(script)["zygote_pid"] not in (zygote, -1), "a new zygote")
+            wait_until(lambda: bridge.program(script)["zygote_pid"] not in (zygote, None), "a new zygote")
             bridge.wait_warm(script)
         assert bridge.program(script)["workers"]["checking"] == 0
 

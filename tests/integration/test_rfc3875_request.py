@@ -83,6 +83,21 @@ def test_a_query_without_an_equals_sign_becomes_argv(site, bridge):
     assert ask(site, bridge, query="one+%zz")["argv"][1:] == []
 
 
+@pytest.mark.parametrize("mode", ["classic", "persistent"])
+def test_a_query_with_a_nul_byte_puts_nothing_into_argv_or_environment(site, mode):
+    """To a worker strings are what stands between two NULs: a word with one would be two, and the
+    second a variable of the environment."""
+    report = programs.report(site)
+    bridge = site.start_bridge(f'mode = "{mode}"')
+    bridge.request(report)
+    if mode == "persistent":
+        bridge.wait_warm(report)
+    answer = programs.reported(bridge.request(report, query="a\0LD_PRELOAD%3D/tmp/x.so+b"))
+    assert len(answer["argv"]) == 1
+    assert "LD_PRELOAD" not in answer["env"] or "/tmp/x.so" not in answer["env"]["LD_PRELOAD"]
+    assert answer["env"]["SCRIPT_NAME"]
+
+
 def test_the_program_runs_in_its_own_folder(site, bridge):
     inner = programs.report(site, "inner/report")
     assert ask(site, bridge, inner)["cwd"] == str(site.cgi_bin / "inner")
@@ -152,6 +167,19 @@ class TestPathsThatAreNotPrograms:
 
     def test_dots_in_the_path(self, site, bridge):
         self.refused(bridge, f"{site.cgi_bin}/../cgi-bin/report", 403, r"\.\.")
+
+    @pytest.mark.parametrize("path", ["/%2e%2e/{}", "/x/..%2f../{}", "//..//{}", "/%2e/{}", "/..%00/{}"])
+    def test_dots_behind_an_encoding(self, site, bridge, path):
+        """As they are, they are names of nothing; decoded, as Apache's ProxyPass has them, they are dots."""
+        hello = programs.hello(site)
+        encoded = str(hello.parent) + path.format(hello.name)
+        plain = path.format(hello.name).replace("%2e", ".").replace("%2f", "/")
+        for sent, name in ((encoded, ""), ("proxy:fcgi://h:9" + encoded, plain)):
+            assert bridge.request(sent, SCRIPT_NAME=name).status in (400, 403, 404)
+
+    def test_encoded_slashes_are_no_other_program(self, site, bridge):
+        hello = programs.hello(site)
+        assert bridge.request(str(hello.parent) + "%2f" + hello.name).status == 404
 
     def test_a_folder(self, site, bridge):
         (site.cgi_bin / "sub").mkdir()

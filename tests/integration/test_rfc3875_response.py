@@ -69,6 +69,35 @@ def test_binary_output_is_passed_on_byte_by_byte(answer):
     assert response.body == b"\0\1\xff\n\r\n\r\n"
 
 
+def test_what_belongs_to_the_connection_or_contradicts_itself_is_left_out(answer):
+    """A second Content-Length or Transfer-Encoding makes a web server and its client disagree on where
+    an answer ends: the next request's answer could then be the program's own invention."""
+    response = answer("Content-Type: text/plain\\r\\nContent-Length: 3\\r\\nContent-Length: 30\\r\\n"
+                      "Transfer-Encoding: chunked\\r\\nConnection: close\\r\\nProxy-Authenticate: Basic\\r\\n"
+                      "Trailer: X\\r\\nUpgrade: h2c\\r\\nStatus: 201\\r\\nStatus: 500\\r\\n"
+                      " folded: x\\r\\nX-A: b\\r\\n\\r\\nabc")
+    assert response.head == {"content-type": "text/plain", "content-length": "3", "status": "201",
+                             "x-a": "b"}
+    assert response.body == b"abc"
+    answer.bridge.expect_log("8 line.s. of its head are dropped: .*a folded line")
+
+
+def test_what_is_dropped_or_changed_of_a_head_is_named_with_its_reason(site, mode):
+    script = site.sh("head", r"""
+        printf 'Content-Type: t/p\nTransfer-Encoding: chunked\nConnection: close, X-Foo\nX-Foo: 1\n'
+        printf 'Status: 200 \001OK\nStatus: 404\nX-Ctl: a\033b\tc\nX-CGI-Arm: none\n\nbody\n'
+        """)
+    bridge = site.start_bridge(f'mode = "{mode}"\narm_header = "X-CGI-Arm"')
+    head = bridge.request(script).head
+    assert (head["status"], head["x-ctl"]) == ("200  OK", "a b\tc")
+    assert head["x-cgi-arm"] in ("classic", "rewind", "fork") and "x-foo" not in head
+    bridge.expect_log("5 line.s. of its head are dropped: "
+                      "Transfer-Encoding: the connection is the web server's; "
+                      "Connection: the connection is the web server's; X-Foo: Connection names it; "
+                      r"Status: a second one; X-CGI-Arm: the bridge's own \(arm_header\)")
+    bridge.expect_log("2 control byte.s. in its head are replaced by spaces")
+
+
 @pytest.mark.parametrize("text", [
     "", "\\n\\n", "no colon in sight\\n\\nbody", "Content-Type text/plain\\n\\n", "Content-Type: x",
 ], ids=["nothing", "only-line-ends", "a-sentence", "a-field-without-colon", "a-head-cut-short"])

@@ -156,7 +156,7 @@ class TestLife:
         assert [count for count, _ in seen] == list(range(1, 11))
         assert len({pid for _, pid in seen}) == 1
         entry = bridge.program(battery)
-        assert (entry["level"], entry["reset"], entry["zygote_pid"]) == ("fastcgi", "none", -1)
+        assert (entry["level"], entry["reset"], entry["zygote_pid"]) == ("fastcgi", "none", None)
         assert entry["requests_persistent"] == 10 and entry["requests_classic"] == 0
 
     def test_the_first_request_waits_for_the_start(self, site):

@@ -244,9 +244,10 @@ def test_a_web_server_that_dies_leaves_nothing_running(site):
     nginx = site.start_nginx(bridge)
     connection = nginx.send_raw(b"GET /cgi-bin/sleeper HTTP/1.0\r\n\r\n")
     pid = int(wait_until(lambda: notes.exists() and notes.read_text(), "the program runs"))
-    its_own = [*processes.descendants_of(nginx.pid), nginx.pid]
-    for worker in its_own:
-        processes.kill_quietly(worker)
+    # The master first: it would start another worker for one that dies.
+    its_own = [nginx.pid, *processes.descendants_of(nginx.pid)]
+    for one in its_own:
+        processes.kill_quietly(one)
     wait_until(lambda: not any(alive(one) for one in [pid, *its_own]), "all have ended", 10)
     connection.close()
     assert stat.S_ISSOCK(os.stat(bridge.address).st_mode)

@@ -38,6 +38,7 @@ PARTS = {
         "bridge": [TRACKING, REWIND, "-k", "not scan"],
         "pages": [*ADAPTERS, "-k", "not scan"],
         "leaks": [LEAKS],
+        "cgroups": ["tests/kernels/inside/test_cgroups_v2.py"],
     },
 }
 

@@ -10,14 +10,15 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 #      < shadow < gateway < admin < {cli, daemon}; shadow is ours, as gateway grew past its twelve files, and
 #      upstream, as it has the client's side of fastcgi, which worker and pool know nothing of. limits stands
 #      below worker, whose launch() applies what it decides. journal writes down what gateway sees; stacks is
-#      the room of a process of its own that looks at a program.
+#      the room of a process of its own that looks at a program; policy is what pool
+#      decides without doing it.
 LAYERS = [
     ["base"],
     ["fastcgi", "cgi", "message", "config", "compare"],
-    ["router", "loop", "stacks"],
+    ["router", "loop", "stacks", "sandbox"],
     ["limits"],
     ["worker"],
-    ["upstream"],
+    ["upstream", "policy"],
     ["pool"],
     ["shadow", "journal"],
     ["gateway"],
@@ -28,8 +29,8 @@ LAYERS = [
 # Where lower rooms are not enough said: these two meet only in gateway (and where it is all wired).
 NEVER = {"pool": {"fastcgi"}, "admin": {"fastcgi"}, "worker": {"fastcgi"}, "loop": {"fastcgi"}}
 
-# The one header that both sides of a channel share.
-SHARED_WITH_ADAPTERS = "message/wire.h"
+# The headers that both sides share: of a channel, and of what is done before a program is executed.
+SHARED_WITH_ADAPTERS = {"message/wire.h", "sandbox/steps.h"}
 
 SOURCE_ENDINGS = {".c", ".cc", ".h"}
 

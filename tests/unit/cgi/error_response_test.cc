@@ -25,6 +25,12 @@ TEST(ErrorResponse, shows_its_reason_as_text) {
   EXPECT_EQ(cgi::error_response(404, "").find("<p>"), std::string::npos);
 }
 
+TEST(ErrorResponse, says_when_to_ask_again_if_it_is_known) {
+  EXPECT_NE(cgi::error_response(503, "", std::chrono::seconds(5)).find("\r\nRetry-After: 5\r\n"),
+            std::string::npos);
+  EXPECT_EQ(cgi::error_response(503, "").find("Retry-After"), std::string::npos);
+}
+
 TEST(ErrorResponse, has_a_phrase_for_any_status) {
   EXPECT_EQ(cgi::status_phrase(599), "Error");
 }

@@ -62,6 +62,23 @@ const GoodCase kGood[] = {
     {"Content-Length: -1\nX: y\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
     {"Connection: close\nKEEP-ALIVE: 5\nTransfer-Encoding: chunked\nX: y\n\n", "X: y\n\n", 200,
      ResponseKind::document, "", 3},
+    {"Upgrade: h2c\nTE: trailers\nTrailer: X\nX: y\n\n", "X: y\n\n", 200, ResponseKind::document,
+     "", 3},
+    {"Proxy-Authenticate: Basic\nproxy-connection: close\nProxyX: y\n\n", "ProxyX: y\n\n", 200,
+     ResponseKind::document, "", 2},
+    {"Content-Length: 99999999999999999999\nContent-Length: 3\n\n", "Content-Length: 3\n\n", 200,
+     ResponseKind::document, "", 1},
+    {"Content-Length: 3, 3\nContent-Length: +3\nX: y\n\n", "X: y\n\n", 200, ResponseKind::document,
+     "", 2},
+    {"X-Foo: 1\nConnection: close, x-foo\nX-Bar: 2\n\n", "X-Bar: 2\n\n", 200,
+     ResponseKind::document, "", 2},
+    {"CONNECTION: Status ,\tA\r\nA: 1\r\nStatus: 404\r\nB: 2\r\n\r\n",
+     "Status: 404\r\nB: 2\r\n\r\n", 404, ResponseKind::document, "", 2},
+    {"Connection-Id: A\nA: 1\n\n", ""},
+    // Control bytes.
+    {"X: a\x1b[1mb\x01\x7f\tc\xff\n\n", "X: a [1mb  \tc\xff\n\n"},
+    {"Status: 404\vNot\x1b Found\n\n", "Status: 404 Not  Found\n\n", 404},
+    {"X\x01Y: 1\n\x01Z: 1\nA: 1\n\n", "A: 1\n\n", 200, ResponseKind::document, "", 2},
     {"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\n\r\n", "Status: 200 OK\r\nContent-Type: a/b\r\n\r\n",
      200, ResponseKind::document, "", 0, HeadForm::nph},
     {"HTTP/1.0 404\n\n", "Status: 404\n\n", 404, ResponseKind::document, "", 0, HeadForm::nph},
@@ -189,6 +206,27 @@ TEST(ResponseHeadReader, shows_the_first_line_that_it_dropped) {
   reader.feed(sent);
   EXPECT_EQ(reader.head().dropped_lines, 2u);
   EXPECT_EQ(reader.head().first_dropped, std::string(200, 'a'));
+}
+
+TEST(ResponseHeadReader, says_which_fields_it_dropped_and_why) {
+  cgi::ResponseHeadReader reader;
+  reader.feed(
+      "Content-Length: 1\nContent-Length: 2\nTransfer-Encoding: chunked\nConnection: X-Foo\n"
+      "X-Foo: 1\nStatus: 200\nStatus: 404\nLocation:\nProxy-A: b\n folded\nhello\nX: \x01\n\n");
+  EXPECT_EQ(reader.head().why_dropped,
+            "Content-Length: a second one; Transfer-Encoding: the connection is the web server's; "
+            "Connection: the connection is the web server's; X-Foo: Connection names it; "
+            "Status: a second one; Location: it is empty; Proxy-A: a proxy's own; "
+            " folded: a folded line; hello: no header field");
+  EXPECT_EQ(reader.head().replaced_bytes, 1u);
+}
+
+TEST(ResponseHeadReader, drops_a_field_whose_name_is_reserved) {
+  cgi::ResponseHeadReader reader;
+  reader.reserve_name("X-CGI-Arm");
+  reader.feed("x-cgi-arm: rewind\nX: y\n\n");
+  EXPECT_EQ(reader.head().bytes, "X: y\n\n");
+  EXPECT_EQ(reader.head().why_dropped, "x-cgi-arm: the bridge's own (arm_header)");
 }
 
 TEST(ResponseHeadReader, takes_a_head_of_exactly_the_limit_and_no_longer_one) {

@@ -56,6 +56,16 @@ const std::vector<BadFile> kBadFiles = {
       "4:21: bridge.response_head_max: 1 is not within 1KiB to 16MiB"}},
     {"negative_size", kBridge + "params_max = -1\n",
      {"3:14: bridge.params_max: -1 is not within 4KiB to 64MiB"}},
+    {"bad_sandbox", kBridge + kProgram +
+     R"(sandbox = { write = ["lib"], syscalls = ["@cgi", "~", "b b"], syscall_error = "E", )"
+     "tmp_size = 1 }\n",
+     {R"(5:22: program[1].sandbox.write[1]: "lib" is not an absolute path)",
+      R"(5:50: program[1].sandbox.syscalls[2]: "~" is no system call like "ptrace", "@cgi")",
+      R"(5:55: program[1].sandbox.syscalls[3]: "b b" is no system call like "ptrace", "@cgi")",
+      R"(5:79: program[1].sandbox.syscall_error: "E" is none of "EPERM", "ENOSYS", "kill")",
+      "5:95: program[1].sandbox.tmp_size: 1 is not within 64KiB to 1024GiB"}},
+    {"write_without_read_only", kBridge + kProgram + "sandbox = { write = [\"/srv\"] }\n",
+     {"5:21: program[1].sandbox.write: means nothing without sandbox.read_only = true"}},
     {"bad_durations", kBridge + "drain_timeout = 30\nzygote_idle_timeout = \"31 days\"\n",
      {R"(3:17: bridge.drain_timeout: 30 has no unit: a duration is a string like "5s")",
       "4:23: bridge.zygote_idle_timeout: \"31 days\" is no duration like "
@@ -90,6 +100,8 @@ const std::vector<BadFile> kBadFiles = {
       R"(4:38: bridge.allow.addresses[1]: "x" is no address like 127.0.0.1, ::1, 10.0.0.0/8, )"
       "fd00::/8, or unix",
       "5:17: bridge.owner.uid_min: 0 is not within 1 to 4000000000"}},
+    {"bad_error_output", kBridge + "[defaults]\nlimits = { error_output = \"much\" }\n",
+     {R"(4:27: defaults.limits.error_output: "much" is no size like "64KiB", "1MiB", "2GiB")"}},
     {"bad_user", kBridge + "[defaults]\nuser = \"owner:adm\"\n"
      "limits = { cpu_time = 5, core = 1 }\npass_params = [\"*\", \"CGIBRIDGE_X\"]\n",
      {R"(4:8: defaults.user: "owner:adm" is neither "owner" nor a user like "www-data", )"
@@ -143,6 +155,18 @@ const std::vector<BadFile> kBadFiles = {
       R"(5:68: defaults.shadow.answer_max: "1GiB" is not within 0 to 16MiB)",
       R"(6:14: defaults.arm_header: "X-CGI-Arm:" is no header's name of at most 64 bytes, like )"
       R"("X-CGI-Arm")"}},
+    {"bad_cgroups", kBridge + "cgroup = \"x\"\nlimits = { cpu = 0.5, memory = \"1023KiB\" }\n" +
+     "[defaults]\n"
+     "limits = { cpu = \"-1%\", cpu_weight = 0, memory = \"64 MiB\", processes = -1 }\n" +
+     kProgram + "limits.cpu = \"0.9%\"\n",
+     {R"(3:10: bridge.cgroup: "x" is no cgroup like "/system.slice/cgibridge.service")",
+      "4:18: bridge.limits.cpu: 0.5 is below 1, the least that can be held",
+      "4:32: bridge.limits.memory: 1023KiB is less than any program needs (1MiB)",
+      R"(6:18: defaults.limits.cpu: "-1%" is no per cent like "25%", "0.1%")",
+      "6:38: defaults.limits.cpu_weight: 0 is not within 1 to 10000",
+      R"(6:50: defaults.limits.memory: "64 MiB" is no size like "64KiB", "1MiB", "2GiB")",
+      "6:72: defaults.limits.processes: -1 is not within 0 to 4000000",
+      "9:14: program[1].limits.cpu: 0.9 is below 1, the least that can be held"}},
     {"bad_launch", kBridge + kProgram + "interpreter = \"php-cgi\"\nlaunch = \"fcgi\"\n",
      {R"(5:15: program[1].interpreter: "php-cgi" is not an absolute path)",
       R"(6:10: program[1].launch: "fcgi" is none of "auto", "cgi", "fastcgi")"}},
@@ -210,6 +234,18 @@ const std::vector<BadFile> kBadFiles = {
      {"5:19: program[1].workers.min: 9 is above workers.max (8)"}},
     {"spare_above_max", kBridge + "[defaults]\nworkers = { max = 2, spare = 3 }\n",
      {"4:19: defaults.workers.max: 2 is below workers.spare (3)"}},
+    {"spares_of_a_static_pool", kBridge + "workers_max = -1\n[defaults]\nworkers.spare = 3\n" +
+     kProgram + "workers = { kind = \"static\", spare = 1 }\n" +
+     kProgram + "workers = { kind = \"ondemand\", min = 2, recycle_spread = 91, max_age = 5, "
+     "max_memory = \"1TB\" }\n",
+     {"3:15: bridge.workers_max: -1 is not within 0 to 1000000",
+      R"(8:38: program[1].workers.spare: 1 means nothing with workers.kind = "static")",
+      R"(11:38: program[2].workers.min: 2 means nothing with workers.kind = "ondemand")",
+      "11:58: program[2].workers.recycle_spread: 91 is not within 0 to 90",
+      "11:72: program[2].workers.max_age: 5 has no unit: a duration is a string like \"5s\"",
+      R"(11:88: program[2].workers.max_memory: "1TB" is no size like "64KiB", "1MiB", "2GiB")"}},
+    {"no_such_kind", kBridge + "[defaults]\nworkers = { kind = \"fixed\", min = 1 }\n",
+     {R"(4:20: defaults.workers.kind: "fixed" is none of "static", "dynamic", "ondemand")"}},
     {"refused_value_is_not_compared", kBridge + "[defaults]\nworkers = { min = 9, max = 99999 }\n",
      {"4:28: defaults.workers.max: 99999 is not within 1 to 10000"}},
     {"defaults_are_not_blamed_on_programs",

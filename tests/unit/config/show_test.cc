@@ -26,6 +26,7 @@ control = "/run/cgibridge/control.sock"
 roots = ["/srv"]
 owner = { uid_min = 1000, gid_min = 100 }
 params_max = "1MiB"
+params_timeout = "1m"
 connections_max = 1024
 requests_per_connection_max = 100
 response_head_max = "64KiB"
@@ -33,8 +34,11 @@ drain_timeout = "30s"
 log_level = "info"
 adapters = ""
 zygotes_max = 200
+workers_max = 512
 zygote_idle_timeout = "10m"
 prewarm = []
+cgroup = ""
+limits = { cpu = 0, cpu_weight = 100, memory = 0, processes = 0 }
 figures_max = 1000
 page = { path = "", from = ["127.0.0.1", "::1"], switch_modes = false }
 log = ""
@@ -56,15 +60,20 @@ launch = "auto"
 reset = "rewind"
 rewind = { verify = 1000, tracking = "auto", max_retired = 20 }
 level = "compiled"
-workers = { min = 0, max = 8, spare = 2, idle_timeout = "1m", max_requests = 10000 }
+workers = { kind = "dynamic", min = 0, max = 8, spare = 2, idle_timeout = "1m", )"
+            R"(max_requests = 10000, recycle_spread = 10, max_age = "0s", max_memory = 0 }
 queue = { max = 256, timeout = "5s" }
 timeouts = { start = "10s", request = "30s", output = "0s", kill_grace = "3s" }
-limits = { body = 0, open_files = 0, user_processes = 0, file_size = 0, address_space = 0, )"
-            R"(cpu_time = "0s", core = true }
+limits = { body = 0, cpu = 0, cpu_weight = 100, memory = 0, processes = 0, )"
+            R"(open_files = 0, user_processes = 0, file_size = 0, address_space = 0, )"
+            R"(cpu_time = "0s", core = true, error_output = "1MiB" }
 slowlog = { after = "0s", stacks = true }
 capture = true
 user = ""
 no_new_privs = false
+sandbox = { read_only = false, write = [], private_tmp = false, tmp_size = "64MiB", )"
+            R"(network = true, syscalls = [], syscall_error = "EPERM", landlock = true, )"
+            R"(best_effort = false }
 env = {}
 strict_params = false
 pass_params = []

@@ -21,6 +21,7 @@ Entry some_entry() {
   entry.program = "/srv/a.pl";
   entry.level = "compiled";
   entry.pid = 4711;
+  entry.exit_code = 0;
   entry.seen = {.arm = compare::Arm::rewind,
                 .failure = compare::Failure::none,
                 .status = 200,

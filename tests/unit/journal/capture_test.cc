@@ -34,9 +34,10 @@ Entry failing_entry() {
 }
 
 TEST(Capture, gives_back_what_was_put_in_but_masked_and_cut) {
-  const auto parsed = parse_capture(capture_text(failing_entry(), Secrets()));
+  const auto parsed = parse_capture(capture_text(failing_entry(), Secrets(), "/etc/b.toml"));
   ASSERT_TRUE(parsed) << parsed.error().message;
   const Capture& capture = parsed.value();
+  EXPECT_EQ(capture.settings_file, "/etc/b.toml");
   EXPECT_EQ(capture.program, "/srv/a.pl");
   EXPECT_EQ(capture.time, "2023-11-14T22:13:20.123Z");
   EXPECT_EQ(capture.params[0], (std::pair<std::string, std::string>("REQUEST_METHOD", "POST")));
@@ -50,6 +51,15 @@ TEST(Capture, gives_back_what_was_put_in_but_masked_and_cut) {
   EXPECT_EQ(capture.status, 502);
   EXPECT_EQ(capture.exit_code, 139u);
   EXPECT_EQ(capture.ended_by, "killed by signal 11 (Segmentation fault)");
+}
+
+TEST(Capture, tells_an_exit_code_and_a_settings_file_only_if_it_knows_them) {
+  Entry entry = failing_entry();
+  entry.exit_code.reset();
+  const auto parsed = parse_capture(capture_text(entry, Secrets()));
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_FALSE(parsed.value().exit_code.has_value());
+  EXPECT_EQ(parsed.value().settings_file, "");
 }
 
 TEST(Capture, holds_no_secret) {

@@ -13,12 +13,15 @@ using Masked = Secrets::Masked;
 TEST(Secrets, knows_the_names_that_say_it) {
   const Secrets secrets;
   for (const char* name :
-       {"password", "PASSWD", "new-password", "user[pass]", "api_key", "X-Api-Key", "access_token",
-        "PHPSESSID", "csrf_token", "HTTP_AUTHORIZATION", "PHP_AUTH_PW", "client_secret", "pin"}) {
+       {"password",    "PASSWD",        "new-password", "user[pass]",  "api_key",
+        "X-Api-Key",   "access_token",  "PHPSESSID",    "csrf_token",  "HTTP_AUTHORIZATION",
+        "PHP_AUTH_PW", "client_secret", "pin",          "credit_card", "card_number",
+        "cvv",         "cvc",           "iban",         "ssn",         "code"}) {
     EXPECT_TRUE(secrets.is_secret(name)) << name;
   }
-  for (const char* name : {"name", "author", "message", "REMOTE_ADDR", "compass", "AUTH_TYPE",
-                           "REMOTE_USER", "spin", "keyboard", "HTTP_ACCEPT_ENCODING"}) {
+  for (const char* name :
+       {"name", "author", "message", "REMOTE_ADDR", "compass", "AUTH_TYPE", "postcode", "caliban",
+        "lesson", "encoding", "REMOTE_USER", "spin", "keyboard", "HTTP_ACCEPT_ENCODING"}) {
     EXPECT_FALSE(secrets.is_secret(name)) << name;
   }
 }
@@ -82,6 +85,18 @@ TEST(Secrets, masks_the_fields_of_json_in_any_depth) {
   secrets.mask_body(body, "application/json; charset=utf-8");
   EXPECT_EQ(body,
             R"({"user": "eve", "auth": {"n": [1, "xxx"], "x": "xxxx"}, "pin": 11111, "b": 1})");
+}
+
+TEST(Secrets, masks_json_whose_names_are_escaped) {
+  const Secrets secrets;
+  std::string body =
+      R"({"pass\u0077ord":"SECRET", "\u0070in": 12, "a\"b\u00e9": "c", "pin\u00": "d\u"})";
+  secrets.mask_body(body, "application/json");
+  EXPECT_EQ(body,
+            R"({"pass\u0077ord":"xxxxxx", "\u0070in": 11, "a\"b\u00e9": "c", "pin\u00": "d\u"})");
+  std::string url = "/callback?code=4711&state=1&postcode=2";
+  EXPECT_EQ(secrets.mask_url(url), Masked{"code"});
+  EXPECT_EQ(url, "/callback?code=xxxx&state=1&postcode=2");
 }
 
 TEST(Secrets, masks_what_is_there_of_a_body_that_was_cut_anywhere) {

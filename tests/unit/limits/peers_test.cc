@@ -68,7 +68,26 @@ TEST(Peers, are_told_by_the_kernel) {
   ASSERT_TRUE(peer.ok());
   EXPECT_TRUE(peer.value().is_unix);
   EXPECT_EQ(peer.value().uid, ::geteuid());
+  EXPECT_TRUE(peer.value().known);
   EXPECT_FALSE(peer_of(-1).ok());
+}
+
+TEST(WhyNoOperator, leaves_who_has_no_number_here_to_the_socket_s_permissions) {
+  const Peer outside{.is_unix = true, .uid = 65534, .address = {}, .known = false};
+  EXPECT_EQ(why_no_operator(outside, 0), std::nullopt);
+  EXPECT_NE((PeerRules{.uids = {65534}, .addresses = {}}).why_not(outside), std::nullopt);
+}
+
+TEST(WhyNoOperator, lets_root_and_the_bridge_s_own_user_steer_it_and_nobody_else) {
+  const Peer root{.is_unix = true, .uid = 0, .address = {}};
+  const Peer www{.is_unix = true, .uid = 33, .address = {}};
+  const Peer remote{.address = "::1"};
+  EXPECT_EQ(why_no_operator(root, 0), std::nullopt);
+  EXPECT_EQ(why_no_operator(root, 33), std::nullopt);
+  EXPECT_EQ(why_no_operator(www, 33), std::nullopt);
+  EXPECT_EQ(why_no_operator(www, 0), "uid 33 may not steer this bridge, root alone may");
+  EXPECT_EQ(why_no_operator(www, 1), "uid 33 may not steer this bridge, root and uid 1 alone may");
+  EXPECT_EQ(why_no_operator(remote, 0), "::1 may not steer this bridge, root alone may");
 }
 
 }  // namespace

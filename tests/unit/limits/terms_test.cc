@@ -24,7 +24,10 @@ TEST(Terms, of_settings_that_say_nothing_change_nothing) {
 
 TEST(Terms, hold_each_limit_that_is_set) {
   config::ProgramSettings settings;
-  settings.limits = {.file_size = 1, .address_space = 2, .open_files = 3, .user_processes = 4};
+  settings.limits.file_size = 1;
+  settings.limits.address_space = 2;
+  settings.limits.open_files = 3;
+  settings.limits.user_processes = 4;
   settings.limits.cpu_time = 5s;
   settings.limits.core = false;
   const Terms terms = terms_of(settings);
@@ -55,8 +58,8 @@ TEST(Terms, step_down_to_all_ids_with_the_program_behind_them) {
   terms.identity = Identity{"alice", 1001, 100, {4, 100}};
   terms.step_down = "/x/cgibridge-step-down";
   EXPECT_EQ(step_down_argv(terms, "/srv", "/srv/s", {"s", "a b"}),
-            (std::vector<std::string>{"/x/cgibridge-step-down", "1001 100 4,100", "/srv", "/srv/s",
-                                      "s", "a b"}));
+            (std::vector<std::string>{"/x/cgibridge-step-down", "1001 100 4,100", "-", "/srv",
+                                      "/srv/s", "s", "a b"}));
   terms.no_new_privileges = true;
   EXPECT_EQ(step_down_argv(terms, "/srv", "/srv/s", {"s"}).at(1), "n1001 100 4,100");
 }

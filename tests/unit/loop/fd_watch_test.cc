@@ -46,6 +46,33 @@ TEST_F(FdWatchTest, tells_of_a_closed_other_end_as_readable) {
   EXPECT_EQ(happened, unsigned{kReadable});
 }
 
+// Method: the byte is left unread; another comes when the first was told of.
+TEST_F(FdWatchTest, tells_once_of_what_is_new_if_asked_for_that) {
+  int calls = 0;
+  FdWatch watch(loop_, reading_end(), [&](unsigned readiness) {
+    EXPECT_EQ(readiness, unsigned{kReadable});
+    if (++calls == 1) write_byte();
+  });
+  watch.ask(kReadable | kOnlyNew);
+  write_byte();
+  Timer end(loop_, [&] { loop_.stop(); });
+  end.start(base::Duration(20));
+  loop_.run();
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(FdWatchTest, tells_of_what_was_left_once_it_is_asked_for_all) {
+  int calls = 0;
+  FdWatch watch(loop_, reading_end(), [&](unsigned) {
+    if (++calls == 2) return loop_.stop();
+    watch.ask(kReadable);
+  });
+  watch.ask(kReadable | kOnlyNew);
+  write_byte();
+  loop_.run();
+  EXPECT_EQ(calls, 2);
+}
+
 TEST_F(FdWatchTest, is_silent_while_paused_even_if_the_other_end_closes) {
   int calls = 0;
   FdWatch watch(loop_, reading_end(), [&](unsigned) { ++calls; });

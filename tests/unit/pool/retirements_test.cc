@@ -17,6 +17,8 @@ TEST(Retirements, have_a_name_each) {
   EXPECT_EQ(retirement_name(RETIRED_FAULT), "fault");
   EXPECT_EQ(retirement_name(worker::kRetiredLeft), "left");
   EXPECT_EQ(retirement_name(kRetiredMaxRequests), "max_requests");
+  EXPECT_EQ(retirement_name(kRetiredMaxAge), "max_age");
+  EXPECT_EQ(retirement_name(kRetiredMaxMemory), "max_memory");
 }
 
 TEST(Retirements, are_the_first_for_their_reason_once_a_generation) {
@@ -50,10 +52,14 @@ TEST(Retirements, count_the_last_requests_only) {
   EXPECT_FALSE(retirements.more_than(0));
 }
 
-TEST(Retirements, by_the_limit_of_requests_say_nothing_against_the_program) {
+TEST(Retirements, by_the_limits_of_a_worker_say_nothing_against_the_program) {
   Retirements retirements;
   for (std::size_t i = 0; i < Retirements::kWindow; ++i) retirements.count_stay();
-  for (int i = 0; i < 100; ++i) retirements.count(kRetiredMaxRequests, "");
+  for (int i = 0; i < 100; ++i) {
+    retirements.count(kRetiredMaxRequests, "");
+    retirements.count(kRetiredMaxAge, "");
+    retirements.count(kRetiredMaxMemory, "");
+  }
   EXPECT_FALSE(retirements.more_than(0));
 }
 
@@ -62,6 +68,7 @@ TEST(Retirements, are_described_by_the_most_frequent_reason_and_its_last_words) 
   for (std::size_t i = 0; i < 20; ++i) retirements.count(RETIRED_THREADS, "2 threads");
   for (std::size_t i = 0; i < 5; ++i) retirements.count(RETIRED_CALL, "unshare");
   for (std::size_t i = 0; i < 25; ++i) retirements.count_stay();
+  for (std::size_t i = 0; i < 99; ++i) retirements.count(kRetiredMaxMemory, "1 GiB");
   EXPECT_EQ(retirements.describe(),
             "25 of the last 50 requests left a worker that cannot be put back: mostly threads "
             "(2 threads)");

@@ -1,5 +1,5 @@
-// A worker's states and events. The process is one that only waits to be killed; what it says on
-// its channel is said by the test.
+// A worker's states and events. The process is one that says its first READY, which only it can,
+// and waits to be killed; what else it says on its channel is said by the test.
 #include "worker/worker.h"
 
 #include <gtest/gtest.h>
@@ -60,18 +60,32 @@ class Owner : public WorkerOwner {
 class WorkerTest : public testing::Test {
  protected:
   WorkerTest() : reaper_(loop_), worker_(loop_, reaper_, 1, label_, kill_grace_, owner_) {
+    auto channel = make_channel().take();
+    auto names = base::make_pipe().take();
     pid_ = ::fork();
     if (pid_ == 0) {
       ::setpgid(0, 0);
+      introduce(names.first.get(), std::move(channel.second));
       for (;;) ::pause();
     }
     ::setpgid(pid_, pid_);
-    auto channel = make_channel().take();
     worker_.await_fork(std::move(channel.first));
     program_ = std::move(channel.second);
+    names_ = std::move(names.second);
   }
   ~WorkerTest() override {
-    if (worker_.state() != WorkerState::gone) ::kill(pid_, SIGKILL);
+    if (ChildReaper::is_living_child(pid_)) ::kill(pid_, SIGKILL);
+  }
+
+  // In the process: says READY for the pid that it is told.
+  static void introduce(int names, base::UniqueFd channel) {
+    pid_t pid = 0;
+    if (::read(names, &pid, sizeof pid) != sizeof pid) return;
+    const std::string ready = packet(MESSAGE_READY, message_ready{pid, 0});
+    (void)!::send(channel.get(), ready.data(), ready.size(), MSG_NOSIGNAL);
+  }
+  void say_ready_for(pid_t pid) {
+    EXPECT_EQ(::write(names_.get(), &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
   }
 
   void say(const std::string& bytes) {
@@ -101,7 +115,7 @@ class WorkerTest : public testing::Test {
     EXPECT_EQ(owner_.told.size(), words) << testing::PrintToString(owner_.told);
   }
   void become_ready() {
-    say(packet(MESSAGE_READY, message_ready{pid_, 0}));
+    say_ready_for(pid_);
     until(owner_.told.size() + 1);
     ASSERT_EQ(worker_.state(), WorkerState::idle);
   }
@@ -125,7 +139,7 @@ class WorkerTest : public testing::Test {
   ChildReaper reaper_;
   Owner owner_;
   Worker worker_;
-  base::UniqueFd program_;
+  base::UniqueFd program_, names_;
   pid_t pid_ = -1;
 };
 
@@ -142,6 +156,29 @@ TEST_F(WorkerTest, answers_one_request_after_the_other) {
     EXPECT_EQ(worker_.state(), WorkerState::idle);
   }
   EXPECT_EQ(worker_.served(), 5u);
+}
+
+// It could name a zygote of somebody else's, and the bridge would signal that.
+TEST_F(WorkerTest, cannot_name_another_process_as_itself) {
+  say_ready_for(::getpid());
+  until(1);
+  EXPECT_EQ(owner_.told, (Words{"gone"}));
+  EXPECT_EQ(worker_.pid(), -1);
+}
+
+TEST_F(WorkerTest, cannot_be_named_by_another_process) {
+  say(packet(MESSAGE_READY, message_ready{pid_, 0}));
+  until(1);
+  EXPECT_EQ(owner_.told, (Words{"gone"}));
+}
+
+// As a zygote would be that answers its own fork.
+TEST_F(WorkerTest, cannot_be_a_process_that_has_an_owner) {
+  reaper_.expect(pid_, [](const Death&) {});
+  say_ready_for(pid_);
+  until(1);
+  EXPECT_EQ(owner_.told, (Words{"gone"}));
+  reaper_.forget(pid_);
 }
 
 TEST_F(WorkerTest, takes_a_request_while_it_still_resets_itself) {

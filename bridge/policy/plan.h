@@ -6,9 +6,10 @@
 #include <cstddef>
 
 #include "base/clock.h"
+#include "config/program_settings.h"
 #include "worker/starter.h"
 
-namespace pool {
+namespace policy {
 
 // What becomes of a worker behind its request.
 enum class Afterwards { exits, returns };
@@ -16,14 +17,16 @@ enum class Afterwards { exits, returns };
 // A pool at one moment. Counts of workers, but for waiting (requests).
 struct PoolView {
   unsigned idle = 0;         // warm, ready for a request
+  unsigned long_idle = 0;    // of them, for workers.idle_timeout and longer
   unsigned starting = 0;     // forked, not ready yet
   unsigned busy = 0;         // running a program for a client
   unsigned beside = 0;       // running one whose answer is only compared
   unsigned classic = 0;      // programs launched for a client; no workers, but they count to max
   unsigned returning = 0;    // being checked before they take another request
   unsigned waiting = 0;      // requests that want a worker and have none
-  unsigned recent_peak = 0;  // the most of busy and waiting at once since the pool was last idle
-  unsigned min = 0;          // settings workers.min, max and spare
+  unsigned recent_peak = 0;  // the most of busy and waiting at once within workers.idle_timeout
+  config::WorkerKind kind = config::WorkerKind::dynamic;
+  unsigned min = 0;  // settings workers.min, max and spare
   unsigned max = 1;
   unsigned spare = 0;
   bool rested = false;  // no request came for workers.idle_timeout
@@ -44,7 +47,10 @@ struct PoolPlan {
 // bounds the busy ones; the idle come on top of them.
 // Of workers that return, there are as many as requests came at once lately and spare besides, max
 // at most, all together; those that run beside the clients' requests come on top.
-// A rested pool keeps min.
+// What is more than that goes when it has been idle for workers.idle_timeout: a site does not keep
+// what its busiest hour asked for.
+// A rested pool keeps min. A static one has max, whether anything is asked or not; one that is made
+// on demand has no spares and no min.
 // A worker that has to be started ahead of need costs as much as a classic request, so such starts
 // keep out of the requests' way: beside running ones one at a time, and only on a core that nobody
 // uses, unless one waits for it; else on all cores that are idle, or one. A rested pool keeps one,
@@ -69,4 +75,4 @@ std::size_t choose(std::size_t idle, SinceOf since_of, base::TimePoint now,
   return 0;
 }
 
-}  // namespace pool
+}  // namespace policy

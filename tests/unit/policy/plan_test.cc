@@ -1,11 +1,11 @@
-#include "pool/plan.h"
+#include "policy/plan.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-namespace pool {
+namespace policy {
 namespace {
 
 PoolView quiet_pool() {
@@ -51,10 +51,75 @@ TEST(Plan, lets_a_rested_pool_shrink_to_min) {
   EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 4}));
 }
 
-TEST(Plan, retires_nothing_in_a_busy_time) {
+TEST(Plan, keeps_what_is_needed_in_a_busy_time_however_long_it_has_been_idle) {
   PoolView pool = quiet_pool();
+  pool.recent_peak = 8;
+  pool.idle = pool.long_idle = 8;
+  EXPECT_EQ(plan(pool), (PoolPlan{}));
+}
+
+TEST(Plan, lets_those_go_in_a_busy_time_that_nobody_has_needed_for_long) {
+  PoolView pool = quiet_pool();
+  for (const auto kind : {config::WorkerKind::dynamic, config::WorkerKind::on_demand}) {
+    pool.kind = kind;
+    pool.recent_peak = 3;
+    pool.idle = 8;
+    pool.long_idle = 0;
+    EXPECT_EQ(plan(pool), (PoolPlan{})) << "they may be needed again";
+    pool.long_idle = 2;
+    EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 2}));
+    pool.long_idle = 8;
+    EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 5}));
+  }
+}
+
+TEST(PlanOfAStaticPool, keeps_max_whether_anything_is_asked_or_not) {
+  PoolView pool = quiet_pool();
+  pool.kind = config::WorkerKind::fixed;
+  EXPECT_EQ(plan(pool).fork, 8u);
+  pool.rested = true;
   pool.idle = 8;
   EXPECT_EQ(plan(pool), (PoolPlan{}));
+  pool.afterwards = Afterwards::returns;
+  pool.idle = 5;
+  pool.busy = 2;
+  EXPECT_EQ(plan(pool).fork, 1u);
+}
+
+TEST(PlanOfAStaticPool, lets_the_surplus_go_at_once_when_max_is_lowered) {
+  PoolView pool = quiet_pool();
+  pool.kind = config::WorkerKind::fixed;
+  pool.afterwards = Afterwards::returns;
+  pool.idle = 6;
+  pool.busy = 6;
+  EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 4}));
+}
+
+TEST(PlanOfAPoolOnDemand, has_nobody_until_a_request_comes_and_nobody_when_it_has_rested) {
+  PoolView pool = quiet_pool();
+  pool.kind = config::WorkerKind::on_demand;
+  pool.min = 3;
+  for (const auto afterwards : {Afterwards::exits, Afterwards::returns}) {
+    pool.afterwards = afterwards;
+    pool.rested = false;
+    pool.idle = pool.recent_peak = pool.waiting = 0;
+    EXPECT_EQ(plan(pool), (PoolPlan{}));
+    pool.waiting = pool.recent_peak = 2;
+    EXPECT_EQ(plan(pool).fork, 2u);
+    pool.waiting = pool.recent_peak = 0;
+    pool.idle = 2;
+    pool.rested = true;
+    EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 2}));
+  }
+}
+
+TEST(PlanOfAPoolOnDemand, keeps_no_process_ahead_of_need) {
+  PoolView pool = quiet_pool();
+  pool.kind = config::WorkerKind::on_demand;
+  pool.making = worker::Making::ahead;
+  pool.rested = true;
+  pool.idle = 1;
+  EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 1}));
 }
 
 PoolView pool_of_returning() {
@@ -197,6 +262,7 @@ TEST(Plan, stays_within_its_bounds_for_every_small_view) {
             for (unsigned peak = 0; peak <= 6; ++peak)
               for (const bool rested : {false, true}) {
                 const PoolPlan made = plan({.idle = idle,
+                                            .long_idle = idle,
                                             .starting = starting,
                                             .recent_peak = peak,
                                             .min = min,
@@ -240,4 +306,4 @@ TEST(Plan, counts_programs_launched_for_clients_to_max_but_not_to_the_workers) {
 }
 
 }  // namespace
-}  // namespace pool
+}  // namespace policy

@@ -1,0 +1,1 @@
+// The main module of a rehearsal.

@@ -1,0 +1,40 @@
+// Before the checkpoint, what every request has Node do for the first time is done once, so that it is
+// compiled by then: a main module is run (an empty one), something is written to a pipe. What a program
+// could see of it is taken back.
+'use strict';
+const Module = require('module');
+const net = require('net');
+const path = require('path');
+
+function newKeys(object, before) {
+  return Object.keys(object).filter((key) => !before.has(key));
+}
+
+function runMain() {
+  const tables = [Module._cache, Module._pathCache].map((table) => [table, new Set(Object.keys(table))]);
+  Module.runMain(path.join(__dirname, 'nothing.js'));
+  for (const [table, before] of tables) newKeys(table, before).forEach((key) => delete table[key]);
+  delete process.mainModule;
+}
+
+// As process.stdout does it, to a pipe that is none: libuv lets go of a real one only in the program's
+// loop. By a Console of its own, since the global one would look at process.stderr for its colours.
+function write() {
+  const handle = { writeUtf8String: () => 0, writeLatin1String: () => 0, getAsyncId: () => 0 };
+  const stream = new net.Socket({ handle, readable: false, writable: true });
+  new console.Console({ stdout: stream, colorMode: false }).log('a %s', 'line');
+  try {
+    new net.Socket({ fd: 0 });
+  } catch {
+    // It is the null device.
+  }
+}
+
+function rehearse() {
+  write();
+  runMain();
+  process._tickCallback();
+}
+
+delete require.cache[__filename];
+module.exports = { rehearse };

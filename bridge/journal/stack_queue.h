@@ -1,0 +1,70 @@
+// Which slow programs are looked at now, and which wait for their turn.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "journal/stack_reader.h"
+
+namespace journal {
+
+// Owned by the journal. At most so many programs are looked at at once; others wait, first come,
+// first served, and are told of without a stack if they are over before their turn or find the
+// queue full.
+class StackQueue {
+ public:
+  static constexpr std::size_t kWaitingPerReader = 16;
+
+  // Runs once, on the loop. text: lines, or one that says why there are none.
+  using OnStack = std::function<void(const std::string& text)>;
+
+  // A place in the queue. Owned by the request: destroying it, when its program has ended, gives
+  // the place up. Must not outlive the queue.
+  class Turn {
+   public:
+    Turn(StackQueue& queue, pid_t program, OnStack on_stack)
+        : queue_(queue), program_(program), on_stack_(std::move(on_stack)) {}
+    ~Turn() { queue_.leave(*this); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    friend class StackQueue;
+    StackQueue& queue_;
+    const pid_t program_;
+    OnStack on_stack_;
+  };
+
+  // reader: the file of cgibridge-stack.
+  StackQueue(loop::Loop& loop, worker::ChildReaper& reaper,
+             std::string reader = stack_reader_path());
+
+  void set_readers(std::size_t readers_max) { readers_max_ = readers_max; }
+
+  // Looks at program as soon as it can be. on_stack may run before this returns. None: it need not
+  // wait, or cannot.
+  std::unique_ptr<Turn> look_at(pid_t program, OnStack on_stack);
+
+  std::uint64_t looks() const { return looks_; }
+  std::uint64_t left_out() const { return left_out_; }  // without a look
+
+ private:
+  void leave(Turn& turn);
+  void look(pid_t program, const OnStack& on_stack);
+  void leave_out(const OnStack& on_stack, const std::string& why);
+  void go_on();
+
+  loop::Loop& loop_;
+  worker::ChildReaper& reaper_;
+  const std::string reader_;
+  std::size_t readers_max_ = 2;
+  std::uint64_t looks_ = 0, left_out_ = 0;
+  std::deque<Turn*> waiting_;
+  std::list<std::unique_ptr<StackReader>> readers_;
+  loop::Deferred go_on_;
+};
+
+}  // namespace journal

@@ -1,0 +1,54 @@
+#include "policy/connections.h"
+
+#include <algorithm>
+
+namespace policy {
+namespace {
+
+// Listeners, epoll and inotify instances, logs, the control socket and its clients.
+constexpr std::size_t kOwnDescriptors = 40;
+// A worker: its channel, its pidfd, its standard error. What runs: two pipes more, a body's pipe, a
+// spooled body, and the same again for a shadow or what a client left behind.
+constexpr std::size_t kPerWorker = 10;
+constexpr std::size_t kPerZygote = 3;
+// Instead of no limit.
+constexpr unsigned kManyWorkers = 4096;
+constexpr unsigned kFewestConnections = 4;
+
+}  // namespace
+
+std::vector<std::size_t> connections_to_close(const std::vector<ConnectionView>& connections,
+                                              const ConnectionRules& rules, base::TimePoint now) {
+  std::vector<std::size_t> chosen, resting;
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    const auto age = now - connections[i].since;
+    if (connections[i].use == ConnectionUse::unfinished && age >= rules.patience) {
+      chosen.push_back(i);
+    } else if (connections[i].use == ConnectionUse::idle && age >= rules.at_rest_at_least) {
+      resting.push_back(i);
+    }
+  }
+  if (connections.size() - chosen.size() < rules.max) return chosen;
+  const std::size_t room = std::min(resting.size(), std::max<std::size_t>(1, rules.max / 8));
+  std::ranges::partial_sort(resting, resting.begin() + static_cast<std::ptrdiff_t>(room), {},
+                            [&](std::size_t i) { return connections[i].since; });
+  chosen.insert(chosen.end(), resting.begin(), resting.begin() + static_cast<std::ptrdiff_t>(room));
+  return chosen;
+}
+
+DescriptorUsers fit_descriptors(std::size_t limit, const DescriptorUsers& asked) {
+  const std::size_t workers = asked.workers_max == 0 ? kManyWorkers : asked.workers_max;
+  const std::size_t wanted =
+      asked.connections_max + workers * kPerWorker + asked.zygotes_max * kPerZygote;
+  const std::size_t there = limit > kOwnDescriptors ? limit - kOwnDescriptors : 0;
+  if (wanted <= there) return asked;
+  const auto less = [&](std::size_t count) {
+    return static_cast<unsigned>(count * there / wanted);
+  };
+  return {.connections_max = std::min(asked.connections_max,
+                                      std::max(kFewestConnections, less(asked.connections_max))),
+          .workers_max = std::max(1U, less(workers)),
+          .zygotes_max = less(asked.zygotes_max)};
+}
+
+}  // namespace policy

@@ -1,0 +1,67 @@
+#include "pool/place.h"
+
+#include <fmt/format.h>
+
+#include "base/process_memory.h"
+#include "policy/recycling.h"
+#include "pool/retirements.h"
+
+namespace pool {
+namespace {
+
+constexpr std::chrono::seconds kYoung{1};
+
+bool too_much_memory(const Place& place, const config::ProgramSettings::Workers& limits) {
+  return limits.max_memory > 0 &&
+         base::has_more_than(place.worker->pid(), limits.max_memory / base::kKiB);
+}
+
+}  // namespace
+
+compare::Arm arm_of(config::Reset reset) {
+  switch (reset) {
+    case config::Reset::rewind:
+      return compare::Arm::rewind;
+    case config::Reset::none:
+      return compare::Arm::none;
+    case config::Reset::fork:
+      break;
+  }
+  return compare::Arm::fork;
+}
+
+bool exits_behind_request(compare::Arm arm) {
+  return arm == compare::Arm::classic || arm == compare::Arm::fork;
+}
+
+std::optional<Relief> relief_of(const Place& place,
+                                const config::ProgramSettings::Workers& limits) {
+  const auto age = std::chrono::duration_cast<base::Duration>(base::Clock::now() - place.born);
+  switch (policy::worn_out(place.worker->id(), limits, place.worker->served(), age)) {
+    case policy::WornOut::by_requests:
+      return Relief{kRetiredMaxRequests, fmt::format("{} requests (workers.max_requests is {})",
+                                                     place.worker->served(), limits.max_requests)};
+    case policy::WornOut::by_age:
+      return Relief{kRetiredMaxAge, fmt::format("{} ms old (workers.max_age is {} ms)", age.count(),
+                                                limits.max_age.count())};
+    case policy::WornOut::no:
+      break;
+  }
+  if (!place.heavy || !too_much_memory(place, limits)) return std::nullopt;
+  return Relief{kRetiredMaxMemory, fmt::format("more than {} bytes of memory (workers.max_memory)",
+                                               limits.max_memory)};
+}
+
+void look_at_memory(Place& place, const config::ProgramSettings::Workers& limits) {
+  const bool idle = place.worker->state() == worker::WorkerState::idle;
+  const bool keeps = place.arm == compare::Arm::none;
+  if (idle || (keeps && place.worker->state() == worker::WorkerState::busy)) {
+    place.heavy = too_much_memory(place, limits);
+  }
+}
+
+bool died_young(const worker::Worker& worker) {
+  return worker.served() == 0 && base::Clock::now() - worker.idle_since() < kYoung;
+}
+
+}  // namespace pool

@@ -1,0 +1,33 @@
+// The new side of an upgrade: the bridge that this one takes over from.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "handover.h"
+#include "loop/fd_watch.h"
+
+// Owned by the daemon; goes on until the old bridge has ended.
+class Predecessor {
+ public:
+  // All run on the loop; none may destroy it.
+  struct Events {
+    std::function<void()> on_serve;                         // the old one accepts nobody any more
+    std::function<void(base::UniqueFd)> on_connection;      // that it had open
+    std::function<void(const std::string& why)> on_failed;  // it went before on_serve
+  };
+
+  Predecessor(loop::Loop& loop, base::UniqueFd channel, Events events);
+
+  // Programs are warm: it may tell this one to serve.
+  void say_ready();
+  bool serves() const { return serves_; }
+
+ private:
+  void on_packet();
+
+  base::UniqueFd channel_;
+  const Events events_;
+  bool serves_ = false;
+  std::unique_ptr<loop::FdWatch> watch_;
+};

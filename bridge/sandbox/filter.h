@@ -1,0 +1,20 @@
+// A filter of system calls, while libseccomp makes it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace sandbox {
+
+struct ReleaseFilter {
+  void operator()(void* filter) const;
+};
+// A scmp_filter_ctx.
+using Filter = std::unique_ptr<void, ReleaseFilter>;
+
+// What the kernel is given: the bytes of struct sock_filter...
+base::Result<std::string> instructions_of(const Filter& filter);
+
+}  // namespace sandbox

@@ -1,0 +1,68 @@
+#include "service_manager.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+
+namespace {
+
+std::string environment_text(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+ServiceManager::ServiceManager(loop::Loop& loop)
+    : socket_(environment_text("NOTIFY_SOCKET")), timer_(loop, [this] { keep_alive(); }) {
+  const auto microseconds = std::strtoll(environment_text("WATCHDOG_USEC").c_str(), nullptr, 10);
+  const auto pid = std::strtol(environment_text("WATCHDOG_PID").c_str(), nullptr, 10);
+  watched_ = static_cast<pid_t>(pid);
+  interval_ = base::Duration(microseconds / 1000 / 2);
+}
+
+void ServiceManager::tell(const std::string& what) const {
+  if (socket_.empty()) return;
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (socket_.size() >= sizeof name.sun_path) return;
+  std::memcpy(name.sun_path, socket_.data(), socket_.size());
+  if (socket_.front() == '@') name.sun_path[0] = '\0';  // abstract
+  const base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
+  const ssize_t sent = ::sendto(fd.get(), what.data(), what.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                                reinterpret_cast<const sockaddr*>(&name), length);
+  if (sent < 0)
+    base::log_warn("the service manager does not hear \"{}\": {}", base::printable(what),
+                   std::strerror(errno));
+}
+
+void ServiceManager::ready(Start start) {
+  tell(fmt::format("READY=1\nSTATUS=serves\nMAINPID={}", ::getpid()));
+  const bool ours = start == Start::taken_over || watched_ == 0 || watched_ == ::getpid();
+  if (interval_.count() > 0 && ours && !socket_.empty()) keep_alive();
+}
+
+void ServiceManager::stopping() {
+  tell("STOPPING=1\nSTATUS=lets requests end");
+}
+
+void ServiceManager::hand_over_to(pid_t successor) {
+  tell(fmt::format("MAINPID={}", successor));
+  timer_.stop();
+  socket_.clear();
+}
+
+void ServiceManager::keep_alive() {
+  tell("WATCHDOG=1");
+  timer_.start(interval_);
+}

@@ -1,0 +1,60 @@
+// The old side of an upgrade: a new process of the binary takes over.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "handover.h"
+#include "loop/fd_watch.h"
+#include "loop/timer.h"
+#include "worker/child_reaper.h"
+
+// Owned by the daemon. Destroying it before take_over() ends the new process.
+class Upgrade {
+ public:
+  // All run on the loop; none may destroy it.
+  struct Events {
+    std::function<void()> on_ready;                         // take_over() may be called
+    std::function<void(const std::string& why)> on_failed;  // the new process is gone
+  };
+  // Which process, and what it gets. The descriptors are borrowed for start().
+  struct Terms {
+    std::string binary;
+    std::string config_path;
+    std::vector<std::pair<std::string, int>> listeners;  // name, socket
+    std::string control_path;
+    int control = -1;
+    std::vector<pool::WarmNote> programs;
+  };
+
+  Upgrade(loop::Loop& loop, worker::ChildReaper& reaper, Events events);
+  ~Upgrade();
+  Upgrade(const Upgrade&) = delete;
+  Upgrade& operator=(const Upgrade&) = delete;
+
+  base::Status start(const Terms& terms);
+  pid_t pid() const { return pid_; }
+
+  // From here on it serves, and on_failed is not told any more.
+  base::Status take_over();
+  // Gives it a connection on which nothing is open.
+  void pass_on(const base::UniqueFd& connection);
+
+ private:
+  base::Status launch(const Terms& terms, int channel_end);
+  base::Status tell(const Terms& terms);
+  void on_packet();
+  void fail(const std::string& why);
+
+  loop::Loop& loop_;
+  worker::ChildReaper& reaper_;
+  const Events events_;
+  pid_t pid_ = -1;
+  bool taken_over_ = false;
+  bool failed_ = false;
+  base::UniqueFd channel_;
+  std::unique_ptr<loop::FdWatch> watch_;
+  loop::Timer patience_;
+};

@@ -1,0 +1,3 @@
+#!/usr/bin/tclsh
+# The smallest CGI program.
+puts -nonewline "Content-Type: text/plain\r\n\r\nHello, world!\n"

@@ -1,0 +1,53 @@
+"""What a bridge has of cgroups on this machine."""
+
+import pathlib
+
+import pytest
+
+ALL = "limits = { cpu = 10000, memory = \"1000GiB\", processes = 100000 }\n"
+
+
+# Why there are none; None: not looked yet.
+_hindrance = None
+
+
+def need(site):
+    """Skips the test, with the reason, where a bridge cannot hold programs to limits by cgroups."""
+    global _hindrance
+    if _hindrance is None:
+        _hindrance = "; ".join(_not_held(site))
+    if _hindrance:
+        pytest.skip(f"no cgroups: {_hindrance}")
+
+
+def _not_held(site):
+    probe = site.start_bridge(bridge=ALL, listen=[f"unix:{site.folder}/probe.sock"], name="probe.toml")
+    found = probe.status()["bridge"]["cgroups"]
+    probe.allow_log("cgroups")
+    probe.expect_clean_stop()
+    return found["not_held"]
+
+
+def folders(bridge):
+    """Of the cgroup for all programs, one in each tree."""
+    return [pathlib.Path(folder) for folder in bridge.status()["bridge"]["cgroups"]["folders"]]
+
+
+def of_program(bridge, script):
+    """Of a program's own, those that are there."""
+    return [found for folder in folders(bridge)
+            for found in folder.glob(pathlib.Path(script).name + "-*")]
+
+
+def holding(folder):
+    """The pids that are in a cgroup."""
+    return {int(line) for line in (folder / "cgroup.procs").read_text().split()}
+
+
+def file_of(bridge, script, *names):
+    """The text of the first of these files that a program's cgroup has in any tree: v1's or v2's."""
+    for folder in of_program(bridge, script):
+        for name in names:
+            if (folder / name).is_file():
+                return (folder / name).read_text().strip()
+    raise AssertionError(f"{script} has no {names} below {folders(bridge)}")

@@ -1,0 +1,81 @@
+"""The control socket: who may give commands, and what it bears."""
+
+import array
+import json
+import os
+import socket
+
+import pytest
+
+from harness import processes
+
+NOBODY = 65534
+
+ASK = r"""
+import socket, sys
+peer = socket.socket(socket.AF_UNIX)
+peer.settimeout(20)
+try:
+    peer.connect(sys.argv[1])
+    peer.sendall(b'{"command": "drain"}\n')
+    print(peer.recv(10000).decode(), end="")
+except PermissionError:
+    print("denied")
+"""
+
+
+def ask_as(uid, address):
+    return processes.run_as(uid, ASK, address)
+
+
+@pytest.mark.root
+def test_another_user_is_refused_whatever_the_socket_s_mode(site):
+    """Its mode keeps others out; an operator who opens it (for a group of admins, say) does not by
+    that give the bridge away."""
+    bridge = site.start_bridge()
+    assert ask_as(NOBODY, bridge.control) == "denied"
+    os.chmod(bridge.control, 0o666)
+    assert json.loads(ask_as(NOBODY, bridge.control)) == {
+        "ok": False, "error": "uid 65534 may not steer this bridge, root alone may"}
+    bridge.expect_log("control socket: drain is refused: uid 65534 may not steer this bridge")
+    status = bridge.status()["bridge"]
+    assert status["peers_refused"] == 1 and status["draining"] is False
+
+
+def test_descriptors_that_nobody_asked_for_are_closed(site):
+    bridge = site.start_bridge()
+    before = len(os.listdir(f"/proc/{bridge.pid}/fd"))
+    for count in (1, 2, 3, 10):
+        with socket.socket(socket.AF_UNIX) as peer, open("/dev/null", "rb") as null:
+            peer.settimeout(20)
+            peer.connect(str(bridge.control))
+            passed = array.array("i", [null.fileno()] * count)
+            for _ in range(20):
+                peer.sendmsg([b'{"command": "nothing"}\n'],
+                             [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+                assert b"no command" in peer.recv(1000)
+            assert len(os.listdir(f"/proc/{bridge.pid}/fd")) <= before + 2
+
+
+@pytest.mark.parametrize("line", [b"\0\n", b"[" * 60_000 + b"\n", b'"text"\n', b"{}\n", b'{"command": 1}\n',
+                                  b'{"command": "mode", "program": [], "mode": {}}\n', b"\xff\xfe\n"])
+def test_a_line_that_is_no_command_is_answered(site, line):
+    bridge = site.start_bridge()
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(20)
+        peer.connect(str(bridge.control))
+        peer.sendall(line)
+        assert json.loads(peer.recv(10000))["ok"] is False
+        peer.sendall(b'{"command": "status"}\n')
+        assert peer.recv(10000).startswith(b"{")
+
+
+def test_a_line_without_end_closes_the_connection(site):
+    bridge = site.start_bridge()
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(20)
+        peer.connect(str(bridge.control))
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            for _ in range(1000):
+                peer.sendall(b"x" * 1000)
+    assert bridge.status()

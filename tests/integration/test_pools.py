@@ -1,0 +1,395 @@
+"""How many workers there are, when they are replaced, and who gets one when there are too few."""
+
+import concurrent.futures
+import os
+import re
+import signal
+import threading
+import time
+
+import pytest
+
+from harness import programs
+from harness.fastcgi import variables_for
+from harness.processes import alive, wait_until
+
+KEEPS = 'mode = "persistent"\nreset = "none"\n'
+
+
+def counter(site, name="counter"):
+    """Answers with its pid and how many requests it has had."""
+    return site.perl(name, r"""
+        our $count;
+        $count++;
+        print "Content-Type: text/plain\n\n$$ $count\n";
+        """)
+
+
+def workers(bridge, script):
+    entry = bridge.program(script)
+    return entry["workers"]["idle"] if entry else None
+
+
+def begin(peer, script, id=1, query=""):
+    peer.begin(id)
+    peer.params(variables_for(script, query=query), id)
+    peer.stdin(b"", id)
+
+
+class TestKinds:
+    def test_a_static_pool_has_all_its_workers_from_the_first_request_on(self, site):
+        script = programs.pid(site)
+        bridge = site.start_bridge('mode = "persistent"\n'
+                                   'workers = { kind = "static", max = 5, idle_timeout = "1s" }\n')
+        bridge.request(script)
+        wait_until(lambda: workers(bridge, script) == 5, "all are there")
+        time.sleep(1.5)  # longer than idle_timeout, which means nothing here
+        assert workers(bridge, script) == 5
+
+    def test_a_pool_on_demand_has_nobody_when_it_has_rested(self, site):
+        script = programs.pid(site)
+        bridge = site.start_bridge('mode = "persistent"\n'
+                                   'workers = { kind = "ondemand", idle_timeout = "1s" }\n')
+        bridge.request(script)
+        bridge.request(script)
+        wait_until(lambda: workers(bridge, script) == 0, "they are let go")
+        wait_until(lambda: bridge.program(script)["level"] == "linked", "its zygote stays")
+        assert bridge.request(script).status == 200
+        assert bridge.program(script)["requests_persistent"] >= 1
+
+    @pytest.mark.parametrize("kind", ['"dynamic", min = 1, spare = 1', '"ondemand"'],
+                             ids=["dynamic", "ondemand"])
+    def test_a_burst_s_workers_are_let_go_though_requests_keep_coming(self, site, kind):
+        script = programs.sleeper(site)
+        bridge = site.start_bridge('mode = "persistent"\n'
+                                   f'workers = {{ kind = {kind}, max = 6, idle_timeout = "2s" }}\n')
+        bridge.request(script, query="0")
+        wait_until(lambda: bridge.program(script)["level"] == "linked", "it is warm")
+        with bridge.connect() as peer:
+            for id in range(1, 6):
+                begin(peer, script, id, "1")
+            for id in range(1, 6):
+                assert peer.response(id).status == 200
+        burst = bridge.program(script)["worker_pids"]
+        assert len(burst) >= 5
+
+        def few_are_left():
+            assert bridge.request(script, query="0.1").status == 200
+            return len(bridge.program(script)["worker_pids"]) <= 2
+        wait_until(few_are_left, "those that nobody needs are gone", 15)
+
+
+class TestRecycling:
+    def test_a_worker_that_is_too_old_is_replaced_also_while_it_is_idle(self, site):
+        script = counter(site)
+        bridge = site.start_bridge(KEEPS + 'workers = { max = 1, spare = 1, max_age = "1s" }\n')
+        bridge.request(script)
+        first = bridge.wait_warm(script)["worker_pids"]
+        wait_until(lambda: not any(alive(pid) for pid in first), "it is gone")
+        bridge.wait_warm(script)
+        wait_until(lambda: bridge.program(script)["retired"].get("max_age", 0) >= 1, "it is counted")
+
+    def test_a_worker_that_has_grown_too_large_is_replaced(self, site):
+        script = site.perl("grows", r"""
+            our @kept;
+            push @kept, "x" x 30_000_000 if $ENV{QUERY_STRING};
+            print "Content-Type: text/plain\n\n$$ ", scalar(@kept), "\n";
+            """)
+        bridge = site.start_bridge(KEEPS + 'workers = { max = 1, spare = 1, max_memory = "64MiB" }\n')
+        bridge.request(script)
+        bridge.wait_warm(script)
+        pid = bridge.request(script).body.split()[0]
+        for _ in range(4):
+            assert bridge.request(script, query="more").status == 200
+        wait_until(lambda: not alive(int(pid)), "the large one is gone")
+        bridge.wait_warm(script)
+        assert bridge.request(script).body.split()[1] == b"0"
+        wait_until(lambda: bridge.program(script)["retired"].get("max_memory", 0) == 1, "it is counted")
+
+    def test_workers_forked_together_are_not_replaced_together(self, site):
+        script = counter(site)
+        bridge = site.start_bridge(KEEPS + "workers = { max = 1, spare = 1, max_requests = 20, "
+                                           "recycle_spread = 90 }\n")
+        bridge.request(script)
+        bridge.wait_warm(script)
+        lengths = []
+        for _ in range(150):
+            pid, count = map(int, bridge.request(script).body.split())
+            if not lengths or lengths[-1][0] != pid:
+                lengths.append([pid, 0])
+            lengths[-1][1] = max(lengths[-1][1], count)
+        served = [count for _, count in lengths[1:-1]]
+        assert max(served) <= 20 and len(set(served)) > 1, served
+
+
+class TestOneLimitForAll:
+    def test_a_program_that_takes_all_it_can_get_leaves_a_place_for_others(self, site):
+        greedy = programs.sleeper(site, "greedy")
+        hello = programs.hello(site)
+        bridge = site.start_bridge('mode = "classic"\nworkers = { max = 50 }\n'
+                                   'queue = { timeout = "60s" }\n'
+                                   'timeouts = { kill_grace = "100ms" }\n',
+                                   bridge="workers_max = 8\n")
+        bridge.allow_log("greedy")
+        with bridge.connect() as peer:
+            for id in range(1, 21):
+                begin(peer, greedy, id, "60")
+            wait_until(lambda: bridge.status()["bridge"]["workers_running"] == 7, "they run")
+            entry = bridge.program(greedy)
+            assert entry["queue"] == 13 and entry["waits_for_place"]
+            for _ in range(5):
+                assert bridge.request(hello).body == b"hello\n"
+
+    def test_a_free_place_goes_to_the_program_that_has_fewer(self, site):
+        greedy = programs.sleeper(site, "greedy")
+        small = programs.sleeper(site, "small")
+        bridge = site.start_bridge('mode = "classic"\nworkers = { max = 50 }\n'
+                                   'queue = { timeout = "60s" }\n'
+                                   'timeouts = { kill_grace = "100ms" }\n',
+                                   bridge="workers_max = 4\n")
+        bridge.allow_log("greedy|small")
+        with bridge.connect() as first, bridge.connect() as second:
+            for id in range(1, 9):
+                begin(first, greedy, id, "60")
+            wait_until(lambda: bridge.program(greedy)["workers"]["busy"] == 4, "all places are taken")
+            begin(second, small, 1, "60")
+            wait_until(lambda: (bridge.program(small) or {}).get("queue") == 1, "the other waits")
+            pid = int(first.wait_for_output(b"started ", 1).split()[-1])
+            assert pid > 1
+            os.killpg(pid, 15)
+            second.wait_for_output(b"started ", 1)
+            assert bridge.program(greedy)["queue"] == 4
+
+    def test_idle_workers_make_room_for_requests(self, site):
+        rich = programs.pid(site, "rich")
+        poor = programs.pid(site, "poor")
+        bridge = site.start_bridge('mode = "persistent"\n'
+                                   'workers = { kind = "static", max = 6 }\n',
+                                   bridge="workers_max = 8\n")
+        bridge.request(rich)
+        wait_until(lambda: workers(bridge, rich) == 6, "one has six")
+        for _ in range(3):
+            assert bridge.request(poor).status == 200
+        wait_until(lambda: bridge.status()["bridge"]["workers"] <= 8, "there are no more than eight")
+        assert bridge.request(rich).status == 200
+
+    def test_who_waits_too_long_is_told_why_and_when_to_come_again(self, site):
+        sleeper = programs.sleeper(site)
+        bridge = site.start_bridge('mode = "classic"\nqueue = { timeout = "1500ms" }\n'
+                                   'timeouts = { kill_grace = "100ms" }\n',
+                                   bridge="workers_max = 1\n")
+        bridge.allow_log("sleeper")
+        with bridge.connect() as first:
+            begin(first, sleeper, 1, "60")
+            first.wait_for_output(b"started ", 1)
+            refused = bridge.request(sleeper)
+        assert refused.status == 503 and refused.head["retry-after"] == "2"
+        assert b"bridge.workers_max is 1" in refused.stderr
+        text = bridge.command("status", "--openmetrics")
+        assert re.search(r'program_refused_total\{program="[^"]*",reason="queue_timeout"\} 1\n', text)
+        assert "cgibridge_workers_limit 1\n" in text
+
+
+    def test_what_a_flood_has_squeezed_out_comes_back_when_places_are_free(self, site):
+        fixed, dynamic = programs.pid(site, "fixed"), programs.pid(site, "dynamic")
+        flood = programs.sleeper(site, "flood")
+        bridge = site.start_bridge(
+            'mode = "persistent"\nworkers = { max = 20, spare = 1, idle_timeout = "1s" }\n',
+            kind_of(fixed, 'kind = "static", max = 4') + kind_of(dynamic, "max = 4, min = 2, spare = 0"),
+            bridge="workers_max = 6\n")
+        for script, count in ((fixed, 4), (dynamic, 2)):
+            bridge.request(script)
+            wait_until(lambda script=script, count=count: workers(bridge, script) == count, "they are there")
+        with bridge.connect() as peer:
+            for id in range(1, 13):
+                begin(peer, flood, id, "0.5")
+            wait_until(lambda: workers(bridge, fixed) + workers(bridge, dynamic) < 6, "they make room")
+            for id in range(1, 13):
+                assert peer.response(id).status == 200
+        wait_until(lambda: workers(bridge, fixed) == 4 and workers(bridge, dynamic) == 2,
+                   "they are back, though nobody has asked for them", 20)
+
+
+def kind_of(script, words):
+    return f'[[program]]\nmatch = "{script}"\nworkers = {{ {words}, idle_timeout = "1s" }}\n'
+
+
+def test_a_full_queue_says_when_to_come_again(site):
+    sleeper = programs.sleeper(site)
+    bridge = site.start_bridge('mode = "classic"\nworkers = { max = 1 }\nqueue = { max = 0 }\n'
+                               'timeouts = { kill_grace = "100ms" }\n')
+    bridge.allow_log("sleeper")
+    with bridge.connect() as first:
+        begin(first, sleeper, 1, "60")
+        first.wait_for_output(b"started ", 1)
+        refused = bridge.request(sleeper)
+    assert refused.status == 503 and refused.head["retry-after"] == "5"
+    assert 'reason="queue_full"} 1\n' in bridge.command("status", "--openmetrics")
+
+
+class TestCrashLoops:
+    def test_workers_that_die_at_once_are_started_ever_later(self, site):
+        notes = site.folder / "starts"
+        script = site.perl("dies", f"""
+            use Socket;
+            open my $notes, '>>', '{notes}'; print $notes "x\\n"; close $notes;
+            my $peer = accept(my $client, STDIN);
+            close $client;
+            exit 1;
+            """)
+        bridge = site.start_bridge('mode = "persistent"\nlaunch = "fastcgi"\nworkers = { spare = 2 }\n'
+                                   'timeouts = { request = "2s", start = "2s" }\n'
+                                   'queue = { timeout = "500ms" }\n')
+        bridge.allow_log("dies")
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            bridge.request(script)
+        assert len(notes.read_text().split()) < 400
+        bridge.expect_log("died with nothing to do, as others before it|lost before it was ready")
+
+    def test_a_program_that_cannot_be_warm_says_what_was_tried_and_when_it_is_tried_again(self, site):
+        """Its constructor hangs where it was launched as a zygote."""
+        script = site.c("never", """
+            #include <stdio.h>
+            #include <string.h>
+            #include <unistd.h>
+            __attribute__((constructor)) static void hang(void) {
+              static char text[65536];
+              FILE *file = fopen("/proc/self/environ", "r");
+              size_t got = fread(text, 1, sizeof text - 1, file);
+              fclose(file);
+              for (size_t i = 0; i < got; ++i) if (text[i] == 0) text[i] = '\\n';
+              if (strstr(text, "CGIBRIDGE_CHECKPOINT")) sleep(60);
+            }
+            int main(void) { puts("Content-Type: text/plain\\n\\nclassic"); }
+            """)
+        bridge = site.start_bridge('mode = "persistent"\ntimeouts = { start = "300ms" }\n')
+        assert bridge.request(script).body == b"classic\n"
+        entry = wait_until(lambda: (lambda it: it if it["level"] == "none" else None)(
+            bridge.program(script)), "it has been tried")
+        assert re.fullmatch(r"level linked: not at its checkpoint after 300 ms.* \(after \d+ ms\)",
+                            entry["failed_steps"][0])
+        assert 0 < entry["retry_in_ms"] <= 60_000
+        assert "tried again in" in bridge.command("status")
+        assert bridge.request(script).body == b"classic\n"
+
+
+class TestFallingBack:
+    def test_a_program_whose_zygote_ends_again_and_again_leaves_no_worker_behind(self, site):
+        script = programs.pid(site)
+        bridge = site.start_bridge('mode = "persistent"\nworkers = { max = 4, spare = 3 }\n')
+        bridge.request(script)
+        bridge.wait_warm(script)
+        killed, left = set(), set()
+
+        def given_up():
+            entry = bridge.program(script)
+            if entry["level"] == "none":
+                return entry
+            zygote = entry["zygote_pid"]
+            if entry["level"] == "linked" and zygote not in killed and entry["workers"]["idle"] >= 3:
+                assert zygote > 1 and alive(zygote)
+                os.kill(zygote, signal.SIGKILL)
+                killed.add(zygote)
+                left.update(entry["worker_pids"])
+            return None
+        entry = wait_until(given_up, "it is given up", 30)
+        assert re.fullmatch(r"level linked: killed by signal 9.*", entry["failed_steps"][-1])
+        wait_until(lambda: not any(alive(pid) for pid in left), "its workers are gone")
+        wait_until(lambda: workers(bridge, script) == 0, "and not counted")
+        assert bridge.request(script).status == 200
+
+    @pytest.mark.parametrize("does,said", [
+        ("exit 7", "exited with 7"),
+        ("exec sleep 60", "it has not accepted a connection in time (within 300 ms), and was ended"),
+    ], ids=["it exits", "it never accepts"])
+    def test_a_fastcgi_program_that_does_not_come_up_says_how(self, site, does, said):
+        script = site.sh("dies", does + "\n")
+        bridge = site.start_bridge('mode = "persistent"\nlaunch = "fastcgi"\n'
+                                   'workers = { max = 1, spare = 1 }\n'
+                                   'timeouts = { request = "500ms", start = "300ms", kill_grace = "100ms" }\n'
+                                   'queue = { timeout = "500ms" }\n')
+        bridge.allow_log("dies")
+
+        def given_up():
+            bridge.request(script)
+            entry = bridge.program(script)
+            return entry if entry["level"] == "none" else None
+        entry = wait_until(given_up, "it is given up", 20)
+        assert f"as FastCGI: its workers die before they are ready: {said}" in entry["failed_steps"][-1]
+
+    def test_a_level_that_failed_is_tried_again_unless_the_program_does_not_bear_it(self, site):
+        needs, speaks, plain = needing(site), early_speaker(site), programs.pid(site)
+        bridge = site.start_bridge('mode = "persistent"\n')
+        bridge.allow_log("needs")
+        for script in (needs, speaks, plain):
+            bridge.request(script)
+            wait_until(lambda script=script: bridge.program(script)["level"] == "linked", "it is linked", 20)
+        entry = bridge.program(needs)
+        assert "level compiled: exited with 2" in entry["failed_steps"][0]
+        assert 0 < entry["retry_in_ms"] <= 60_000
+        assert bridge.program(speaks)["retry_in_ms"] is None
+        assert bridge.program(plain)["retry_in_ms"] is None
+
+    @pytest.mark.slow
+    def test_a_program_is_compiled_once_the_module_that_it_lacked_is_there(self, site):
+        """Another that goes on lacking its own serves as it is, and is tried ever later."""
+        needs, lacks = needing(site), needing(site, "lacks", "NeverThere")
+        bridge = site.start_bridge('mode = "persistent"\n')
+        bridge.allow_log("needs|lacks")
+        first = {}
+        for script in (needs, lacks):
+            bridge.request(script)
+            wait_until(lambda script=script: bridge.program(script)["level"] == "linked", "it is linked", 20)
+            first[script] = bridge.program(script)
+        (site.cgi_bin / "NotYet.pm").write_text("package NotYet; 1;\n")
+
+        def is_compiled():
+            assert bridge.request(needs).body == b"there\n"
+            return bridge.program(needs)["level"] == "compiled"
+        wait_until(is_compiled, "it has its own level", 90)
+        assert bridge.program(needs)["retry_in_ms"] is None
+
+        def was_tried_again():
+            bridge.request(lacks)
+            return (bridge.program(lacks)["retry_in_ms"] or 0) > 60_000
+        wait_until(was_tried_again, "the other has been tried in vain", 90)
+        entry = bridge.program(lacks)
+        assert (entry["level"], entry["generation"]) == ("linked", first[lacks]["generation"])
+        assert entry["zygote_pid"] == first[lacks]["zygote_pid"]
+
+
+def needing(site, name="needs", module="NotYet"):
+    """It lacks a module."""
+    return site.perl(name, f"""
+        use lib '{site.cgi_bin}'; use {module};
+        print "Content-Type: text/plain\\n\\nthere\\n";
+        """)
+
+
+def early_speaker(site):
+    return site.perl("speaks", """
+        BEGIN { print "Content-Type: text/plain\\n\\n"; }
+        print "run\\n";
+        """)
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_many_programs_under_one_small_limit_all_answer(site, reset):
+    scripts = [programs.pid(site, f"pid{n}") for n in range(6)]
+    bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"\n'
+                               'queue = { timeout = "60s" }\n', bridge="workers_max = 4\n")
+    failed = []
+
+    def ask(script):
+        for _ in range(15):
+            answer = bridge.request(script)
+            if answer.status != 200:
+                failed.append(answer)
+
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        for script in scripts * 2:
+            pool.submit(ask, script)
+    assert not failed, failed[0]
+    assert threading.active_count() < 50
+    wait_until(lambda: bridge.status()["bridge"]["workers"] <= 4, "no more workers than places")
