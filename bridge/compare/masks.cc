@@ -13,6 +13,9 @@ constexpr std::size_t kContextMax = 64;
 constexpr std::size_t kContextWords = 3;
 constexpr std::uint64_t kAnswersBeforeStale = 8;
 constexpr std::ptrdiff_t kAlike = 8;  // masks that one with less around it may replace
+// Bytes by which two values may begin or end alike by chance: two tokens with "-" in front, or "-A"
+// behind.
+constexpr std::size_t kAlikeByChance = 3;
 
 // What bytes a value is made of, as bits.
 constexpr unsigned kDigit = 1, kHexLetter = 2, kLetter = 4, kMark = 8, kOther = 16, kNewline = 32;
@@ -354,7 +357,9 @@ bool Masks::between(const TextPair& classic, const TextPair& pair) const {
   return std::all_of(pair.values.begin(), pair.values.end(), [&](const Change& place) {
     if (find(place, pair) != kNone) return true;
     return std::any_of(classic.values.begin(), classic.values.end(), [&](const Change& one) {
-      return one.a_begin <= place.a_begin && place.a_end <= one.a_end;
+      bool meets = place.a_begin <= one.a_end && one.a_begin <= place.a_end;
+      return meets && one.a_begin <= place.a_begin + kAlikeByChance &&
+             place.a_end <= one.a_end + kAlikeByChance;
     });
   });
 }

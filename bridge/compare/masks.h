@@ -62,7 +62,8 @@ class Masks {
   std::string without_masked(const TextPair& pair) const;
 
   // Whether the sides differ, beyond the masks, only at places where classic differs from itself,
-  // and these are at most half of its text. The first text of both pairs is the same.
+  // and these are at most half of its text. A place may be three bytes longer at each end, as two
+  // tokens of classic may begin or end alike by chance. The first text of both pairs is the same.
   bool between(const TextPair& classic, const TextPair& pair) const;
 
   const std::vector<Mask>& all() const { return masks_; }

@@ -187,6 +187,30 @@ TEST(ShadowRecord, takes_what_happened_meanwhile_for_no_difference) {
   EXPECT_TRUE(record.conclude(kSubject, page(20), page(21), page(20)));
 }
 
+// Two tokens of classic may have "-" in front by chance, or "-A" behind: what differs is then less
+// than the token that persistent made.
+TEST(ShadowRecord, takes_tokens_that_begin_or_end_alike_by_chance_for_tokens) {
+  const std::string kRest = "<p>of which most is the same every time</p>\n";
+  auto answer = [&](const std::string& token) {
+    return Answer{200, "", "<input name=\"csrf\" value=\"" + token + "\">\n" + kRest, 0, ""};
+  };
+  struct Case {
+    const char *classic, *persistent, *control;
+  };
+  for (auto [classic, persistent, control] :
+       {Case{"-7Mu9c01SY449MtNbymAhA", "3A5Do31yDAZMWcyhw-ksxQ", "-Tx1U_82dGtnEKuNRAyqhw"},
+        Case{"UqZpEoG29vEoSxVj-Sa6-A", "Wh75G2hFxrEh_rqVho-lFA", "1X8qawnGn_Wgiwro_aHu-A"},
+        Case{"T-nUZegW2-GbaGz_kn4qaQ", "ynH1TflP83BlSpXAdSg-4g", "T-JaCT7e-abcWlsmbjg-iA"}}) {
+    ShadowRecord record;
+    EXPECT_FALSE(record.conclude(kSubject, answer(classic), answer(persistent), answer(control)))
+        << record.differences().back().diff;
+  }
+  ShadowRecord record;
+  EXPECT_TRUE(record.conclude(kSubject, answer("user-7Mu9c01SY"), answer("root-3A5Do31yDA"),
+                              answer("user-Tx1U82dGt")))
+      << "more than chance makes alike";
+}
+
 TEST(ShadowRecord, asks_for_controls_at_first_even_if_all_is_equal) {
   Answer answer;
   answer.status = 200;
