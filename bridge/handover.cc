@@ -24,7 +24,9 @@ std::optional<HandoverPacket> receive_packet(int channel, Patience patience) {
   do {
     got = admin::receive_with_fd(channel, text, packet.fd,
                                  patience == Patience::none ? MSG_DONTWAIT : 0);
-  } while (got < 0 && errno == EINTR);
+    // An end with packets unread at the other side is an error that is told once, ahead of what it
+    // sent before.
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
   if (got < 0 && errno == EAGAIN) return std::nullopt;
   packet.over = got <= 0;
   if (packet.over) return packet;

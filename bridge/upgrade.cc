@@ -68,6 +68,11 @@ base::Status Upgrade::launch(const Terms& terms, int channel_end) {
   pid_ = pid.value();
   reaper_.expect(pid_, [this](const worker::Death& death) {
     pid_ = -1;
+    // Its end may be known before what it said at last was read.
+    const auto packet = receive_packet(channel_.get(), Patience::none);
+    if (packet && packet->message.is_object() && packet->message.contains("failed")) {
+      return fail(admin::text_of(packet->message, "failed"));
+    }
     fail(worker::describe_end(death.wait_status) + "; its own words are in the log");
   });
   return base::Done{};
