@@ -7,7 +7,6 @@ import time
 import pytest
 
 from harness import processes, programs
-from harness.fastcgi import variables_for
 from harness.processes import alive, wait_until
 
 
@@ -60,9 +59,7 @@ def test_workers_killed_in_mid_request_cost_that_request_only(site, bridge):
     bridge.wait_warm(script)
     with bridge.connect() as peer:
         for id in (1, 2):
-            peer.begin(id)
-            peer.params(variables_for(script, query="1"), id)
-            peer.stdin(b"", id)
+            peer.start(script, query="1", id=id)
         pid = int(peer.wait_for_output(b"started ", 1).split()[-1])
         os.kill(pid, signal.SIGKILL)
         broken = peer.response(1)
@@ -162,9 +159,7 @@ def test_sigterm_twice_stops_at_once(site):
     bridge = site.start_bridge('mode = "classic"\ntimeouts = { kill_grace = "100ms" }')
     bridge.allow_log(".")
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(sleeper))
-        peer.stdin(b"")
+        peer.start(sleeper)
         peer.wait_for_output(b"started")
         os.kill(bridge.pid, signal.SIGTERM)
         time.sleep(0.2)

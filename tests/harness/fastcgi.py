@@ -156,6 +156,12 @@ class Peer:
         """A piece of the body; an empty piece is its end."""
         self.send(stream(STDIN, id, content) if content else record(STDIN, id))
 
+    def start(self, script, method="GET", query="", id=1, **more):
+        """A request without a body, all of it; its answer is yet to come."""
+        self.begin(id)
+        self.params(variables_for(script, method, query, **more), id)
+        self.stdin(b"", id)
+
     def abort(self, id=1):
         self.send(record(ABORT_REQUEST, id))
 

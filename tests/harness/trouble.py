@@ -123,9 +123,7 @@ def sends_nonsense(bridge, script):
 
 def does_not_read(bridge, script):
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(script, query="flood"))
-        peer.stdin(b"")
+        peer.start(script, query="flood")
         time.sleep(0.3)
 
 

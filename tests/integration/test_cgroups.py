@@ -10,7 +10,6 @@ import pytest
 
 from harness import cgroups, processes, programs
 from harness.bridge import BUILD
-from harness.fastcgi import variables_for
 from harness.processes import wait_until
 
 RESPONDERS = BUILD / "examples" / "responders"
@@ -205,9 +204,7 @@ def test_what_a_killed_bridge_left_is_taken_over_and_removed(site):
     script = programs.sleeper(site)
     bridge = site.start_bridge('mode = "classic"\nlimits = { processes = 50 }')
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(script))
-        peer.stdin(b"")
+        peer.start(script)
         wait_until(lambda: [pid for folder in cgroups.of_program(bridge, script)
                                       for pid in cgroups.holding(folder)], "the program runs")
         folders = cgroups.folders(bridge)

@@ -8,7 +8,6 @@ import time
 import pytest
 
 from harness import fastcgi, processes, programs
-from harness.fastcgi import variables_for
 from harness.processes import alive, wait_until
 
 # Enough to show a leak of one descriptor or zombie in a hundred; `tests/run slow` does 100,000.
@@ -27,9 +26,7 @@ def bridge(site):
 
 def start_request(peer, script, id=1, **more):
     """A request whose program has printed `started PID`; returns the pid."""
-    peer.begin(id)
-    peer.params(variables_for(script, **more), id)
-    peer.stdin(b"", id)
+    peer.start(script, id=id, **more)
     output = wait_for_pid(peer, id)
     return int(output)
 
@@ -113,9 +110,7 @@ def test_a_request_that_takes_too_long_in_its_body_is_broken_off(site):
                                'timeouts = { request = "400ms", kill_grace = "100ms" }')
     bridge.allow_log("endless")
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(script))
-        peer.stdin(b"")
+        peer.start(script)
         found = peer.expect_closed()
     assert any(b"tick" in record.content for record in found)
     assert not any(record.type == fastcgi.END_REQUEST for record in found)
@@ -138,9 +133,7 @@ def test_the_silence_is_counted_from_the_last_output(site):
                                'timeouts = { request = "1900ms", output = "1s", kill_grace = "100ms" }')
     bridge.allow_log("stops")
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(script))
-        peer.stdin(b"")
+        peer.start(script)
         peer.expect_closed()
     bridge.expect_log(r"no output for 1000 ms \(timeouts.output\)")
 
@@ -225,9 +218,7 @@ def test_no_more_programs_run_at_once_than_workers_max(site, bridge):
         """)
     with bridge.connect() as peer:
         for id in range(1, 31):
-            peer.begin(id)
-            peer.params(variables_for(script), id)
-            peer.stdin(b"", id)
+            peer.start(script, id=id)
         most = max(int(peer.response(id).body) for id in range(1, 31))
     assert 1 < most <= 4
 
@@ -244,9 +235,7 @@ def test_a_full_queue_and_a_long_wait_are_503(site):
     with bridge.connect() as peer:
         start_request(peer, script, 1)
         for id in (2, 3):
-            peer.begin(id)
-            peer.params(variables_for(script), id)
-            peer.stdin(b"", id)
+            peer.start(script, id=id)
         assert peer.response(3).status == 503
         assert peer.response(2).status == 503
         peer.abort(1)
@@ -273,9 +262,7 @@ def run_many(bridge, script, count):
 
 
 def send_one(peer, script, id):
-    peer.begin(id)
-    peer.params(variables_for(script), id)
-    peer.stdin(b"", id)
+    peer.start(script, id=id)
 
 
 def check_many(site, bridge, script, count):

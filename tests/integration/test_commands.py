@@ -11,7 +11,6 @@ import pytest
 
 from harness import programs
 from harness.bridge import environment
-from harness.fastcgi import variables_for
 from harness.processes import wait_until
 
 
@@ -44,9 +43,7 @@ class TestStatus:
     def test_running_requests_and_connections_are_counted(self, site, bridge):
         sleeper = programs.sleeper(site)
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(sleeper))
-            peer.stdin(b"")
+            peer.start(sleeper)
             peer.wait_for_output(b"started")
             status = bridge.status()["bridge"]
             assert (status["requests_active"], status["connections"]) == (1, 1)
@@ -118,9 +115,7 @@ class TestDrain:
     def test_it_lets_requests_end_and_stops_the_bridge(self, site, bridge):
         sleeper = programs.sleeper(site)
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(sleeper, query="1"))
-            peer.stdin(b"")
+            peer.start(sleeper, query="1")
             peer.wait_for_output(b"started")
             drain = site.start(*command_of(bridge, "drain"), env=environment())
             assert peer.response().body.endswith(b"ended\n")
@@ -130,9 +125,7 @@ class TestDrain:
     def test_new_connections_are_not_taken_while_it_drains(self, site, bridge):
         sleeper = programs.sleeper(site)
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(sleeper, query="1"))
-            peer.stdin(b"")
+            peer.start(sleeper, query="1")
             peer.wait_for_output(b"started")
             os.kill(bridge.pid, signal.SIGTERM)
             wait_until(lambda: not os.path.exists(bridge.address), "the socket is gone", 5)

@@ -6,7 +6,6 @@ import signal
 
 import pytest
 
-from harness.fastcgi import variables_for
 from harness.processes import wait_until
 
 MODES = {
@@ -55,9 +54,7 @@ def leave(peer, how):
 def ask(bridge, program, query, method="GET"):
     """A peer that has all of the answer; the program has not ended."""
     peer = bridge.connect()
-    peer.begin()
-    peer.params(variables_for(program, method, query=query))
-    peer.stdin(b"")
+    peer.start(program, method, query=query)
     peer.wait_for_output(BODY if method == "GET" and not query.startswith("304") else b"\n\n")
     bridge.expect_log(f"answered {query.split('&')[1]}")
     return peer

@@ -117,9 +117,7 @@ def test_an_abort_ends_the_request_and_keeps_the_connection(site, bridge):
     notes = site.folder / "pids"
     sleeper = programs.sleeper(site, notes=notes)
     with bridge.connect() as peer:
-        peer.begin(4)
-        peer.params(variables_for(sleeper), 4)
-        peer.stdin(b"", 4)
+        peer.start(sleeper, id=4)
         peer.wait_for_output(b"started", 4)
         peer.abort(4)
         assert peer.response(4).protocol_status == fastcgi.REQUEST_COMPLETE

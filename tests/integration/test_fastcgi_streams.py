@@ -233,9 +233,7 @@ def test_a_slow_reader_of_one_response_does_not_hold_another(site, bridge):
         """)
     hello = programs.hello(site)
     with bridge.connect() as slow, bridge.connect() as quick:
-        slow.begin()
-        slow.params(variables_for(flood))
-        slow.stdin(b"")
+        slow.start(flood)
         slow.wait_for_output(b"x")
         for _ in range(20):
             assert quick.request(hello).body == b"hello\n"
@@ -306,9 +304,7 @@ def test_a_large_download_leaves_the_memory_flat(site, mode):
     if mode == "persistent":
         bridge.wait_warm(flood)
     with bridge.connect() as peer, MemoryWatch(bridge.pid) as memory:
-        peer.begin()
-        peer.params(variables_for(flood, query=str(LARGE_BYTES)))
-        peer.stdin(b"")
+        peer.start(flood, query=str(LARGE_BYTES))
         assert drain(peer) == LARGE_BYTES
     assert memory.growth_kib < GROWTH_KIB_MAX
 
@@ -344,9 +340,7 @@ def test_a_client_that_stops_reading_stops_the_program_not_the_memory(site):
     bridge = site.start_bridge('mode = "classic"\ntimeouts = { request = "0" }')
     with bridge.connect() as peer:
         before = processes.memory_kib(bridge.pid)
-        peer.begin()
-        peer.params(variables_for(flood))
-        peer.stdin(b"")
+        peer.start(flood)
         peer.next_record()
         time.sleep(0.5)
         assert processes.memory_kib(bridge.pid) - before < GROWTH_KIB_MAX

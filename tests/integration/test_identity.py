@@ -11,7 +11,7 @@ import pytest
 
 from harness import processes, programs
 from harness.bridge import BINARY, BUILD, environment
-from harness.fastcgi import Closed, variables_for
+from harness.fastcgi import Closed
 from harness.processes import wait_until
 
 NOBODY = 65534  # nobody:nogroup, on every Debian; above bridge.owner.uid_min
@@ -272,9 +272,7 @@ def test_a_user_who_stops_all_of_his_processes_stops_nobody_else(site):
     for _ in range(5):
         peers = [bridge.connect() for _ in range(4)]
         for peer in peers:
-            peer.begin()
-            peer.params(variables_for(his))
-            peer.stdin(b"")
+            peer.start(his)
         assert bridge.request(hello).body == b"hello\n"
         for peer in peers:
             try:

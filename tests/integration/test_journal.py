@@ -10,7 +10,6 @@ import stat
 import pytest
 
 from harness import programs
-from harness.fastcgi import variables_for
 from harness.processes import wait_until
 from harness.site import PROJECT
 
@@ -117,9 +116,7 @@ def test_a_request_that_the_bridge_ended_tells_how_its_program_ended(site, mode)
         bridge.wait_warm(script)
     peers = [bridge.connect() for _ in ENDINGS]
     for peer, query in zip(peers, ENDINGS):
-        peer.begin()
-        peer.params(variables_for(script, query=query))
-        peer.stdin(b"")
+        peer.start(script, query=query)
     lines = [json.loads(text) for text in wait_lines(log, len(ENDINGS))]
     for peer in peers:
         peer.close()
@@ -133,9 +130,7 @@ def test_a_request_whose_client_left_tells_the_same(site):
     log, sleeper = site.folder / "access.log", programs.sleeper(site)
     bridge = site.start_bridge('mode = "classic"', bridge=f'access_log = {{ file = "{log}" }}')
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(sleeper))
-        peer.stdin(b"")
+        peer.start(sleeper)
         peer.wait_for_output(b"started")
     (line,) = wait_lines(log, 1)
     assert re.search(r'" 200 \d+ program=\S+ arm=classic .* exit=143 failure=client_gone$', line)
@@ -152,9 +147,7 @@ def test_a_bridge_that_ends_before_its_program_writes_the_line_without_an_exit_c
                                bridge=f'access_log = {{ file = "{log}", format = "json" }}')
     bridge.allow_log(".*")
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(script))
-        peer.stdin(b"")
+        peer.start(script)
         peer.wait_for_output(b"x")
     bridge.wait_idle()
     assert lines_of(log) == []
@@ -384,9 +377,7 @@ def test_clients_that_leave_are_no_failure_to_be_captured(site):
     sleeper = programs.sleeper(site)
     bridge = site.start_bridge('mode = "classic"', bridge=f'captures = {{ folder = "{folder}" }}')
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(sleeper))
-        peer.stdin(b"")
+        peer.start(sleeper)
         peer.wait_for_output(b"started")
         peer.abort()
         peer.response()

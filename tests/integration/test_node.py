@@ -9,7 +9,6 @@ import signal
 import pytest
 
 from harness import guestbooks, processes
-from harness.fastcgi import variables_for
 from harness.processes import wait_until
 
 pytestmark = pytest.mark.skipif(not shutil.which("/usr/bin/node"), reason="no node")
@@ -131,9 +130,7 @@ class TestAhead:
                     f"{HEAD}if (process.env.QUERY_STRING) setTimeout(() => {{}}, 60000);")
         warm(bridge, script)
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(script, query="stay"))
-            peer.stdin(b"")
+            peer.start(script, query="stay")
             wait_until(lambda: note.exists() and processes.alive(int(note.read_text() or 0)), "it runs")
         wait_until(lambda: not processes.alive(int(note.read_text())), "it has ended")
 

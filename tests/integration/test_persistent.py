@@ -8,7 +8,6 @@ import time
 import pytest
 
 from harness import processes, programs
-from harness.fastcgi import variables_for
 from harness.processes import wait_until
 
 HELLO_C = r"""
@@ -385,9 +384,7 @@ class TestWorkers:
         warm(bridge, script)
         with bridge.connect() as peer:
             for id in range(1, 25):
-                peer.begin(id)
-                peer.params(variables_for(script), id)
-                peer.stdin(b"", id)
+                peer.start(script, id=id)
             assert bridge.program(script)["workers"]["busy"] <= 3
             for id in range(1, 25):
                 assert peer.response(id).status == 200
@@ -398,9 +395,7 @@ class TestWorkers:
         bridge.request(script, query="0")
         entry = bridge.wait_warm(script)
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(script, query="61"))
-            peer.stdin(b"")
+            peer.start(script, query="61")
             pid = int(peer.wait_for_output(b"started ").split()[-1])
             peer.abort()
             peer.response()

@@ -10,7 +10,6 @@ import time
 import pytest
 
 from harness import programs
-from harness.fastcgi import variables_for
 from harness.processes import alive, wait_until
 
 KEEPS = 'mode = "persistent"\nreset = "none"\n'
@@ -28,12 +27,6 @@ def counter(site, name="counter"):
 def workers(bridge, script):
     entry = bridge.program(script)
     return entry["workers"]["idle"] if entry else None
-
-
-def begin(peer, script, id=1, query=""):
-    peer.begin(id)
-    peer.params(variables_for(script, query=query), id)
-    peer.stdin(b"", id)
 
 
 class TestKinds:
@@ -67,7 +60,7 @@ class TestKinds:
         wait_until(lambda: bridge.program(script)["level"] == "linked", "it is warm")
         with bridge.connect() as peer:
             for id in range(1, 6):
-                begin(peer, script, id, "1")
+                peer.start(script, query="1", id=id)
             for id in range(1, 6):
                 assert peer.response(id).status == 200
         burst = bridge.program(script)["worker_pids"]
@@ -133,7 +126,7 @@ class TestOneLimitForAll:
         bridge.allow_log("greedy")
         with bridge.connect() as peer:
             for id in range(1, 21):
-                begin(peer, greedy, id, "60")
+                peer.start(greedy, query="60", id=id)
             wait_until(lambda: bridge.status()["bridge"]["workers_running"] == 7, "they run")
             entry = bridge.program(greedy)
             assert entry["queue"] == 13 and entry["waits_for_place"]
@@ -150,9 +143,9 @@ class TestOneLimitForAll:
         bridge.allow_log("greedy|small")
         with bridge.connect() as first, bridge.connect() as second:
             for id in range(1, 9):
-                begin(first, greedy, id, "60")
+                first.start(greedy, query="60", id=id)
             wait_until(lambda: bridge.program(greedy)["workers"]["busy"] == 4, "all places are taken")
-            begin(second, small, 1, "60")
+            second.start(small, query="60")
             wait_until(lambda: (bridge.program(small) or {}).get("queue") == 1, "the other waits")
             pid = int(first.wait_for_output(b"started ", 1).split()[-1])
             assert pid > 1
@@ -180,7 +173,7 @@ class TestOneLimitForAll:
                                    bridge="workers_max = 1\n")
         bridge.allow_log("sleeper")
         with bridge.connect() as first:
-            begin(first, sleeper, 1, "60")
+            first.start(sleeper, query="60")
             first.wait_for_output(b"started ", 1)
             refused = bridge.request(sleeper)
         assert refused.status == 503 and refused.head["retry-after"] == "2"
@@ -202,7 +195,7 @@ class TestOneLimitForAll:
             wait_until(lambda script=script, count=count: workers(bridge, script) == count, "they are there")
         with bridge.connect() as peer:
             for id in range(1, 13):
-                begin(peer, flood, id, "0.5")
+                peer.start(flood, query="0.5", id=id)
             wait_until(lambda: workers(bridge, fixed) + workers(bridge, dynamic) < 6, "they make room")
             for id in range(1, 13):
                 assert peer.response(id).status == 200
@@ -220,7 +213,7 @@ def test_a_full_queue_says_when_to_come_again(site):
                                'timeouts = { kill_grace = "100ms" }\n')
     bridge.allow_log("sleeper")
     with bridge.connect() as first:
-        begin(first, sleeper, 1, "60")
+        first.start(sleeper, query="60")
         first.wait_for_output(b"started ", 1)
         refused = bridge.request(sleeper)
     assert refused.status == 503 and refused.head["retry-after"] == "5"

@@ -90,9 +90,7 @@ class TestStaying:
         pids = set()
         with bridge.connect() as peer:
             for id in range(1, 61):
-                peer.begin(id)
-                peer.params(variables_for(script), id)
-                peer.stdin(b"", id)
+                peer.start(script, id=id)
             for id in range(1, 61):
                 pids.add(pid_of(peer.response(id)))
         assert len(pids) <= 3
@@ -213,9 +211,7 @@ class TestEndings:
         bridge = site.start_bridge('mode = "persistent"\ntimeouts = { kill_grace = "200ms" }')
         warm(bridge, script, query="0")
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(script, query="61"))
-            peer.stdin(b"")
+            peer.start(script, query="61")
             pid = int(peer.wait_for_output(b"started ").split()[-1])
             peer.abort()
             peer.response()

@@ -12,7 +12,6 @@ import pytest
 
 from harness import guestbooks, processes
 from harness.bridge import BINARY
-from harness.fastcgi import variables_for
 from harness.processes import wait_until
 from harness.sandboxes import copy_adapters, landlock_version, needs_namespaces
 
@@ -369,9 +368,7 @@ class TestFromInside:
             """)
         bridge = world.start(f'mode = "classic"\nuser = "{user}"')
         peer = bridge.connect()
-        peer.begin()
-        peer.params(variables_for(script))
-        peer.stdin(b"")
+        peer.start(script)
         pid = int(wait_until(lambda: noted.exists() and noted.read_text().strip(), "it runs"))
         bridge.kill()
         wait_until(lambda: not processes.alive(pid), "the program is gone")

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from harness import processes, programs
-from harness.fastcgi import Peer, variables_for, whole_request
+from harness.fastcgi import Peer, whole_request
 from harness.processes import alive, wait_until
 
 
@@ -71,9 +71,7 @@ def test_a_manager_that_is_gone_hinders_nothing(site):
 
 def busy_peer(bridge, script):
     peer = bridge.connect()
-    peer.begin()
-    peer.params(variables_for(script, query="60"))
-    peer.stdin(b"")
+    peer.start(script, query="60")
     return peer, int(peer.wait_for_output(b"started ").split()[-1])
 
 

@@ -3,7 +3,6 @@
 import pytest
 
 from harness import programs
-from harness.fastcgi import variables_for
 
 HEADER = 'arm_header = "X-CGI-Arm"\n'
 
@@ -174,9 +173,7 @@ def test_a_slow_worker_holds_up_no_classic_request(site):
     bridge.wait_warm(script)
     with bridge.connect() as slow, bridge.connect() as slower:
         for peer in (slow, slower):
-            peer.begin()
-            peer.params(variables_for(script, query="slow"))
-            peer.stdin(b"")
+            peer.start(script, query="slow")
             peer.wait_for_output(b"a/b")
         assert arms(bridge, script, 3, CGI_MODE="classic") == ["classic"] * 3
         for peer in (slow, slower):

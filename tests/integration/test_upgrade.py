@@ -180,9 +180,7 @@ def test_a_request_that_runs_is_answered_by_the_old_one(site, upgraded):
     bridge = site.start_bridge('mode = "classic"\n')
     it = upgraded(bridge)
     with bridge.connect() as peer:
-        peer.begin()
-        peer.params(variables_for(sleeper, query="2"))
-        peer.stdin(b"")
+        peer.start(sleeper, query="2")
         peer.wait_for_output(b"started ")
         it.upgrade()
         assert alive(it.pids[0])

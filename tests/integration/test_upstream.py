@@ -168,9 +168,7 @@ class TestLife:
         bridge = site.start_bridge(FASTCGI + "workers = { max = 4 }\n")
         peers = [bridge.connect() for _ in range(4)]
         for peer in peers:
-            peer.begin()
-            peer.params(variables_for(battery, query="silent=1"))
-            peer.stdin(b"")
+            peer.start(battery, query="silent=1")
         pids = {served_and_pid(peer.response())[1] for peer in peers}
         for peer in peers:
             peer.close()
@@ -186,9 +184,7 @@ class TestLife:
         bridge = site.start_bridge(ONE)
         old = served_and_pid(bridge.request(battery))[1]
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(battery, query="silent=1"))
-            peer.stdin(b"")
+            peer.start(battery, query="silent=1")
             wait_until(lambda: bridge.program(battery)["workers"]["busy"] == 1, "it runs")
             battery.rename(battery.with_name("old"))
             shutil.copy2(battery.with_name("old"), battery)
@@ -232,9 +228,7 @@ class TestBodies:
         bridge = site.start_bridge(ONE)
         size = 16 << 20
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(battery, query=f"big={size}"))
-            peer.stdin(b"")
+            peer.start(battery, query=f"big={size}")
             peer.wait_for_output(b"\r\n\r\n")
             wait_until(lambda: bridge.program(battery)["workers"]["busy"] == 1, "it runs")
             memory = processes.memory_kib(bridge.pid)
@@ -286,9 +280,7 @@ class TestEnds:
     def test_a_crash_in_the_middle_breaks_the_answer_off(self, site, battery):
         bridge = site.start_bridge(ONE)
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(battery, query="crash"))
-            peer.stdin(b"")
+            peer.start(battery, query="crash")
             with pytest.raises(Closed):
                 peer.response()
         bridge.expect_log("gone before the request's end")
@@ -319,9 +311,7 @@ class TestEnds:
         bridge = site.start_bridge(ONE + 'timeouts = { kill_grace = "300ms" }\n')
         pid = served_and_pid(bridge.request(battery))[1]
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(battery, query="hang"))
-            peer.stdin(b"")
+            peer.start(battery, query="hang")
             peer.wait_for_output(b"begun")
             peer.abort()
             assert peer.response().protocol_status == 0
@@ -332,9 +322,7 @@ class TestEnds:
         bridge = site.start_bridge(ONE + 'timeouts = { kill_grace = "10s" }\n')
         pid = served_and_pid(bridge.request(battery))[1]
         with bridge.connect() as peer:
-            peer.begin()
-            peer.params(variables_for(battery, query="silent=1"))
-            peer.stdin(b"")
+            peer.start(battery, query="silent=1")
             wait_until(lambda: bridge.program(battery)["workers"]["busy"] == 1, "it runs")
         assert served_and_pid(bridge.request(battery))[1] == pid
 
