@@ -225,6 +225,7 @@ class TestCrashLoops:
         notes = site.folder / "starts"
         script = site.perl("dies", f"""
             use Socket;
+            exit 1 unless unpack("i", getsockopt(STDIN, SOL_SOCKET, SO_ACCEPTCONN) || "\\0" x 4);
             open my $notes, '>>', '{notes}'; print $notes "x\\n"; close $notes;
             my $peer = accept(my $client, STDIN);
             close $client;
@@ -234,11 +235,16 @@ class TestCrashLoops:
                                    'timeouts = { request = "2s", start = "2s" }\n'
                                    'queue = { timeout = "500ms" }\n')
         bridge.allow_log("dies")
-        end = time.monotonic() + 4
-        while time.monotonic() < end:
-            bridge.request(script)
-        assert len(notes.read_text().split()) < 400
-        bridge.expect_log("died with nothing to do, as others before it|lost before it was ready")
+        for pause in (250, 500, 1000, 2000):
+            said = f"as others before it: .* none is forked for {pause} ms"
+            wait_until(lambda said=said: bridge.request(script).status == 502
+                       and re.search(said, bridge.log()), "it is noticed", 30)
+        wait_until(lambda: bridge.request(script) and workers(bridge, script) == 0,
+                   "those that were there are gone too")
+        before = notes.read_text()
+        for _ in range(20):
+            assert bridge.request(script).status == 502
+        assert notes.read_text() == before
 
     def test_a_program_that_cannot_be_warm_says_what_was_tried_and_when_it_is_tried_again(self, site):
         """Its constructor hangs where it was launched as a zygote."""
