@@ -101,7 +101,7 @@ class Bridge:
         def gone():
             return not any(processes.alive(pid) for pid in workers)
         wait_until(gone, "the bridge's zygotes, workers and programs are gone: " + ", ".join(
-            f"{pid} {processes.command_of(pid)}" for pid in workers if processes.alive(pid)), 5)
+            f"{pid} {processes.command_of(pid)}" for pid in workers if processes.alive(pid)))
         for address in [*self.addresses, self.control]:
             if not isinstance(address, tuple):
                 assert not pathlib.Path(address).exists(), f"left behind: {address}"
@@ -155,19 +155,21 @@ class Bridge:
         self._process.send_signal(signal.SIGHUP)
 
     def answered_by(self, script, **more):
-        """Which mode answered a request of a program that prints its pid last: a worker that was
-        there before is persistent's."""
-        entry = self.program(script)
-        waiting = entry["worker_pids"] if entry else []
+        """Which mode answered a request of a program that prints its pid last, and that nobody else asks:
+        by the bridge's count, as a worker may have become ready, and been given it, since a look at
+        those that are there. One that was there before is persistent's."""
+        before = self.program(script) or {"worker_pids": [], "requests_persistent": 0}
         pid = int(self.request(script, **more).body.split()[-1])
-        return "persistent" if pid in waiting else "classic"
+        warm = self.program(script)["requests_persistent"] > before["requests_persistent"]
+        assert warm or pid not in before["worker_pids"], "a worker answered, and was not counted"
+        return "persistent" if warm else "classic"
 
     # The log
 
     def log(self):
         return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
 
-    def expect_log(self, pattern, seconds=5):
+    def expect_log(self, pattern, seconds=10):
         """Waits for a line that matches; such lines are then no surprise at the end."""
         self._expected.append(re.compile(pattern))
         return wait_until(lambda: re.search(pattern, self.log(), re.MULTILINE),
@@ -240,6 +242,6 @@ class Bridge:
             self.wait_idle()
             try:
                 wait_until(lambda: not self.surplus_fds(),
-                           "descriptors of the daemon are back to those of its start", 5)
+                           "descriptors of the daemon are back to those of its start")
             except AssertionError as late:
                 raise AssertionError(f"{late}: too many are {self.surplus_fds()}") from None

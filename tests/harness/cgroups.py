@@ -40,8 +40,11 @@ def of_program(bridge, script):
 
 
 def holding(folder):
-    """The pids that are in a cgroup."""
-    return {int(line) for line in (folder / "cgroup.procs").read_text().split()}
+    """The pids that are in a cgroup; none are in one that was removed meanwhile."""
+    try:
+        return {int(line) for line in (folder / "cgroup.procs").read_text().split()}
+    except OSError:
+        return set()
 
 
 def file_of(bridge, script, *names):

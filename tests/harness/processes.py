@@ -1,5 +1,6 @@
 """Processes, descriptors and ports of this machine, read from /proc."""
 
+import collections
 import ctypes
 import os
 import pathlib
@@ -24,10 +25,11 @@ def wait_until(condition, what, seconds=10):
     end = time.monotonic() + seconds * PATIENCE
     pause = 0.002
     while True:
+        last_look = time.monotonic() > end
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        if last_look:
             raise AssertionError(f"waited {seconds * PATIENCE} s in vain: {what}")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.1)
@@ -36,7 +38,7 @@ def wait_until(condition, what, seconds=10):
 def stat_of(pid):
     """(state, parent, process group, session), or None if there is no such process."""
     try:
-        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = text.rpartition(")")[2].split()
@@ -51,7 +53,8 @@ def alive(pid):
 
 def command_of(pid):
     try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        return words.replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return "gone"
 
@@ -139,6 +142,8 @@ def memory_kib(pid, field="VmRSS"):
 
 
 _given_ports = set()
+# Names that keep the last of them from other test processes until somebody listens there.
+_port_locks = collections.deque(maxlen=50)
 
 
 def free_port():
@@ -147,9 +152,17 @@ def free_port():
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
+        lock = socket.socket(socket.AF_UNIX)
+        try:
+            lock.bind(f"\0cgibridge-tests-port-{port}")
+        except OSError:
+            lock.close()
+            continue
         if port not in _given_ports:
             _given_ports.add(port)
+            _port_locks.append(lock)
             return port
+        lock.close()
 
 
 def connect(address, seconds=10):

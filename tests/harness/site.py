@@ -209,7 +209,7 @@ class Site:
                     if pid not in self._children_before and pid not in self._survivors]
             return not left
         try:
-            processes.wait_until(none_left, "", 3)
+            processes.wait_until(none_left, "")
         except AssertionError:
             names = [f"{pid} {processes.command_of(pid)}" for pid in left]
             for pid in left:

@@ -1,7 +1,6 @@
 """The whole of examples/ab-compare, against a real bridge and real web servers."""
 
 import json
-import os
 import signal
 import subprocess
 
@@ -16,10 +15,11 @@ from harness.slow_server import SlowServer
 pytestmark = pytest.mark.plain_build
 
 
-def ab_compare(bridge, *words, expect=0, seconds=240):
+def ab_compare(bridge, *words, expect=0, seconds=240, env=None):
     done = subprocess.run(
         [PROJECT / "examples" / "ab-compare", "--config", bridge.config, "--cgibridge", BINARY,
-         *map(str, words)], capture_output=True, text=True, timeout=seconds * PATIENCE, env=environment())
+         *map(str, words)], capture_output=True, text=True, timeout=seconds * PATIENCE,
+        env=environment(**(env or {})))
     assert done.returncode == expect, done.stdout + done.stderr
     return done
 
@@ -92,18 +92,19 @@ def look_at(file, programs):
 def test_what_else_can_run_the_program_is_started_and_ended(site, hello):
     """Without --url an nginx of the tool's own stands in front of the bridge."""
     bridge, _ = hello
-    before = set(os.listdir("/tmp"))
+    scratch = site.folder / "scratch"
+    scratch.mkdir()
     out = site.folder / "report.json"
     ab_compare(bridge, *QUICK, "--rounds", 1, "--rate", 40, "--peers", "fcgiwrap,mod_cgid,by-hand",
                "--responders", BUILD / "examples" / "responders", "--arms", "classic,rewind",
-               "--json", out, "hello.cgi")
+               "--json", out, "hello.cgi", env={"TMPDIR": str(scratch)})
     sides = json.loads(out.read_text())["programs"][0]["sides"]
     assert list(sides) == ["classic", "rewind", "fcgiwrap", "mod_cgid", "by-hand"]
     for name, side in sides.items():
         assert side["rounds"][0]["requests"] and side["rates"][0]["rounds"][0]["requests"] == 40, name
         assert side["answers"] == ("" if name == "classic" else "same"), name
         assert side["median"]["memory_bytes"] > 0, name
-    assert not [name for name in set(os.listdir("/tmp")) - before if name.startswith("cgibridge-ab-")]
+    assert not list(scratch.iterdir())
 
 
 def test_a_form_is_sent_as_it_was_given(site, hello):
@@ -126,7 +127,7 @@ def test_different_bytes_fail_the_comparison(site, hello):
     bridge, nginx = hello
     site.perl("leaky", """
         our $n;
-        print "Content-Type: text/plain\\n\\n", ++$n, "\\n";
+        print "Content-Type: text/plain\\n\\n", ++$n == 1 ? "once" : "more often", "\\n";
         """)
     done = ab_compare(bridge, "--url", nginx.url("/cgi-bin/"), *QUICK, "--rounds", 1, "--rate-share", 0,
                       "--arms", "classic,rewind,none", "leaky", expect=1)

@@ -54,11 +54,12 @@ def test_a_client_that_leaves_ends_the_program_and_its_children(site, bridge, le
         peer.abort()
         peer.response()
     getattr(peer, "reset" if leave == "reset" else "close")()
-    wait_until(lambda: not alive(pid) and not alive(child), "program and child have ended", 3)
+    wait_until(lambda: not alive(pid) and not alive(child), "program and child have ended")
 
 
-def test_a_program_may_tidy_up_at_sigterm(site, bridge):
+def test_a_program_may_tidy_up_at_sigterm(site):
     mark = site.folder / "tidied"
+    bridge = site.start_bridge('mode = "classic"\ntimeouts = { kill_grace = "60s" }')
     script = site.sh("tidy", f"""
         trap 'touch {mark}; exit' TERM
         printf 'Content-Type: text/plain\\n\\nstarted %s\\n' $$
@@ -79,12 +80,10 @@ def test_a_program_that_ignores_sigterm_is_killed_after_the_grace_time(site, bri
         """)
     with bridge.connect() as peer:
         pid = start_request(peer, script)
-        peer.abort()
         begun = time.monotonic()
-        time.sleep(0.1)
-        assert alive(pid)
-        wait_until(lambda: not alive(pid), "it was killed", 3)
-        assert time.monotonic() - begun > 0.25
+        peer.abort()
+        wait_until(lambda: not alive(pid), "it was killed")
+        assert time.monotonic() - begun > 0.29
 
 
 def test_a_request_that_takes_too_long_before_its_head_is_a_504(site):
@@ -94,7 +93,7 @@ def test_a_request_that_takes_too_long_before_its_head_is_a_504(site):
     bridge.allow_log("silent")
     begun = time.monotonic()
     assert bridge.request(script).status == 504
-    assert 0.25 < time.monotonic() - begun < 5
+    assert 0.29 < time.monotonic() - begun < 30
     bridge.expect_log(r"silent.*(time|took|long)|(time|took|long).*silent")
     wait_until(lambda: not processes.children_of(bridge.pid), "the program has ended")
 
@@ -107,7 +106,7 @@ def test_a_request_that_takes_too_long_in_its_body_is_broken_off(site):
         while :; do echo tick; sleep 0.02; done
         """)
     bridge = site.start_bridge('mode = "classic"\n'
-                               'timeouts = { request = "400ms", kill_grace = "100ms" }')
+                               'timeouts = { request = "4s", kill_grace = "100ms" }')
     bridge.allow_log("endless")
     with bridge.connect() as peer:
         peer.start(script)
@@ -123,19 +122,19 @@ def test_a_program_that_prints_nothing_for_too_long_is_ended(site):
     bridge.allow_log("quiet")
     begun = time.monotonic()
     assert bridge.request(script).status == 504
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 25
 
 
 def test_the_silence_is_counted_from_the_last_output(site):
     """Ended before the request's own time is over, which would not be so if it was counted twice."""
     script = site.perl("stops", '$| = 1; print "Content-Type: text/plain\\n\\nhead\\n"; sleep 60;')
     bridge = site.start_bridge('mode = "classic"\n'
-                               'timeouts = { request = "1900ms", output = "1s", kill_grace = "100ms" }')
+                               'timeouts = { request = "7900ms", output = "4s", kill_grace = "100ms" }')
     bridge.allow_log("stops")
     with bridge.connect() as peer:
         peer.start(script)
         peer.expect_closed()
-    bridge.expect_log(r"no output for 1000 ms \(timeouts.output\)")
+    bridge.expect_log(r"no output for 4000 ms \(timeouts.output\)")
 
 
 def test_a_background_child_holds_no_response_and_lives_on(site, bridge):
@@ -147,7 +146,7 @@ def test_a_background_child_holds_no_response_and_lives_on(site, bridge):
     begun = time.monotonic()
     response = bridge.request(script)
     assert (response.body, response.app_status) == (b"done\n", 0)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 25
     child = int(notes.read_text())
     site.expect_survivor(child)
     time.sleep(0.5)
@@ -316,7 +315,7 @@ def test_a_stop_does_not_wait_longer_than_the_drain_timeout(site):
     with bridge.connect() as peer:
         pid = start_request(peer, script)
         os.kill(bridge.pid, signal.SIGTERM)
-        bridge.expect_end(5)
+        bridge.expect_end()
         wait_until(lambda: not alive(pid), "the program has ended")
 
 
@@ -329,6 +328,6 @@ def test_programs_end_with_a_bridge_that_is_killed(site, mode):
         bridge.wait_warm(script)
     left = processes.descendants_of(bridge.pid)
     bridge.kill()
-    wait_until(lambda: not any(alive(pid) for pid in left), "zygotes and workers have ended", 5)
+    wait_until(lambda: not any(alive(pid) for pid in left), "zygotes and workers have ended")
     for path in (bridge.address, bridge.control):
         os.unlink(path)

@@ -11,7 +11,7 @@ import pytest
 
 from harness import programs
 from harness.bridge import environment
-from harness.processes import wait_until
+from harness.processes import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ class TestDrain:
             drain = site.start(*command_of(bridge, "drain"), env=environment())
             assert peer.response().body.endswith(b"ended\n")
         bridge.expect_end()
-        assert drain.wait(10) == 0
+        assert drain.wait(10 * PATIENCE) == 0
 
     def test_new_connections_are_not_taken_while_it_drains(self, site, bridge):
         sleeper = programs.sleeper(site)
@@ -162,7 +162,7 @@ class TestTry:
     def test_it_leaves_nothing_running(self, site, mode):
         before = time.monotonic()
         site.cgibridge("try", programs.hello(site), "--mode", mode)
-        assert time.monotonic() - before < 10
+        assert time.monotonic() - before < 10 * PATIENCE
 
 
 def test_help_and_version_name_every_command(site):

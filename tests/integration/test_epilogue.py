@@ -101,9 +101,9 @@ def test_of_an_answer_without_a_length_nobody_knows_that_it_is_whole(site, notes
 
 def test_the_time_limit_holds_behind_the_answer(site, notes, program):
     bridge = site.start_bridge(
-        MODES["classic"] + 'timeouts = { request = "500ms", kill_grace = "200ms" }\n')
+        MODES["classic"] + 'timeouts = { request = "4s", kill_grace = "200ms" }\n')
     leave(ask(bridge, program, "9&late"), "close")
-    bridge.expect_log("timeouts.request")
+    bridge.expect_log("timeouts.request", 20)
     wait_until(lambda: bridge.program(program)["workers"]["busy"] == 0, "it is ended")
     assert not (notes / "late").exists()
 

@@ -200,14 +200,19 @@ def test_an_idle_connection_pins_no_worker(site):
 
 
 def test_more_connections_than_allowed_wait_or_are_closed_but_harm_none(site):
-    hello = programs.hello(site)
+    hello, echo = programs.hello(site), programs.echo(site)
     bridge = site.start_bridge('mode = "classic"', bridge="connections_max = 4\n")
-    first = [bridge.connect() for _ in range(4)]
-    for peer in first:
-        assert peer.request(hello).body == b"hello\n"
+    first = []
+    for _ in range(4):
+        first.append(bridge.connect())
+        # One that rests for a second would make room.
+        first[-1].begin()
+        first[-1].params(variables_for(echo, "POST", body=b"x"))
     surplus = [Peer(bridge.address) for _ in range(3)]
     for peer in first:
-        assert peer.request(hello).body == b"hello\n"
+        peer.stdin(b"x")
+        peer.stdin(b"")
+        assert peer.response().body == b"x"
     for peer in [*first, *surplus]:
         peer.close()
     with bridge.connect() as peer:

@@ -132,9 +132,11 @@ class TestAsAUser:
         check_ids(ids_of(bridge.request(script)))
         entry = bridge.wait_warm(script)
         assert entry["level"] != "none", entry["level_reason"]
-        for _ in range(4):
+
+        def answered():
             check_ids(ids_of(bridge.request(script)))
-        assert bridge.program(script)["requests_persistent"] >= 4
+            return bridge.program(script)["requests_persistent"] >= 4
+        wait_until(answered, "warm workers have answered four")
 
     @pytest.mark.parametrize("reset", ["fork", "rewind"])
     def test_rewind_and_fork_are_what_was_asked_for(self, site, reset):
@@ -147,8 +149,13 @@ class TestAsAUser:
             bridge.wait_warm(script)
         entry = bridge.program(script)
         assert entry["reset"] == reset, entry
+
+        def verified():
+            check_ids(ids_of(bridge.request(script)))
+            bridge.wait_warm(script)
+            return bridge.program(script)["rewind"]["verified"] >= 9
         if reset == "rewind":
-            wait_until(lambda: bridge.program(script)["rewind"]["verified"] >= 9, "all are verified")
+            wait_until(verified, "nine are verified")
 
     def test_a_native_program_rewinds_as_its_user(self, site):
         script = site.c("native", r"""
@@ -241,7 +248,7 @@ class TestAsAUser:
 
     def test_a_program_that_hangs_is_ended_though_it_is_another_users(self, site, mode):
         script = site.sh("hang", 'test -z "$QUERY_STRING" || sleep 60\nprintf "Content-Type: a/b\\n\\n"\n')
-        bridge = start(site, f'mode = "{mode}"\n{AS_WWW}timeouts = {{ request = "1s" }}\n')
+        bridge = start(site, f'mode = "{mode}"\n{AS_WWW}timeouts = {{ request = "4s" }}\n')
         bridge.allow_log("hang: 504")
         assert bridge.request(script).status == 200
         if mode == "persistent":
@@ -264,9 +271,9 @@ def test_a_user_who_stops_all_of_his_processes_stops_nobody_else(site):
     """Also those that are about to become his: the bridge must not wait for them."""
     hostile = 54398  # of no name, so that it has no other processes
     hello, his = programs.hello(site), programs.hello(site, "his")
-    bridge = start(site, 'mode = "classic"\nuser = "www-data"\n'
-                   'timeouts = { request = "500ms", kill_grace = "100ms" }\n',
-                   f'[[program]]\nmatch = "*/his"\nuser = "{hostile}:{hostile}"\n')
+    bridge = start(site, 'mode = "classic"\nuser = "www-data"\n',
+                   f'[[program]]\nmatch = "*/his"\nuser = "{hostile}:{hostile}"\n'
+                   'timeouts = { request = "500ms", kill_grace = "100ms" }\n')
     site.start(*processes.as_user(hostile), "/usr/bin/python3", "-c", STOP_ALL)
     bridge.allow_log("his: (504|502)|not done after")
     for _ in range(5):

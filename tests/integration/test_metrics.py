@@ -167,7 +167,11 @@ def test_errors_are_told_apart(site):
     broken = site.sh("broken", "echo nonsense\n")
     failing = site.sh("failing", "printf 'Content-Type: text/plain\\n\\nx'; exit 3\n")
     late = site.sh("late", "exec sleep 20\n")
-    bridge = site.start_bridge('mode = "classic"\ntimeouts = { request = "300ms", kill_grace = "1s" }')
+    bridge = site.start_bridge('mode = "classic"', programs=f"""
+        [[program]]
+        match = "{late}"
+        timeouts = {{ request = "300ms", kill_grace = "1s" }}
+        """)
     for script in (broken, failing, late):
         bridge.request(script)
     bridge.expect_log("broken: 502")

@@ -137,13 +137,16 @@ class TestAhead:
 
 class TestPace:
     def test_a_burst_is_answered_and_starts_do_not_come_in_bursts(self, site):
-        busy = HEAD + "const end = Date.now() + 400; while (Date.now() < end);\nconsole.log(process.pid);"
+        # Some longer than others, so that there is no moment in which none runs.
+        busy = HEAD + ("const end = Date.now() + Number(process.env.QUERY_STRING);\n"
+                       "while (Date.now() < end);\nconsole.log(process.pid);")
         script = js(site, "b.js", busy)
         bridge = site.start_bridge('mode = "persistent"\nworkers = { max = 8, spare = 4 }')
         warm(bridge, script)
         wait_until(lambda: bridge.program(script)["workers"]["idle"] >= 4, "all spares are up before it")
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            answers = [pool.submit(bridge.request, script) for _ in range(16)]
+            answers = [pool.submit(bridge.request, script, query=str(300 + 50 * (n % 8)))
+                       for n in range(16)]
             seen = []
             while not all(answer.done() for answer in answers):
                 workers = bridge.program(script)["workers"]
@@ -156,17 +159,17 @@ class TestPace:
 
     def test_a_rested_pool_keeps_one(self, site):
         script = js(site, "p.js", PID)
-        bridge = site.start_bridge('mode = "persistent"\nworkers = { spare = 3, idle_timeout = "1s" }')
+        bridge = site.start_bridge('mode = "persistent"\nworkers = { spare = 3, idle_timeout = "5s" }')
         warm(bridge, script)
         wait_until(lambda: bridge.program(script)["workers"]["idle"] == 3, "three are ahead")
-        wait_until(lambda: bridge.program(script)["workers"]["idle"] == 1, "one is kept")
+        wait_until(lambda: bridge.program(script)["workers"]["idle"] == 1, "one is kept", 30)
         assert bridge.answered_by(script) == "persistent"
 
     def test_a_program_that_was_not_asked_for_in_long_is_let_go(self, site):
         script = js(site, "p.js", PID)
-        bridge = site.start_bridge('mode = "persistent"', bridge='zygote_idle_timeout = "1s"\n')
+        bridge = site.start_bridge('mode = "persistent"', bridge='zygote_idle_timeout = "4s"\n')
         pids = warm(bridge, script)["worker_pids"]
-        wait_until(lambda: not any(processes.alive(pid) for pid in pids), "none is left", 20)
+        wait_until(lambda: not any(processes.alive(pid) for pid in pids), "none is left", 30)
         assert bridge.request(script).status == 200
 
 
