@@ -150,7 +150,7 @@ def test_junk_in_every_descriptor_is_its_writer_s_trouble(site, neighbour, reset
         assert response.status == 502 or response.body in (kind.encode() + b"\n", b""), kind
         neighbour(bridge)
         assert bridge.pid == kept and processes.alive(kept)
-    assert bridge.program(neighbour.script)["workers"]["idle"] > 0
+    bridge.wait_warm(neighbour.script)
 
 
 @pytest.mark.parametrize("whom", ["a neighbour's zygote", "the bridge", "itself"])
@@ -159,7 +159,7 @@ def test_a_false_zygote_cannot_make_the_bridge_signal_others(site, neighbour, wh
     the process itself."""
     victim = site.folder / "victim"
     attacker = site.c("attacker", FALSE_ZYGOTE.replace("@VICTIM@", str(victim)), INCLUDES, "-w")
-    bridge = site.start_bridge('timeouts = { request = "2s", kill_grace = "100ms" }')
+    bridge = site.start_bridge('timeouts = { request = "6s", kill_grace = "100ms" }')
     bridge.allow_log("attacker")
     neighbour(bridge)
     bridge.wait_warm(neighbour.script)
@@ -197,7 +197,9 @@ def test_a_signal_storm_costs_requests_of_its_aim_only(site, neighbour, wrong_us
             script = "; ".join(f"kill -{name} {target}" for name in names)
             done = subprocess.run([*prefix, "sh", "-c", script], capture_output=True, text=True)
             if wrong_user:
-                assert done.stderr.count("ermitted") == len(names)
+                # Or it has ended by itself.
+                refused = done.stderr.count("ermitted") + done.stderr.count("No such process")
+                assert refused == len(names), done.stderr
         neighbour(bridge)
         assert bridge.request(aim).status == 200
     assert processes.alive(bridge.pid)
@@ -238,8 +240,8 @@ def test_a_link_swapped_in_a_race_runs_nothing_outside_the_roots(site, mode, par
     swapper = threading.Thread(target=swap, args=(str(link), targets, stop))
     swapper.start()
     try:
-        end = time.monotonic() + 3
-        while time.monotonic() < end:
+        begin = time.monotonic()
+        while (took := time.monotonic() - begin) < 3 or (not all(answers.values()) and took < 60):
             response = bridge.request(asked)
             answers.setdefault(response.status, set()).add(response.body)
     finally:

@@ -14,7 +14,8 @@ from harness.processes import alive, wait_until
 def bridge(site):
     programs.pid(site)
     bridge = site.start_bridge('mode = "persistent"\n'
-                               'timeouts = { start = "2s", request = "10s", kill_grace = "200ms" }')
+                               'timeouts = { start = "30s", request = "60s", kill_grace = "200ms" }',
+                               '[[program]]\nmatch = "*/hangs"\ntimeouts = { start = "2s" }\n')
     # Sudden deaths are worth a line of any level.
     bridge.allow_log("worker|zygote|program")
     return bridge
@@ -54,12 +55,15 @@ def test_idle_workers_that_are_killed_are_replaced(site, bridge):
 
 
 def test_workers_killed_in_mid_request_cost_that_request_only(site, bridge):
-    script = programs.sleeper(site)
+    script = site.perl("sleeper", r"""
+        $| = 1; print "Content-Type: text/plain\n\nstarted $$\n";
+        sleep $ENV{QUERY_STRING}; print "ended\n";
+        """)
     bridge.request(script, query="0")
     bridge.wait_warm(script)
     with bridge.connect() as peer:
         for id in (1, 2):
-            peer.start(script, query="1", id=id)
+            peer.start(script, query={1: "60", 2: "1"}[id], id=id)
         pid = int(peer.wait_for_output(b"started ", 1).split()[-1])
         os.kill(pid, signal.SIGKILL)
         broken = peer.response(1)
@@ -162,6 +166,6 @@ def test_sigterm_twice_stops_at_once(site):
         peer.start(sleeper)
         peer.wait_for_output(b"started")
         os.kill(bridge.pid, signal.SIGTERM)
-        time.sleep(0.2)
+        bridge.expect_log("SIGTERM: draining")  # two signals that nobody has read are one
         os.kill(bridge.pid, signal.SIGTERM)
         bridge.expect_end(5)

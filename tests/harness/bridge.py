@@ -142,13 +142,19 @@ class Bridge:
     def wait_idle(self, seconds=10):
         wait_until(lambda: self.status()["bridge"]["requests_active"] == 0, "no request runs", seconds)
 
-    def connect(self, which=0):
-        return Peer(self.addresses[which])
+    def connect(self, which=0, seconds=20):
+        return Peer(self.addresses[which], seconds)
 
-    def request(self, script, method="GET", query="", body=b"", **more):
+    def request(self, script, method="GET", query="", body=b"", seconds=20, **more):
         """One request on a connection of its own."""
-        with self.connect() as peer:
+        with self.connect(seconds=seconds) as peer:
             return peer.request(script, method, query, body, keep=False, **more)
+
+    def write_settings(self, text):
+        """The settings file's new text, at once: nobody sees half of it."""
+        fresh = self.config.with_suffix(".fresh")
+        fresh.write_text(text)
+        fresh.rename(self.config)
 
     def hangup(self):
         """SIGHUP: the settings file is read again, soon."""

@@ -10,7 +10,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from harness.processes import PATIENCE, wait_until
+from harness.processes import PATIENCE, free_port, wait_until
 
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
@@ -24,7 +24,8 @@ class Browser:
         for flag in [*FLAGS, f"--user-data-dir={profile}"]:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        self.driver = webdriver.Chrome(options=options, service=Service(
+            "/usr/bin/chromedriver", port=free_port()))
         self.driver.set_page_load_timeout(30 * PATIENCE)
         # What an earlier page sent or said is not the next one's; read off by forget().
         self._sent = []

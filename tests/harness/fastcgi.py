@@ -245,7 +245,7 @@ class Peer:
             if body:
                 self.stdin(body, id)
             self.stdin(b"", id)
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             pass  # a request that was answered already; as a web server does, the answer is read
         return self.response(id)
 

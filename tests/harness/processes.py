@@ -1,7 +1,8 @@
 """Processes, descriptors and ports of this machine, read from /proc."""
 
-import collections
+import contextlib
 import ctypes
+import itertools
 import os
 import pathlib
 import signal
@@ -11,8 +12,10 @@ import time
 
 PR_SET_CHILD_SUBREAPER = 36
 
-# Under ASan everything takes its time.
-PATIENCE = 3 if "asan" in os.environ.get("CGIBRIDGE_BUILD", "") else 1
+# What all waits are multiplied by: the machine may be busy, or stand still for a moment. Under ASan
+# everything takes its time, and more so in a guest (kernels/run.py says so).
+SANITIZED = "asan" in os.environ.get("CGIBRIDGE_BUILD", "")
+PATIENCE = int(os.environ.get("CGIBRIDGE_TESTS_PATIENCE", 4 if SANITIZED else 2))
 
 
 def adopt_orphans():
@@ -25,11 +28,12 @@ def wait_until(condition, what, seconds=10):
     end = time.monotonic() + seconds * PATIENCE
     pause = 0.002
     while True:
-        last_look = time.monotonic() > end
+        # Before the look: who was stopped meanwhile looks once more.
+        late = time.monotonic() > end
         value = condition()
         if value:
             return value
-        if last_look:
+        if late:
             raise AssertionError(f"waited {seconds * PATIENCE} s in vain: {what}")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.1)
@@ -38,11 +42,12 @@ def wait_until(condition, what, seconds=10):
 def stat_of(pid):
     """(state, parent, process group, session), or None if there is no such process."""
     try:
-        text = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        # Bytes: a name is cut off anywhere.
+        text = pathlib.Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = text.rpartition(")")[2].split()
-    return fields[0], int(fields[1]), int(fields[2]), int(fields[3])
+    fields = text.rpartition(b")")[2].split()
+    return fields[0].decode(), int(fields[1]), int(fields[2]), int(fields[3])
 
 
 def alive(pid):
@@ -53,8 +58,7 @@ def alive(pid):
 
 def command_of(pid):
     try:
-        words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-        return words.replace(b"\0", b" ").decode(errors="replace")
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return "gone"
 
@@ -135,34 +139,40 @@ def fds_of(pid):
 
 
 def memory_kib(pid, field="VmRSS"):
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1])
     raise AssertionError(f"no {field} of {pid}")
 
 
-_given_ports = set()
-# Names that keep the last of them from other test processes until somebody listens there.
-_port_locks = collections.deque(maxlen=50)
+# Ports of this process alone: the kernel gives these to nobody who asks for any port, and other tests that
+# run now have others. Held by a socket of an abstract name, which goes with the process.
+PORTS_FROM, PORTS_EACH, PORTS_SHARES = 10_000, 500, 44
+_ports = _ports_held = None
+
+
+def _own_ports():
+    global _ports_held
+    for share in range(PORTS_SHARES):
+        _ports_held = socket.socket(socket.AF_UNIX)
+        try:
+            _ports_held.bind(f"\0cgibridge-tests-ports-{share}")
+        except OSError:
+            _ports_held.close()
+            continue
+        first = PORTS_FROM + share * PORTS_EACH
+        return itertools.cycle(range(first, first + PORTS_EACH))
+    raise AssertionError("all ports for tests are taken")
 
 
 def free_port():
-    """A port of 127.0.0.1 that nobody listens on now, and that was not given before."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        lock = socket.socket(socket.AF_UNIX)
-        try:
-            lock.bind(f"\0cgibridge-tests-port-{port}")
-        except OSError:
-            lock.close()
-            continue
-        if port not in _given_ports:
-            _given_ports.add(port)
-            _port_locks.append(lock)
+    """A port of 127.0.0.1 that nobody listens on now, and that was not given lately."""
+    global _ports
+    _ports = _ports or _own_ports()
+    for port in _ports:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
             return port
-        lock.close()
 
 
 def connect(address, seconds=10):

@@ -55,7 +55,8 @@ class Load:
     def _run(self):
         while not self._stop.is_set():
             try:
-                answer = self.bridge.request(self.script)
+                # A crowd of others may stand before it.
+                answer = self.bridge.request(self.script, seconds=60)
                 if (answer.stdout, answer.app_status) != (b"Content-Type: text/plain\n\nhello\n", 0):
                     self.problems.append(answer)
             except Exception as error:  # told by the test itself
@@ -65,7 +66,7 @@ class Load:
     def goes_on(self, requests=60):
         """So many more are answered."""
         wanted = self.answered + requests
-        wait_until(lambda: self.problems or self.answered >= wanted, "the load is answered", 30)
+        wait_until(lambda: self.problems or self.answered >= wanted, "the load is answered", 60)
         assert not self.problems, self.problems[:3]
 
     def __enter__(self):
