@@ -96,7 +96,7 @@ def test_requests_see_nothing_of_each_other(site):
     for n in range(REQUESTS):
         answer = ask(chance.choice(list(KINDS)))
         assert batteries.differences(answer.stdout.decode(), first.stdout.decode()) == {}
-        if n % 10 == 0:
+        if n % 3 == 0:  # where no processor is idle, few are started ahead beside a request
             bridge.wait_warm(script)
     entry = bridge.program(script)
     assert entry["level"] == "booted" and entry["requests_persistent"] > REQUESTS / 4

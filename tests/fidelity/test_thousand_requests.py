@@ -86,7 +86,7 @@ def test_a_thousand_requests_see_nothing_of_each_other(site, seed, language, res
                                f'rewind = {{ verify = 1, max_retired = 100 }}\n'
                                f'learn = "{LEARN.get(language, "installed")}"\n'
                                f'workers = {{ max = {CLIENTS}, spare = 2 }}\n'
-                               'timeouts = { request = "60s" }\nqueue = { timeout = "30s" }')
+                               'timeouts = { start = "60s", request = "60s" }\nqueue = { timeout = "30s" }')
     reference = reference_of(bridge, script)
     ask(bridge, script, "")
     bridge.wait_warm(script)

@@ -17,7 +17,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 TOP = TESTS.parent
 BUILD = pathlib.Path(os.environ.get("CGIBRIDGE_BUILD", TOP / "build")).resolve()
 KERNEL = BUILD / "kernels"
-SECONDS = {"few": 900, "all": 3600}
+SECONDS = {"few": 1800, "all": 7200}
 
 # What pytest is told, by part and by extent. Words behind -k are names of tests, or parts of them.
 TRACKING, LEAKS = "tests/kernels/inside/test_tracking.py", "tests/kernels/inside/test_leaks_by_soft_dirty.py"
@@ -54,7 +54,8 @@ def run(words, seconds):
     """(the JUnit file's content or None, what is to be told, whether all is well)"""
     machine = guest.Guest(KERNEL, shown=[TOP, BUILD])
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LC_ALL": "C.UTF-8",
-                   "PYTHONDONTWRITEBYTECODE": "1", "CGIBRIDGE_BUILD": str(BUILD)}
+                   "PYTHONDONTWRITEBYTECODE": "1", "CGIBRIDGE_BUILD": str(BUILD),
+                   "CGIBRIDGE_TESTS_PATIENCE": "6"}
     command = ["/usr/bin/python3", "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
                f"--junitxml={guest.EXCHANGE}/results.xml", *words]
     try:

@@ -40,7 +40,7 @@ def test_output_exit_code_and_files_come_back(tmp_path_factory):
     outcome = guest.Guest(KERNEL, shown=[folder]).run(
         ["/bin/sh", "-c", f'uname -r; cat here; echo "$A" >{guest.EXCHANGE}/left; touch here; '
                           "touch /usr/left; touch /tmp/left && exit 7"],
-        env={"A": "a  b", "PATH": "/usr/bin:/bin"}, cwd=str(folder), seconds=120, follow=heard.append)
+        env={"A": "a  b", "PATH": "/usr/bin:/bin"}, cwd=str(folder), seconds=600, follow=heard.append)
     assert outcome.code == 7
     assert outcome.output.startswith("6.1.") and platform.release() not in outcome.output
     assert "\nseen" in outcome.output and outcome.output.count("Read-only file system") == 2
@@ -55,5 +55,5 @@ def test_a_guest_that_does_not_end_is_ended():
 
 def test_a_guest_that_gives_no_answer_says_why():
     with pytest.raises(guest.GuestFailed, match="without an answer") as failed:
-        guest.Guest(KERNEL).run(["/bin/sh", "-c", "echo c > /proc/sysrq-trigger"], seconds=120)
+        guest.Guest(KERNEL).run(["/bin/sh", "-c", "echo c > /proc/sysrq-trigger"], seconds=600)
     assert "panic" in str(failed.value)

@@ -84,8 +84,8 @@ kind output_closed ''; look_output_closed() { echo open; }; leave_output_closed(
 kind input_rest ''; look_input_rest() { local line; read -r line; echo "$line"; }; leave_input_rest() { read -r; }
 kind name 'name'; look_name() { local name; read -r name </proc/self/comm; [[ $name == left ]]; echo $?; }; leave_name() { echo left >/proc/$$/comm; }
 kind job ''; look_job() { jobs; }; leave_job() { sleep 0.1 & }
-kind job_disowned ''; look_job_disowned() { look_children; }; leave_job_disowned() { sleep 0.1 >/dev/null 2>&1 </dev/null & disown; }
-kind coprocess ''; look_coprocess() { echo "${COPROC_PID:-none}"; }; leave_coprocess() { coproc sleep 0.1; } 2>/dev/null
+kind job_disowned ''; look_job_disowned() { look_children; }; leave_job_disowned() { sleep 2 >/dev/null 2>&1 </dev/null & disown; }
+kind coprocess ''; look_coprocess() { echo "${COPROC_PID:-none}"; }; leave_coprocess() { coproc sleep 2; } 2>/dev/null
 kind substitution_left_open ''; look_substitution_left_open() { [[ -e /proc/self/fd/63 || -e /proc/self/fd/62 ]]; echo $?; }
 leave_substitution_left_open() { exec 62< <(sleep 0.1); }
 

@@ -145,7 +145,9 @@ var kinds = []kind{
 		func() { syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 99, Max: 99}) }},
 	{"limit_of_cores", "", func() any { return limit(syscall.RLIMIT_CORE) },
 		func() { syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 0, Max: 77}) }},
-	{"nice", "", func() any { now, _ := syscall.Getpriority(0, 0); return now }, func() { syscall.Setpriority(0, 0, 11) }},
+	// Of the thread alone that asks, and main() may go on in another.
+	{"nice", "", func() any { now, _ := syscall.Getpriority(0, 0); return now },
+		func() { runtime.LockOSThread(); syscall.Setpriority(0, 0, 11) }},
 	{"signal_handled", "", func() any { return signal.Ignored(syscall.SIGUSR1) }, func() {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1)
 		signal.Ignore(syscall.SIGUSR1)
@@ -159,7 +161,7 @@ var kinds = []kind{
 		os.WriteFile("/proc/self/comm", name[:4], 0)
 	}},
 	{"dumpable", "", func() any { return prctl(3, 0) }, func() { prctl(4, 0) }},
-	{"no_new_privileges", "", func() any { return prctl(39, 0) }, func() { prctl(38, 1) }},
+	{"no_new_privileges", "", func() any { return prctl(39, 0) }, func() { runtime.LockOSThread(); prctl(38, 1) }},
 	{"process_group", "", func() any { return syscall.Getpgrp() == os.Getpid() }, func() {
 		child := exec.Command("/bin/sleep", "1")
 		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
