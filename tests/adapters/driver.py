@@ -24,7 +24,7 @@ HEADER = struct.Struct("=IHHI")
 DONE_HEAD = struct.Struct("=QiIIIIIIIII")
 REQUEST_HEAD = struct.Struct("=QIIII")
 PACKET_MAX = 60 * 1024
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 LAUNCH_ENV = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",

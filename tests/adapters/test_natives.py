@@ -23,15 +23,18 @@ def rust(folder, text):
     return program
 
 
-def always_rewinds(program, times=TIMES, body=b"body\n"):
-    """Every answer is that of a new process, and one worker gives them all."""
+def always_rewinds(program, times=TIMES, body=b"body\n", joins=False):
+    """Every answer is that of a new process, and one worker gives them all. joins: it waits for threads.
+    The kernel wakes who waits before the thread is gone, and a worker does not look for long; on a busy
+    machine that costs one now and then."""
     plain = run_plainly([program], body=body)
     assert run_plainly([program], body=body).seen() == plain.seen(), "it always answers the same"
     with Warm([program]) as zygote:
         assert (zygote.reset, zygote.weaker) == ("rewind", "")
         for _ in range(times):
             assert zygote.ask(body=body).seen() == plain.seen()
-        assert (zygote.workers, zygote.retired) == (1, [])
+        assert zygote.retired == [] or joins and {why for why, _ in zygote.retired} == {"threads"}
+        assert zygote.workers <= 1 + len(zygote.retired) <= 1 + times // 20
     assert plain.stdout
     return plain
 
@@ -93,7 +96,7 @@ int main() {
   std::thread([] { loud.text += " thread"; std::printf("%d\n", ++count); }).join();
   std::printf("%d %s\n", count, loud.text.c_str());
 }
-""", "-pthread"))
+""", "-pthread"), joins=True)
 
     def test_exceptions_of_every_kind(self, folder):
         always_rewinds(folder.compile("throws.cc", r"""
@@ -157,7 +160,7 @@ int main() {
   auto later = std::async(std::launch::async, [] { return sum.load(); });
   std::printf("%d\n", later.get());
 }
-""", "-pthread"))
+""", "-pthread"), joins=True)
 
     def test_a_thread_left_running_ends_the_worker(self, folder):
         always_retires(folder.compile("running.cc", r"""
@@ -293,7 +296,7 @@ int main() {
   struct mallinfo2 now = mallinfo2();
   printf("%d %zu\n", ((char *)left)[0], now.hblks);
 }
-""", "-pthread"))
+""", "-pthread"), joins=True)
 
 
 class TestSignalStacks:
@@ -427,7 +430,7 @@ fn main() {
     let failed = named.spawn(|| std::panic::resume_unwind(Box::new(1))).unwrap();
     println!("{}", failed.join().map(|_: ()| ()).is_err());
 }
-"""))
+"""), joins=True)
 
     def test_a_thread_left_running_ends_the_worker(self, folder):
         always_retires(rust(folder, r"""

@@ -107,7 +107,7 @@ def test_a_script_that_breaks_between_two_requests(folder):
     "process.exit(3)", "throw new Error('x')", "Promise.reject(new Error('x'))",
     "require('net').createServer().listen(0).unref()", "process.kill(process.pid, 'SIGTERM')",
     "process.on('exit', () => setTimeout(() => console.log('never'), 1))",
-    "require('child_process').spawn('sleep', ['0.2'], { stdio: 'ignore' }).unref()"])
+    "require('child_process').spawn('sleep', ['2'], { stdio: 'ignore' }).unref()"])
 def test_an_end_after_which_a_process_is_not_used_again(folder, end):
     script = folder.script("x.js", f"console.log('begin');\n{end}\n")
     plain = run_plainly([NODE, script])

@@ -1,6 +1,7 @@
 """The level `compiled` for Perl: the real script, compiled by the real perl."""
 
 import subprocess
+import time
 
 import pytest
 
@@ -51,7 +52,7 @@ exit 5;
 def test_what_a_script_sees_of_itself(folder):
     script = folder.script("x.pl", """
 print "$0 @ARGV\\n"; print "$_=$ENV{$_}\\n" for sort keys %ENV; print `env | sort`;
-print "@INC\\n"; print join(' ', sort keys %INC), "\\n"; print "$^T $^W $;\\n" if $^T < time - 2;
+print "@INC\\n"; print join(' ', sort keys %INC), "\\n"; print "$^T $^W $;\\n" if $^T < time - 60;
 print "${^TAINT} $| @{[fileno STDOUT]} @{[tell(STDOUT)]}\\n"; print while <STDIN>;
 open my $f, '<', '/dev/null'; print fileno($f), "\\n"; print __FILE__, __LINE__, __PACKAGE__, "\\n";
 printf "%d %d [$@] %s\n", $!, $?, $. // 'undef'; warn 'careful'; print join(',', caller) . "\\n";
@@ -105,12 +106,14 @@ def test_random_numbers_differ_when_a_begin_block_drew_already(folder):
 
 
 def test_the_start_time_is_the_request_s(folder):
-    script = folder.script("x.pl", "print time - $^T;")
+    script = folder.script("x.pl", "print $^T;")
     with perl_zygote(script) as zygote:
         worker = zygote.worker()
-        import time
         time.sleep(2.1)
-        assert worker.request([script]).text == "0"
+        sent = time.time()
+        told = int(worker.request([script]).text)
+    # The clock that perl reads may be a tick behind.
+    assert int(sent - 0.05) <= told <= time.time()
 
 
 @pytest.mark.parametrize("early, why", [
@@ -237,7 +240,7 @@ def test_a_process_that_is_used_again_keeps_its_state_and_gets_each_request(fold
     script = folder.script("x.pl", """use strict; use warnings; use Cwd;
 our $count; $count++; my $first = shift; binmode STDOUT, ':encoding(UTF-8)';
 print "$count $$ $0 ", $first // '', " @ARGV $ENV{QUERY_STRING} ", exists $ENV{ONCE} ? 1 : 0,
-    ' ', getcwd(), ' ', time - $^T < 2, " \\x{263a} ", scalar <STDIN>;
+    ' ', getcwd(), ' ', time - $^T < 60, " \\x{263a} ", scalar <STDIN>;
 $ENV{ONCE} = 'mine';
 print STDERR "error $count\\n";
 """)

@@ -170,6 +170,14 @@ def memory_of(pid, field):
     raise AssertionError(field)
 
 
+def exact_rss(pid):
+    """Counted page by page. VmRSS is added up from a sum of each processor's, by some hundred KiB wrong."""
+    for line in open(f"/proc/{pid}/smaps_rollup"):
+        if line.startswith("Rss:"):
+            return int(line.split()[1])
+    raise AssertionError("no Rss")
+
+
 @pytest.mark.parametrize("name", ["200 MiB of small pieces", "200 MiB at once", "a stack that may grow on",
                                   "maps some hundred"])
 def test_memory_that_a_request_took_is_given_back(folder, name):
@@ -189,7 +197,7 @@ def test_a_worker_s_memory_is_flat(folder):
             warm.verifies = n % 100 == 99  # it is at rest then
             warm.ask()
             if warm.verifies:
-                sizes.append((memory_of(warm.current.pid, "VmRSS"), memory_of(warm.current.pid, "VmSize"),
+                sizes.append((exact_rss(warm.current.pid), memory_of(warm.current.pid, "VmSize"),
                               len(os.listdir(f"/proc/{warm.current.pid}/fd"))))
         assert warm.workers == 1
     assert max(size[0] for size in sizes) - sizes[1][0] < 300, sizes
@@ -325,9 +333,10 @@ int main() { all[30 << 20] = 2; return 0; }""")
     with Warm([program], verify=False) as warm:
         for _ in range(200):
             assert warm.ask().code == 0
-        begin = time.monotonic()
-        for _ in range(50):
+        took = []
+        for _ in range(51):
+            begin = time.monotonic()
             answer = warm.ask()
-        took = (time.monotonic() - begin) / 50
+            took.append(time.monotonic() - begin)
         assert warm.workers == 1 and answer.pages < 200
-    assert took < 0.05, took
+    assert sorted(took)[25] < 0.05, took
