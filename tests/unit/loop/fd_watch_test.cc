@@ -56,8 +56,11 @@ TEST_F(FdWatchTest, tells_once_of_what_is_new_if_asked_for_that) {
   watch.ask(kReadable | kOnlyNew);
   write_byte();
   Timer end(loop_, [&] { loop_.stop(); });
-  end.start(base::Duration(20));
-  loop_.run();
+  const auto late = base::Clock::now() + std::chrono::seconds(20);
+  do {
+    end.start(base::Duration(20));
+    loop_.run();
+  } while (calls < 2 && base::Clock::now() < late);
   EXPECT_EQ(calls, 2);
 }
 

@@ -134,7 +134,8 @@ class WorkerTest : public testing::Test {
   }
 
   const std::string label_ = "program=test";
-  const base::Duration kill_grace_{20};
+  // Long enough for the process to end by SIGTERM on a busy machine.
+  const base::Duration kill_grace_{1000};
   loop::Loop loop_;
   ChildReaper reaper_;
   Owner owner_;
