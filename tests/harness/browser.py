@@ -5,6 +5,7 @@ import json
 import urllib.parse
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -71,8 +72,12 @@ class Browser:
 
     def wait_for(self, selector, what=None, seconds=10):
         """The first element that fits and is shown."""
-        return wait_until(lambda: next((one for one in self.find(selector) if one.is_displayed()), None),
-                          what or f"the page shows {selector}", seconds)
+        def shown():
+            try:
+                return next((one for one in self.find(selector) if one.is_displayed()), None)
+            except StaleElementReferenceException:
+                return None  # the page has put another in its place meanwhile
+        return wait_until(shown, what or f"the page shows {selector}", seconds)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
@@ -80,6 +85,11 @@ class Browser:
     def text(self, selector="body"):
         """As it stands in the document, shown or not."""
         return self.run("const e = document.querySelector(arguments[0]); return e ? e.textContent : ''",
+                        selector)
+
+    def texts(self, selector):
+        """Of all that fit, at one moment."""
+        return self.run("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)",
                         selector)
 
     def wait_text(self, selector, part, seconds=10):

@@ -104,6 +104,11 @@ def reap_adopted(known):
                 pass
 
 
+def own_uid():
+    """Of a user without a name, and without processes but those of this run of the tests."""
+    return 100_000 + os.getpid()
+
+
 def as_user(uid):
     """A command prefix: as that user, in the group of that number alone, without any rights of root's."""
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]

@@ -182,7 +182,7 @@ class TestLife:
 
     def test_a_script_that_never_ends_is_ended(self, site):
         script = first_line(site, "loop.php", "<?php if ($_GET) while (true) ; echo getmypid();")
-        bridge = site.start_bridge(ONE + 'timeouts = { request = "500ms", kill_grace = "200ms" }\n')
+        bridge = site.start_bridge(ONE + 'timeouts = { request = "3s", kill_grace = "200ms" }\n')
         pid = int(bridge.request(script).body)
         assert bridge.request(script, query="x=1").status == 504
         bridge.expect_log("timeouts.request")

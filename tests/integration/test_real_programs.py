@@ -346,7 +346,7 @@ def test_git_clone_and_push(site, repositories, backend, way, times):
 
 
 def test_several_clones_at_once_are_all_whole(site, repositories, backend, way):
-    bridge, nginx = start(site, backend, way, "workers = { max = 4 }")
+    bridge, nginx = start(site, backend, way, 'workers = { max = 4 }\nqueue = { timeout = "60s" }')
     heads = []
 
     def clone(n):

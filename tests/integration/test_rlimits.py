@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from harness import processes
 from harness.bridge import BUILD
 from harness.processes import wait_until
 
@@ -140,7 +141,7 @@ def test_memory_runs_out_for_the_program_alone(site, start, mode):
 
 @pytest.mark.root
 def test_processes_run_out_for_their_user(site, start, mode):
-    """Root has no such limit; a user of no name has no other processes."""
+    """Root has no such limit; the user has no other processes."""
     script = site.python("forks", """
         import os, signal
         made = []
@@ -156,7 +157,8 @@ def test_processes_run_out_for_their_user(site, start, mode):
             os.waitpid(pid, 0)
         print("Content-Type: text/plain\\n\\n" + said)
         """)
-    bridge = start("user_processes = 12", 'user = "54399:54399"\n')
+    uid = processes.own_uid()
+    bridge = start("user_processes = 12", f'user = "{uid}:{uid}"\n')
     for _ in range(2):
         count = int(warm(bridge, script, mode).body.removeprefix(b"ended after "))
         assert 1 <= count <= 11

@@ -9,35 +9,14 @@ import pytest
 from harness import processes, programs
 from harness.fastcgi import Peer, whole_request
 from harness.processes import alive, wait_until
-
-
-class Manager:
-    """What systemd is to a Type=notify service: a datagram socket that hears of its state."""
-
-    def __init__(self, address):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(address)
-        self.socket.settimeout(20 * processes.PATIENCE)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def expect(self, word):
-        """Reads on until something was said with that line in it; returns all lines of it."""
-        while True:
-            lines = self.socket.recv(4096).decode().splitlines()
-            if word in lines:
-                return lines
+from harness.service_manager import ServiceManager
 
 
 @pytest.mark.parametrize("abstract", [False, True])
 def test_it_says_when_it_serves_that_it_lives_and_that_it_ends(site, abstract):
     path = f"{site.folder}/notify.sock"
     name = "@" + path if abstract else path
-    with Manager("\0" + path if abstract else path) as manager:
+    with ServiceManager("\0" + path if abstract else path) as manager:
         bridge = site.prepare_bridge('mode = "classic"')
         bridge.start(env={"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "200000"})
         assert f"MAINPID={bridge.pid}" in manager.expect("READY=1")
@@ -51,13 +30,12 @@ def test_it_says_when_it_serves_that_it_lives_and_that_it_ends(site, abstract):
 
 def test_a_watchdog_that_is_meant_for_another_process_is_left_alone(site):
     path = f"{site.folder}/notify.sock"
-    with Manager(path) as manager:
+    with ServiceManager(path) as manager:
         bridge = site.prepare_bridge('mode = "classic"')
         bridge.start(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "100000", "WATCHDOG_PID": "1"})
         manager.expect("READY=1")
         bridge.expect_clean_stop()
-        manager.socket.settimeout(5)
-        assert manager.socket.recv(4096).startswith(b"STOPPING=1")
+        assert manager.next()[0] == "STOPPING=1"
     os.unlink(path)
 
 
@@ -94,7 +72,7 @@ def test_its_zygotes_workers_and_programs_end_with_it(site, defaults):
         workers = processes.descendants_of(bridge.pid)
         assert workers
         # sleep(1) is the shell's child: it comes to its own end, as behind any web server.
-        own = [pid for pid in workers if processes.stat_of(pid)[1] == bridge.pid]
+        own = [pid for pid in processes.children_of(bridge.pid) if pid in workers]
         sleeping = [pid for pid in workers if pid not in own]
         bridge.kill()
         wait_until(lambda: not any(alive(pid) for pid in own), "all are gone", 5)

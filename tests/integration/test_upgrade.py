@@ -11,6 +11,7 @@ from harness import cgroups, processes, programs
 from harness.bridge import SANITIZED
 from harness.fastcgi import Closed, Peer, begin, variables_for
 from harness.processes import alive, wait_until
+from harness.service_manager import ServiceManager
 
 WARM = 'mode = "persistent"\narm_header = "X-CGI-Arm"\n'
 
@@ -176,14 +177,20 @@ def test_settings_changed_a_hundred_times_in_a_row(site):
 
 
 def test_a_request_that_runs_is_answered_by_the_old_one(site, upgraded):
-    sleeper = programs.sleeper(site)
+    over = site.folder / "over"
+    long = site.sh("long", f"""
+        printf 'Content-Type: text/plain\\n\\nstarted\\n'
+        while [ ! -e {over} ]; do sleep 0.1; done
+        echo ended
+        """)
     bridge = site.start_bridge('mode = "classic"\n')
     it = upgraded(bridge)
     with bridge.connect() as peer:
-        peer.start(sleeper, query="2")
-        peer.wait_for_output(b"started ")
+        peer.start(long)
+        peer.wait_for_output(b"started\n")
         it.upgrade()
         assert alive(it.pids[0])
+        over.touch()
         assert peer.response().body.endswith(b"ended\n")
         # The same connection, with the new one at its end.
         assert peer.request(programs.hello(site)).body == b"hello\n"
@@ -263,20 +270,13 @@ def test_addresses_that_the_settings_have_no_more_are_given_up(site, upgraded):
 
 def test_the_service_manager_is_told_of_the_new_process(site, upgraded):
     path = f"{site.folder}/notify.sock"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(path)
-        manager.settimeout(20 * processes.PATIENCE)
+    with ServiceManager(path) as manager:
         bridge = site.prepare_bridge('mode = "classic"')
         bridge.start(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "500000",
                           "WATCHDOG_PID": "0"})
         it = upgraded(bridge)
-        new = it.upgrade()
-        said = []
-        while f"MAINPID={new}" not in said:
-            said += manager.recv(4096).decode().splitlines()
-        said = []
-        while "WATCHDOG=1" not in said:
-            said += manager.recv(4096).decode().splitlines()
+        manager.expect(f"MAINPID={it.upgrade()}")
+        manager.expect("WATCHDOG=1")
         it.expect_old_ones_gone()
         it.stop()
     os.unlink(path)
