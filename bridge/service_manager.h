@@ -24,7 +24,9 @@ class ServiceManager {
   void hand_over_to(pid_t successor);
 
  private:
-  void tell(const std::string& what) const;
+  // What becomes of a message when the manager's queue is full: 10 datagrams by default.
+  enum class WhenFull { wait, drop };
+  void tell(const std::string& what, WhenFull when_full) const;
   void keep_alive();
 
   std::string socket_;

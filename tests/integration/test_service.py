@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import time
 
 import pytest
 
@@ -36,6 +37,22 @@ def test_a_watchdog_that_is_meant_for_another_process_is_left_alone(site):
         manager.expect("READY=1")
         bridge.expect_clean_stop()
         assert manager.next()[0] == "STOPPING=1"
+    os.unlink(path)
+
+
+def test_a_manager_whose_queue_is_full_misses_signs_of_life_but_not_the_end(site):
+    path = f"{site.folder}/notify.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path)
+        bridge = site.prepare_bridge('mode = "classic"')
+        bridge.start(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "10000"})
+        bridge.expect_log('does not hear "WATCHDOG=1"')
+        os.kill(bridge.pid, signal.SIGTERM)
+        time.sleep(0.3)  # the queue is still full when it tells of its end
+        manager.settimeout(20)
+        while not manager.recv(4096).startswith(b"STOPPING=1"):
+            pass
+    bridge.expect_end()
     os.unlink(path)
 
 
