@@ -22,7 +22,8 @@ enum {
   kBadRequest = 70,
   kSendTimeoutMs = 1000,
   kThreadEndLooks = 100,
-  kThreadEndNanoseconds = 100000
+  kThreadEndNanoseconds = 100000,
+  kLearnedMost = 1000000000 /* ns: a rewind that took longer is no better known */
 };
 
 static const uint64_t kAllSignals = ~0ull;
@@ -203,9 +204,9 @@ static _Noreturn void reset(void) {
   if (why == RETIRED_NOT) why = memory_put_back(engine);
   if (why != RETIRED_NOT) retire(engine, why);
   ++engine->rewinds;
-  uint32_t nanoseconds = (uint32_t)(now_ns() - begin);
-  engine->last_microseconds = (nanoseconds + 999) / 1000;
-  tracking_learn(engine, nanoseconds);
+  uint64_t nanoseconds = now_ns() - begin;
+  engine->last_microseconds = (uint32_t)((nanoseconds + 999) / 1000);
+  tracking_learn(engine, nanoseconds < kLearnedMost ? (uint32_t)nanoseconds : kLearnedMost);
   if (engine->wants_ready) say_ready(engine);
   rest();
 }

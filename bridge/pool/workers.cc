@@ -13,8 +13,9 @@ using worker::WorkerState;
 
 // After a fork failed, requests run classic for this long before the zygote is asked again.
 constexpr std::chrono::milliseconds kForkPause{500};
-// kPatience for a comparison, which reads all memory of a worker, and for a fork behind one.
-constexpr std::chrono::milliseconds kCheckPatience{10000};
+// A fork, a reset or a comparison, which reads all memory of a worker, is given up after this: a
+// ceiling of CPU may keep it waiting, and a machine may stand still for a moment.
+constexpr std::chrono::milliseconds kGiveUp{10000};
 // Workers that die before they have served anybody: some at once, and then ever later ones.
 constexpr std::chrono::milliseconds kYoungDeathPause{250};
 constexpr std::chrono::seconds kYoungDeathPauseMost{30};
@@ -367,23 +368,17 @@ void Workers::retire_idle(std::size_t count) {
 
 std::string Workers::end_overdue() {
   const base::TimePoint now = base::Clock::now();
-  const bool checks = std::any_of(places_.begin(), places_.end(), [](const auto& entry) {
-    return entry.second.worker->state() == WorkerState::checking;
-  });
-  // A ceiling of CPU may keep it waiting.
-  const bool enclosed = generation_ != nullptr && generation_->plan().enclosed;
-  const auto zygote_patience = checks || enclosed ? kCheckPatience : kPatience;
   for (const auto& [id, place] : places_) {
     const WorkerState state = place.worker->state();
-    const auto age = now - place.since;
-    if (state == WorkerState::resetting && age > kPatience) place.worker->terminate();
-    if (age < zygote_patience || !serves(place) || place.by_fastcgi != nullptr) continue;
+    if (now - place.since < kGiveUp) continue;
+    if (state == WorkerState::resetting) place.worker->terminate();
+    if (!serves(place) || place.by_fastcgi != nullptr) continue;
     if (state != WorkerState::starting && state != WorkerState::checking) continue;
     // The starter itself looks after these.
     if (state == WorkerState::starting && generation_->making() == worker::Making::ahead) continue;
     return fmt::format("no worker was {} within {} ms",
                        state == WorkerState::starting ? "forked" : "compared with it",
-                       zygote_patience.count());
+                       kGiveUp.count());
   }
   return {};
 }

@@ -40,7 +40,7 @@ class Workers : private worker::WorkerOwner {
     std::function<void(const message::Received&)> on_note;
   };
 
-  // A fork or a reset that is not over after so long will not be, and no request waits longer.
+  // No request waits longer for a fork or a reset that began: it runs classic.
   static constexpr std::chrono::milliseconds kPatience{1000};
 
   // The references outlive it.
