@@ -239,15 +239,6 @@ void Request::watch_silence() {
 }
 
 void Request::on_timeout() {
-  if (finished_) return;
-  if (response_->head_sent()) {
-    base::log_warn("{}: {}: it is ended and its answer broken off", label(), *timeout_);
-    finished_ = true;
-    observation_.failure = compare::Failure::timeout;
-    if (entry_ != nullptr) entry_->why = *timeout_;
-    observe();
-    return answer_->break_off(id_, 0);
-  }
   fail(504, "The program took too long.", *timeout_ + ": it is ended", compare::Failure::timeout);
 }
 
@@ -368,9 +359,15 @@ void Request::on_refused(const cgi::Refusal& refusal) {
 void Request::fail(int status, const std::string& reason_public, const std::string& reason,
                    compare::Failure failure) {
   if (finished_) return;
-  observation_.status = status;
   observation_.failure = failure;
   if (entry_ != nullptr) entry_->why = reason;
+  if (response_ != nullptr && response_->head_given()) {
+    base::log_warn("{}: {}; its answer is broken off", label(), reason);
+    finished_ = true;
+    observe();
+    return answer_->break_off(id_, 0);
+  }
+  observation_.status = status;
   // Status lines of the log below 500 are a client's doing.
   const auto level = status >= 500 ? base::LogLevel::error : base::LogLevel::warn;
   base::log(level, "{}: {}: {}", label(), status, reason);

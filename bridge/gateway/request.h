@@ -58,8 +58,9 @@ class Request : public pool::RunClient {
   // The connection has room again.
   void resume();
 
-  // Answers without a program. reason_public is shown to the client, reason to the log.
-  // failure: how it counts in the program's figures.
+  // Answers without a program; an answer whose head the client was given already is broken off
+  // instead. reason_public is shown to the client, reason to the log. failure: how it counts in the
+  // program's figures.
   void fail(int status, const std::string& reason_public, const std::string& reason,
             compare::Failure failure = compare::Failure::none);
 

@@ -108,7 +108,7 @@ void ResponseStream::program_ended() {
 }
 
 bool ResponseStream::answer_is_whole() const {
-  if (!head_sent_ || !held_.empty()) return false;
+  if (!head_given()) return false;
   const int status = head_.head().status;
   // RFC 9110 §6.4.1: these have no body.
   if (body_wanted_ == BodyWanted::no || status == 204 || status == 304) return true;
@@ -204,7 +204,7 @@ void ResponseStream::take_output(base::ByteView bytes) {
   begin();
   if (!head_sent_ && !head_bad_) return feed_head(bytes);
   if (body_wanted_ == BodyWanted::no || head_bad_) return;
-  append_record(out(), fastcgi::RecordType::std_out, id_, bytes);
+  append_record(output(), fastcgi::RecordType::std_out, id_, bytes);
   body_bytes_ += bytes.size();
   if (sink_.on_body) sink_.on_body(bytes);
   wrote();
@@ -214,9 +214,9 @@ void ResponseStream::take_errors(base::ByteView bytes) {
   if (over_) return;
   begin();
   const base::ByteView passed = errors_.take(bytes);
-  append_record(out(), fastcgi::RecordType::std_err, id_, passed);
+  append_record(*sink_.out, fastcgi::RecordType::std_err, id_, passed);
   error_lines_.write(passed);
-  wrote();
+  sink_.wrote();
 }
 
 void ResponseStream::take_head() {
@@ -231,16 +231,17 @@ void ResponseStream::take_head() {
   // A head that needed no change stands right before what came with it: one record for both.
   const bool adjoin = head.data() + head.size() == body.data();
   const std::size_t together = adjoin ? head.size() + body.size() : head.size();
-  append_record(out(), fastcgi::RecordType::std_out, id_, {head.data(), together});
-  if (!adjoin) append_record(out(), fastcgi::RecordType::std_out, id_, body);
+  append_record(output(), fastcgi::RecordType::std_out, id_, {head.data(), together});
+  if (!adjoin) append_record(output(), fastcgi::RecordType::std_out, id_, body);
   wrote();
 }
 
 ResponseStream::ReadStep ResponseStream::read_body() {
   const bool wanted = body_wanted_ == BodyWanted::yes && !head_bad_;
   // RFC 3875 §6.4: all that the program prints is read, whether anybody wants it or not.
-  const ssize_t got = wanted ? read_record(stdout_.get(), out(), fastcgi::RecordType::std_out, id_)
-                             : ::read(stdout_.get(), scratch().data(), kReadBytes);
+  const ssize_t got = wanted
+                          ? read_record(stdout_.get(), output(), fastcgi::RecordType::std_out, id_)
+                          : ::read(stdout_.get(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
   note_read(static_cast<std::uint64_t>(got));
@@ -248,7 +249,7 @@ ResponseStream::ReadStep ResponseStream::read_body() {
   if (wanted) body_bytes_ += static_cast<std::uint64_t>(got);
   if (wanted && sink_.on_body) {
     const std::size_t behind = fastcgi::padding_after(static_cast<std::size_t>(got)).size();
-    const base::ByteView written = out().bytes();
+    const base::ByteView written = output().bytes();
     sink_.on_body(written.substr(written.size() - behind - static_cast<std::size_t>(got),
                                  static_cast<std::size_t>(got)));
   }
@@ -263,9 +264,9 @@ ResponseStream::ReadStep ResponseStream::read_errors() {
   const base::ByteView passed = errors_.take({scratch().data(), static_cast<std::size_t>(got)});
   if (passed.empty()) return ReadStep::open;
   begin();
-  append_record(out(), fastcgi::RecordType::std_err, id_, passed);
+  append_record(*sink_.out, fastcgi::RecordType::std_err, id_, passed);
   error_lines_.write(passed);
-  wrote();
+  sink_.wrote();
   return ReadStep::open;
 }
 
@@ -275,8 +276,8 @@ void ResponseStream::tell_dropped_errors() {
   error_lines_.flush();
   base::log_warn("{}: {}", label_, told);
   if (over_) return;
-  append_record(out(), fastcgi::RecordType::std_err, id_, "cgibridge: " + told + "\n");
-  wrote();
+  append_record(*sink_.out, fastcgi::RecordType::std_err, id_, "cgibridge: " + told + "\n");
+  sink_.wrote();
 }
 
 void ResponseStream::begin() {

@@ -18,9 +18,8 @@ namespace gateway {
 // What the web server wants of the body (RFC 3875 §4.3.3: HEAD wants none).
 enum class BodyWanted { no, yes };
 
-// Whether the answer waits until the request's body has come whole. nginx stops sending a body as
-// soon as it has passed an answer's head on to the client, but git, for one, prints its head before
-// it reads the pack that is pushed.
+// Whether output waits until the request's body has come whole. nginx stops sending a body as soon
+// as it has passed an answer's head on to the client, but git, for one, prints its head first.
 enum class HoldBack { no, yes };
 
 // Reads both pipes at once, turns what comes into records, and stops reading while the connection
@@ -94,11 +93,12 @@ class ResponseStream {
   // The pipes' reading ends, for somebody else to read; nothing comes from here any more.
   base::FdPair release();
 
-  bool head_sent() const { return head_sent_; }
+  // Whether the client was given a head; one that is held back can still be another.
+  bool head_given() const { return head_sent_ && held_.empty(); }
   std::uint64_t bytes_read() const { return bytes_read_; }
   base::TimePoint last_output() const { return last_output_; }  // its making, before the first
-  // What the client was given; 0: no head, or one that is held back.
-  int status() const { return head_sent_ && held_.empty() ? head_.head().status : 0; }
+  // What the client was given; 0: no head.
+  int status() const { return head_given() ? head_.head().status : 0; }
   const std::string& last_error_line() const { return error_lines_.last_line(); }
 
  private:
@@ -109,7 +109,7 @@ class ResponseStream {
   void drain();
   void pump_stdout();
   void pump_stderr();
-  base::OutBuffer& out() { return held_back_ == HoldBack::yes ? held_ : *sink_.out; }
+  base::OutBuffer& output() { return held_back_ == HoldBack::yes ? held_ : *sink_.out; }
   void begin();
   void wrote();
   void note_read(std::uint64_t bytes);

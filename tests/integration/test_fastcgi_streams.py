@@ -107,6 +107,37 @@ def test_a_body_is_measured_by_what_arrives_not_by_what_was_announced(site, anno
     bridge.allow_log("413")
 
 
+def test_a_body_found_too_long_behind_the_head_breaks_the_answer_off(site, mode):
+    script = site.perl("early", '$| = 1; print "Content-Type: text/plain\\n\\nhead\\n"; sleep 60;')
+    bridge = site.start_bridge(f'mode = "{mode}"\nlimits = {{ body = "1KiB" }}\n'
+                               'timeouts = { kill_grace = "100ms" }\n')
+    bridge.allow_log("early")
+    with bridge.connect() as peer:
+        peer.begin()
+        peer.params(variables_for(script, "POST", CONTENT_LENGTH="1000"))
+        peer.stdin(b"x" * 100)
+        peer.wait_for_output(b"head\n")
+        peer.stdin(b"x" * 1000)
+        assert peer.expect_closed() == []
+    bridge.expect_log(r"a body of more than 1024 bytes \(limits.body\); its answer is broken off")
+
+
+def test_an_answer_held_back_for_its_body_is_another_when_its_time_is_over(site, mode):
+    """The program prints its head and reads nothing, so that the body cannot go on."""
+    script = site.perl("unread", """
+        $| = 1; print STDERR "a word\\n"; print "Content-Type: text/plain\\n\\nearly\\n"; sleep 60;
+        """)
+    bridge = site.start_bridge(f'mode = "{mode}"\ntimeouts = {{ request = "2s", kill_grace = "100ms" }}\n')
+    bridge.allow_log("unread")
+    with bridge.connect() as peer:
+        peer.send(fastcgi.whole_request(script, b"", REQUEST_METHOD="POST", CONTENT_LENGTH="1000000")
+                  .removesuffix(fastcgi.record(fastcgi.STDIN, 1))
+                  + fastcgi.stream(fastcgi.STDIN, 1, b"x" * 170_000))
+        response = peer.response()
+        assert response.status == 504 and b"early" not in response.body
+        assert response.stderr.startswith(b"a word\n")
+
+
 def test_a_body_without_a_length_gets_one_and_the_same_limit(site):
     """As Apache's mod_proxy_fcgi passes a chunked body on: no CONTENT_LENGTH, only an end."""
     echo = programs.echo(site)
