@@ -24,6 +24,7 @@ class CaptureFolder {
   bool is_used() const { return !folder_.empty(); }
 
   // Writes a new file, readable by its owner alone, and removes the oldest beyond the limits first.
+  // It has its name once it is whole.
   // label: what the file's name tells of it. Refuses what is larger than all may be together.
   base::Result<std::string> add(std::string_view text, std::string_view label, std::int64_t unix_ms,
                                 const Limits& limits);

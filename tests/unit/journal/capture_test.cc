@@ -148,6 +148,21 @@ TEST_F(CaptureFolderTest, keeps_the_newest_within_both_limits) {
   EXPECT_FALSE(folder.add(std::string(351, 'a'), "a.pl", 0, {.files = 5, .bytes = 350}));
 }
 
+TEST_F(CaptureFolderTest, counts_and_removes_what_a_bridge_that_was_killed_left_unfinished) {
+  CaptureFolder folder;
+  ASSERT_TRUE(folder.use(path_));
+  const std::string left = path_ + "/20230101T000000.000-000000-a.pl.capture.json.new";
+  std::ofstream(left) << std::string(100, 'a');
+  for (int i = 0; i < 2; ++i) {
+    const auto added = folder.add(std::string(100, 'a'), "a.pl", 1'700'000'000'000 + i,
+                                  {.files = 2, .bytes = 350});
+    ASSERT_TRUE(added) << added.error().message;
+    EXPECT_TRUE(added.value().ends_with(".capture.json"));
+    EXPECT_EQ(std::filesystem::exists(left), i == 0);
+  }
+  EXPECT_EQ(files(), 2u);
+}
+
 TEST_F(CaptureFolderTest, is_for_its_owner_alone) {
   CaptureFolder folder;
   ASSERT_TRUE(folder.use(path_));
