@@ -35,6 +35,8 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if call.when == "call":
         item.call_passed = report.passed
+    if report.skipped:
+        item.was_skipped = True
 
 
 @pytest.fixture
@@ -46,7 +48,8 @@ def site(request):
     yield world
     passed = getattr(request.node, "call_passed", False)
     problems = world.close(check=passed)
-    if (passed and not problems) and not os.environ.get("CGIBRIDGE_TESTS_KEEP"):
+    done = passed or getattr(request.node, "was_skipped", False)
+    if (done and not problems) and not os.environ.get("CGIBRIDGE_TESTS_KEEP"):
         world.remove()
     else:
         print(f"kept: {world.folder}")

@@ -2,6 +2,7 @@
 python3-selenium)."""
 
 import json
+import os
 import urllib.parse
 
 from selenium import webdriver
@@ -26,7 +27,7 @@ class Browser:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(
-            "/usr/bin/chromedriver", port=free_port()))
+            "/usr/bin/chromedriver", port=free_port(), env={**os.environ, "TMPDIR": str(profile)}))
         self.driver.set_page_load_timeout(30 * PATIENCE)
         # What an earlier page sent or said is not the next one's; read off by forget().
         self._sent = []
