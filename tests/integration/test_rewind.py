@@ -183,7 +183,7 @@ class TestEndings:
             assert bridge.request(script).status == 200
         assert bridge.program(script)["reset"] == "rewind"
 
-    @pytest.mark.parametrize("body", [b"", b"x" * 200_000], ids=["without a body", "with a body"])
+    @pytest.mark.parametrize("body", [b"", b"x" * 100_000], ids=["without a body", "with a body"])
     def test_a_request_that_its_worker_never_read_is_answered_by_another(self, site, body):
         script = site.perl("x", ECHO_PL)
         bridge = site.start_bridge(ONE)
