@@ -82,6 +82,20 @@ def test_a_program_that_prints_its_head_before_it_reads_its_body_gets_it_whole(s
     assert (answer.status, answer.body) == (200, b"1000000\n")
 
 
+def test_a_program_that_complains_before_it_reads_its_body_gets_it_whole(site, server):
+    """Its word is passed on at once, while the web server still sends."""
+    site.perl("complains", """
+        $| = 1;
+        print STDERR "a word\\n";
+        select undef, undef, undef, 0.2;
+        local $/;
+        print "Content-Type: text/plain\\n\\n", length(<STDIN>), "\\n";
+        """)
+    answer = server.send_request("/cgi-bin/complains", "POST", b"x" * 1_000_000)
+    assert (answer.status, answer.body) == (200, b"1000000\n")
+    wait_until(lambda: "a word" in server.log(), "the web server has logged it")
+
+
 def test_a_chunked_post_arrives_whole_with_a_length(site, server):
     # Without a length http.client sends an iterable in chunks.
     answer = server.send_request("/cgi-bin/report", "POST", iter([b"one ", b"two"]),
