@@ -135,7 +135,10 @@ class TestWhatItBears:
         assert 'mode = "classic"' in text and "--level linked" in text
         shallower = check(site, script, "--level", "linked")
         expect_safe(shallower)
-        assert shallower["level"] == "linked" and 'level = "linked"' in shallower["stanza"]
+        assert shallower["level"] == "linked"
+        # On a busy machine that may be no faster than classic, and it says so.
+        assert ('level = "linked"' in shallower["stanza"]
+                or "Nothing is gained" in shallower["verdict"]["sentence"])
 
     def test_workers_that_cannot_be_put_back_make_it_fork(self, site):
         script = site.c("threads", r"""
