@@ -320,9 +320,7 @@ void Request::on_errors(base::ByteView bytes) {
 // What a program that speaks FastCGI never called whole must not look whole.
 void Request::complete() {
   if (!ending_.incomplete || finished_) return finish();
-  finished_ = true;
-  observe();
-  answer_->break_off(id_, app_status_);
+  break_off(app_status_);
 }
 
 void Request::on_ended(const worker::Ending& ending) {
@@ -363,9 +361,7 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
   if (entry_ != nullptr) entry_->why = reason;
   if (response_ != nullptr && response_->head_given()) {
     base::log_warn("{}: {}; its answer is broken off", label(), reason);
-    finished_ = true;
-    observe();
-    return answer_->break_off(id_, 0);
+    return break_off(0);
   }
   observation_.status = status;
   // Status lines of the log below 500 are a client's doing.
@@ -388,6 +384,12 @@ void Request::finish() {
   finished_ = true;
   observe();
   answer_->finish(id_, app_status_);
+}
+
+void Request::break_off(std::uint32_t app_status) {
+  finished_ = true;
+  observe();
+  answer_->break_off(id_, app_status);
 }
 
 void Request::visit_page() {

@@ -58,9 +58,8 @@ class Request : public pool::RunClient {
   // The connection has room again.
   void resume();
 
-  // Answers without a program; an answer whose head the client was given already is broken off
-  // instead. reason_public is shown to the client, reason to the log. failure: how it counts in the
-  // program's figures.
+  // Answers without a program; an answer whose head the client was given already is broken off.
+  // reason_public is shown to the client, reason to the log. failure: for the program's figures.
   void fail(int status, const std::string& reason_public, const std::string& reason,
             compare::Failure failure = compare::Failure::none);
 
@@ -106,6 +105,7 @@ class Request : public pool::RunClient {
   void tell_slow_log();
   void give_to_shadow();
   void finish();
+  void break_off(std::uint32_t app_status);
   std::string label() const;
 
   Gateway& gateway_;

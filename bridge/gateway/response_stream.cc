@@ -212,8 +212,9 @@ void ResponseStream::take_output(base::ByteView bytes) {
 
 void ResponseStream::take_errors(base::ByteView bytes) {
   if (over_) return;
-  begin();
   const base::ByteView passed = errors_.take(bytes);
+  if (passed.empty()) return;
+  begin();
   append_record(*sink_.out, fastcgi::RecordType::std_err, id_, passed);
   error_lines_.write(passed);
   sink_.wrote();
@@ -261,12 +262,7 @@ ResponseStream::ReadStep ResponseStream::read_errors() {
   const ssize_t got = ::read(stderr_.get(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
-  const base::ByteView passed = errors_.take({scratch().data(), static_cast<std::size_t>(got)});
-  if (passed.empty()) return ReadStep::open;
-  begin();
-  append_record(*sink_.out, fastcgi::RecordType::std_err, id_, passed);
-  error_lines_.write(passed);
-  sink_.wrote();
+  take_errors({scratch().data(), static_cast<std::size_t>(got)});
   return ReadStep::open;
 }
 
