@@ -19,7 +19,7 @@ namespace journal {
 namespace {
 
 constexpr std::string_view kEnding = ".capture.json";
-constexpr std::string_view kUnfinished = ".capture.json.new";
+constexpr std::string_view kUnfinished = ".new";  // behind it, until the file is whole
 constexpr std::size_t kLabelBytesMax = 64;
 
 std::string plain_label(std::string_view label) {
@@ -42,7 +42,9 @@ std::vector<Kept> kept_in(const std::string& folder) {
   std::error_code ignored;
   for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string path = file.path().string();
-    if (!path.ends_with(kEnding) && !path.ends_with(kUnfinished)) continue;
+    std::string_view whole = path;
+    if (whole.ends_with(kUnfinished)) whole.remove_suffix(kUnfinished.size());
+    if (!whole.ends_with(kEnding)) continue;
     const std::uint64_t bytes = file.file_size(ignored);
     found.push_back({path, ignored ? 0 : bytes});
   }
@@ -76,22 +78,24 @@ base::Result<std::string> CaptureFolder::add(std::string_view text, std::string_
     return base::Error{fmt::format("{} bytes are more than captures.size", text.size())};
   }
   make_room(text.size(), limits);
-  const std::string name = fmt::format("{}/{:%Y%m%dT%H%M%S}.{:03}-{:06}-{}", folder_,
-                                       fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)),
-                                       unix_ms % 1000, number_++ % 1'000'000, plain_label(label));
-  const std::string path = fmt::format("{}{}", name, kUnfinished);
+  const std::string path =
+      fmt::format("{}/{:%Y%m%dT%H%M%S}.{:03}-{:06}-{}{}", folder_,
+                  fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)), unix_ms % 1000,
+                  number_++ % 1'000'000, plain_label(label), kEnding);
+  const std::string unfinished = path + std::string(kUnfinished);
   base::UniqueFd fd(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd) return base::errno_error("cannot make " + path, errno);
-  if (const auto written = base::write_all(fd.get(), text, path); !written) {
-    ::unlink(path.c_str());
+      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return base::errno_error("cannot make " + unfinished, errno);
+  if (const auto written = base::write_all(fd.get(), text, unfinished); !written) {
+    ::unlink(unfinished.c_str());
     return written.error();
   }
-  const std::string whole = fmt::format("{}{}", name, kEnding);
-  if (::rename(path.c_str(), whole.c_str()) != 0) {
-    return base::errno_error("cannot rename " + path, errno);
+  if (::rename(unfinished.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(unfinished.c_str());
+    return base::errno_error("cannot rename " + unfinished, error);
   }
-  return whole;
+  return path;
 }
 
 void CaptureFolder::make_room(std::uint64_t bytes, const Limits& limits) {
