@@ -70,9 +70,7 @@ base::Status Upgrade::launch(const Terms& terms, int channel_end) {
     pid_ = -1;
     // Its end may be known before what it said at last was read.
     const auto packet = receive_packet(channel_.get(), Patience::none);
-    if (packet && packet->message.is_object() && packet->message.contains("failed")) {
-      return fail(admin::text_of(packet->message, "failed"));
-    }
+    if (packet && heard_why_it_failed(*packet)) return;
     fail(worker::describe_end(death.wait_status) + "; its own words are in the log");
   });
   return base::Done{};
@@ -101,11 +99,16 @@ void Upgrade::on_packet() {
     watch_->ask(loop::kNothing);
     return fail("it has closed its channel");
   }
-  if (!packet->message.is_object()) return;
-  if (packet->message.contains("failed")) return fail(admin::text_of(packet->message, "failed"));
+  if (heard_why_it_failed(*packet) || !packet->message.is_object()) return;
   if (!packet->message.contains("ready") || taken_over_) return;
   patience_.stop();
   events_.on_ready();
+}
+
+bool Upgrade::heard_why_it_failed(const HandoverPacket& packet) {
+  if (!packet.message.is_object() || !packet.message.contains("failed")) return false;
+  fail(admin::text_of(packet.message, "failed"));
+  return true;
 }
 
 void Upgrade::fail(const std::string& why) {

@@ -46,6 +46,8 @@ class Upgrade {
   base::Status launch(const Terms& terms, int channel_end);
   base::Status tell(const Terms& terms);
   void on_packet();
+  // Whether the new process told, in this packet, why it does not start: then that is the reason.
+  bool heard_why_it_failed(const HandoverPacket& packet);
   void fail(const std::string& why);
 
   loop::Loop& loop_;
