@@ -1,7 +1,6 @@
 // config/config.toml, the file that an operator starts from.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -11,9 +10,9 @@
 namespace config {
 namespace {
 
-std::string example_path() {
-  auto here = std::filesystem::path(__FILE__).parent_path();
-  return (here / "../../../config/config.toml").lexically_normal();
+const std::string& example_path() {
+  static const std::string path = CGIBRIDGE_EXAMPLE_SETTINGS;
+  return path;
 }
 
 bool is_setting(std::string_view line) {
