@@ -107,6 +107,18 @@ def test_every_example_and_setting_file_is_used_by_a_test():
     complain(problems)
 
 
+def test_no_test_asserts_how_long_something_took():
+    """Speed lives in tests/bench: machines are busy."""
+    pattern = re.compile(r"assert\b.*(\bmonotonic\(|perf_counter\(|\btook\b|\belapsed\b|"
+                         r"(steady|high_resolution)_clock::now)|EXPECT_L[TE]\(.*(elapsed|took|clock::now)")
+    problems = [f"{name(path)}:{number}: {line.strip()}"
+                for path in files("tests", endings={".py", ".cc"})
+                if not name(path).startswith(("tests/bench/", "tests/tidy/"))
+                for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+                if pattern.search(line)]
+    complain(problems)
+
+
 def test_scripts_are_executable():
     problems = []
     for path in files():

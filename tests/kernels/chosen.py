@@ -1,0 +1,21 @@
+"""Which tests run in guests with another kernel: pytest's words, by extent and by guest. Words behind -k
+are names of tests, or parts of them. `few` is what nothing else proves: that soft-dirty bits are found
+and used, by the bridge and by the library."""
+
+TRACKING, LEAKS = "tests/kernels/inside/test_tracking.py", "tests/kernels/inside/test_leaks_by_soft_dirty.py"
+REWIND = "tests/integration/test_rewind.py"
+ADAPTERS = [f"tests/adapters/test_rewind{part}.py"
+            for part in ("", "_endings", "_memory", "_retirement", "_unique")]
+TESTS = {
+    "few": {
+        "a guest": [TRACKING, ADAPTERS[0], ADAPTERS[2], "-k",
+                    "(test_tracking and (first_choice or (rewinds_by_it and auto and perl))) or "
+                    "(every_way and soft-dirty and perl-compiled) or (auto and everywhere)"],
+    },
+    "all": {
+        "bridge": [TRACKING, REWIND, "-k", "not scan"],
+        "pages": [*ADAPTERS, "-k", "not scan"],
+        "leaks": [LEAKS],
+        "cgroups": ["tests/kernels/inside/test_cgroups_v2.py"],
+    },
+}

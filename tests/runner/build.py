@@ -1,0 +1,62 @@
+"""Builds what sections of the tests need."""
+
+import os
+import subprocess
+import time
+
+import report
+import sections
+from parts import TOP
+
+# Clang's sanitized build is the fuzz targets' as well. What runs inside of programs is never sanitized, and
+# is C: built as it is shipped, by gcc.
+OPTIONS = {
+    sections.PLAIN: ["-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
+    sections.SANITIZED: ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_CXX_COMPILER=clang++",
+                         "-DCGIBRIDGE_SANITIZE=ON", "-DCGIBRIDGE_FUZZ=ON"],
+}
+
+
+class Failed(Exception):
+    """Of what, and the end of its output."""
+
+
+def make(wanted, folder):
+    """Builds for these sections; folder: for the logs. [(name, seconds)] of what was done, or Failed."""
+    steps = []
+    for name in sections.builds_of(wanted):
+        report.say(f"\n== {name}")
+        begun = time.monotonic()
+        configure_and_build(name, options(name, wanted), targets(name, wanted), folder / f"{name}.log")
+        steps.append((f"build of {name}/", time.monotonic() - begun))
+    return steps
+
+
+def options(name, wanted):
+    """What a section needs must be built; what no section needs is left to what is installed."""
+    tested = {"unit", "sanitize", "build"} & set(wanted)
+    return [*OPTIONS[name], *(["-DCGIBRIDGE_TESTS=ON"] if tested else []),
+            *([] if only(wanted, "unit", "fuzz") else ["-DCGIBRIDGE_EXAMPLES=ON"])]
+
+
+def targets(name, wanted):
+    if name == sections.SANITIZED and only(wanted, "fuzz"):
+        return ["fuzz_targets"]
+    return ["unit_tests"] if only(wanted, "unit") else ["all"]
+
+
+def only(wanted, *names):
+    return not set(wanted) - {*names, "tidy"}
+
+
+def configure_and_build(name, options, targets, log):
+    attempt(["cmake", "-S", str(TOP), "-B", str(TOP / name), "-G", "Ninja", *options], log)
+    attempt(["cmake", "--build", str(TOP / name), "-j", str(os.cpu_count()), "--target", *targets], log)
+
+
+def attempt(words, log):
+    with log.open("ab") as output:
+        status = subprocess.call(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=TOP)
+    if status != 0:
+        end = "\n".join(log.read_text(errors="replace").splitlines()[-60:])
+        raise Failed(f"{end}\ntests/run: {' '.join(words)} ended with {status}; nothing was tested")

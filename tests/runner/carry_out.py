@@ -1,0 +1,127 @@
+"""Carries parts out: some beside each other, the others alone when those are done."""
+
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import results
+from harness import processes
+from parts import WHOLE
+from results import FAILED, PASSED
+
+
+@dataclasses.dataclass
+class Done:
+    part: object
+    outcomes: dict  # {test: Outcome}
+    seconds: float
+    said: str       # what its process printed
+
+    def failed(self):
+        return [test for test, outcome in self.outcomes.items() if outcome.state == FAILED]
+
+    def counted(self, state):
+        return results.count(self.outcomes.values(), state)
+
+
+class Hands:
+    """Runs commands of parts; folder is where their files go while they run. Ends what still runs when
+    it is left, whatever the reason."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self._running = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with self._lock:
+            self._closed = True
+            left = list(self._running)
+        for process in left:
+            end(process)
+
+    def all(self, part):
+        """Runs all tests of a part; its Done."""
+        return self._run(part, part.command, "")
+
+    def again(self, part, test):
+        """One test once more; a Done of this one, which has passed only if it was run and passed."""
+        if test == WHOLE:
+            return self._run(part, part.command, " again")
+        done = self._run(part, lambda junit: part.command_again(test, junit), " again")
+        if not done.counted(PASSED):
+            done.outcomes.setdefault(test, results.Outcome(FAILED, "it was not run again"))
+            done.outcomes[test].state = FAILED
+        return done
+
+    def _run(self, part, command, suffix):
+        name = re.sub(r"[^\w.-]+", "-", part.title + suffix)
+        junit, log = self.folder / f"{name}.xml", self.folder / f"{name}.log"
+        junit.unlink(missing_ok=True)
+        words, environment = command(junit)
+        begun = time.monotonic()
+        status = self._wait(words, environment, part, log)
+        said = log.read_text(errors="replace")
+        return Done(part, part.outcomes(junit, status, said), time.monotonic() - begun, said)
+
+    def _wait(self, words, environment, part, log):
+        with log.open("wb") as output:
+            with self._lock:
+                if self._closed:
+                    return -signal.SIGTERM
+                try:
+                    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output,
+                                               stderr=subprocess.STDOUT, cwd=part.cwd,
+                                               env={**os.environ, **environment})
+                except OSError as error:
+                    output.write(f"tests/run: cannot start {words[0]}: {error}\n".encode())
+                    return 127
+                self._running.add(process)
+            try:
+                return process.wait(part.minutes_max * 60)
+            except subprocess.TimeoutExpired:
+                output.write(f"\ntests/run: ended after {part.minutes_max} minutes\n".encode())
+                end(process)
+                return process.returncode
+            finally:
+                self._running.discard(process)
+
+
+def end(process):
+    """With all that it has started, by their ids."""
+    for pid in processes.descendants_of(process.pid):
+        processes.kill_quietly(pid)
+    process.kill()
+    process.wait()
+
+
+def carry_out(parts, hands, slots, heard):
+    """Runs every part; heard(done) is called as each is done, from one thread at a time. The order is
+    that of parts, but those that are alone come when the others are done. Returns the Dones."""
+    assert len({part.title for part in parts}) == len(parts), "files are named by titles"
+    done = []
+    with concurrent.futures.ThreadPoolExecutor(slots) as pool:
+        running = [pool.submit(hands.all, part) for part in parts if not part.alone]
+        try:
+            for one in concurrent.futures.as_completed(running):
+                done.append(one.result())
+                heard(done[-1])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            hands.__exit__()
+            raise
+    for part in parts:
+        if part.alone:
+            done.append(hands.all(part))
+            heard(done[-1])
+    return done

@@ -1,0 +1,84 @@
+"""What each section of the tests is made of."""
+
+import os
+import pathlib
+
+from kernels import chosen
+from parts import TOP, FuzzTarget, GoogleTests, GuestTests, PytestFile
+
+PLAIN, SANITIZED = "build", "build-asan"
+
+# In the order in which they begin: what takes long, or has the longest parts, first.
+ORDER = ["build", "slow", "kernels-all",
+         "kernels", "integration", "fidelity", "sanitize", "adapters", "faults", "unit", "tidy", "fuzz"]
+
+# Of integration: what these ask, they ask of programs, web servers or scripts. The bridge's own code that
+# they pass is passed by the others, too, so the sanitizers do not see them.
+NOT_SANITIZED = {
+    "ab_compare", "ab_compare_live", "cpu_ceiling", "field", "go_programs", "guestbooks", "hellos",
+    "linked_languages", "node", "page", "peers", "php", "real_programs", "ready_files", "soak",
+    "webservers",
+}
+# The largest files are not those that take longest; these are.
+LONGEST = ["real_programs", "field", "thousand_requests", "guestbooks", "webservers", "ab_compare_live",
+           "reload_files", "linked_languages", "check", "leaks", "node"]
+
+
+def builds_of(sections):
+    """The build folders that these sections need."""
+    sanitized = {"sanitize", "fuzz"} & set(sections)
+    plain = set(sections) - {"sanitize", "fuzz", "tidy"}
+    return ([PLAIN] if plain else []) + ([SANITIZED] if sanitized else [])
+
+
+def parts_of(section, folder):
+    """Its parts, once its builds are there; folder: for what they leave."""
+    makers = {
+        "unit": lambda: google_tests("unit", PLAIN),
+        "tidy": lambda: pytest_files("tidy", "tidy", PLAIN),
+        "sanitize": lambda: google_tests("sanitize", SANITIZED) + sanitized_files(),
+        "fuzz": lambda: fuzz_targets(folder),
+        "kernels": lambda: guest_tests("kernels", "few"),
+        "kernels-all": lambda: (pytest_files("kernels-all", "kernels", PLAIN)
+                                + guest_tests("kernels-all", "all")),
+        "slow": lambda: [part for name in ("integration", "fidelity", "faults")
+                         for part in pytest_files("slow", name, PLAIN, "slow", alone=True)],
+        "build": list,
+    }
+    return makers.get(section, lambda: pytest_files(section, section, PLAIN, "not slow"))()
+
+
+def pytest_files(section, name, build, marks="", alone=False):
+    """A part for each file of the folder tests/name, those that take longest first."""
+    paths = sorted((TOP / "tests" / name).glob("test_*.py"), key=lambda path: -path.stat().st_size)
+    paths.sort(key=lambda path: rank(path.stem.removeprefix("test_")))
+    if marks == "slow":
+        paths = [path for path in paths if "mark.slow" in path.read_text()]
+    return [PytestFile(section, path.relative_to(TOP), build, marks, alone) for path in paths]
+
+
+def rank(name):
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
+def sanitized_files():
+    marks = "not slow and not plain_build"
+    return [part for part in pytest_files("sanitize", "integration", SANITIZED, marks)
+            if part.name not in NOT_SANITIZED]
+
+
+def google_tests(section, build):
+    binaries = sorted((TOP / build / "tests" / "unit").glob("unit_*"))
+    return [GoogleTests(section, binary) for binary in binaries
+            if binary.is_file() and os.access(binary, os.X_OK)]
+
+
+def fuzz_targets(folder):
+    binaries = sorted((TOP / SANITIZED / "tests" / "fuzz").glob("*_fuzz"))
+    corpus = TOP / "tests" / "fuzz" / "corpus"
+    return [FuzzTarget("fuzz", binary, corpus / binary.name.removesuffix("_fuzz"), pathlib.Path(folder))
+            for binary in binaries]
+
+
+def guest_tests(section, extent):
+    return [GuestTests(section, name, words, PLAIN) for name, words in chosen.TESTS[extent].items()]
