@@ -6,7 +6,8 @@ import pathlib
 import pytest
 
 from harness import processes
-from harness.bridge import BINARY, SANITIZED
+from harness.bridge import BINARY
+from harness.processes import SANITIZED
 from harness.site import Site
 
 MARKERS = {

@@ -220,7 +220,8 @@ class Worker:
             for fd in (stdout, stderr, pidfd, self.channel.ours):
                 selector.register(fd, selectors.EVENT_READ)
             while not answer.stays and self.status is None:
-                assert time.monotonic() < deadline, ("no end of the answer", texts, answer.done)
+                if time.monotonic() > deadline:
+                    raise AssertionError(("no end of the answer", texts, answer.done))
                 for key, _ in selector.select(0.5):
                     if key.fd in texts:
                         piece = os.read(key.fd, 1 << 20)

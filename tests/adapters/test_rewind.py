@@ -4,11 +4,11 @@ started; behind each answer its zygote compares it with itself."""
 import os
 import shutil
 import struct
-import time
 
 import pytest
 
 from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
+from harness.processes import alive, wait_until
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
 TIMES = 50
@@ -211,8 +211,6 @@ def test_every_way_to_find_changed_pages_finds_them(program, name, tracking):
 def test_the_way_is_chosen_by_the_library_itself(program):
     answers = answers_like_plain(program, "python-compiled", times=100)
     assert all(answer.tracking for answer in answers[1:])
-    # Of most: one may find the machine elsewhere.
-    assert sorted(answer.microseconds for answer in answers)[50] < 1_000_000
 
 
 def test_without_ready_the_next_request_may_wait_in_the_channel(program):
@@ -266,16 +264,7 @@ def test_a_worker_at_rest_ends_with_the_bridge(program):
     os.waitpid(bridge, 0)
     with os.fdopen(reading, "rb") as file:
         pid = int(file.read())
-    for _ in range(3000):
-        try:
-            state = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            break
-        if state == "Z":
-            break
-        time.sleep(0.01)
-    else:
-        pytest.fail("the worker lives on")
+    wait_until(lambda: not alive(pid), "the worker has ended", 30)
 
 
 def test_verify_finds_what_differs(program):

@@ -7,11 +7,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import pytest
 
 from driver import RETIREMENTS, Warm, Zygote, library, run_plainly
+from harness.processes import alive, stat_of, wait_until
 
 INCLUDES = r"""
 #include <errno.h>
@@ -273,9 +273,7 @@ def test_a_child_left_behind_lives_on(folder):
         pid = int(answer.text.split()[-2])
         assert answer.retirement == "children"
         os.kill(pid, 0)
-        deadline = time.monotonic() + 20
-        while open(f"/proc/{pid}/stat").read().split()[3] == str(warm.current.pid):
-            assert time.monotonic() < deadline, "it still has its parent"
+        wait_until(lambda: stat_of(pid)[1] != warm.current.pid, "it has another parent", 20)
         os.kill(pid, signal.SIGKILL)
 
 
@@ -289,7 +287,7 @@ def test_a_worker_that_is_killed_at_rest_leaves_its_next_request_unread(folder):
         worker = zygote.worker()
         assert worker.request(argv, say_ready=True).stays
         os.kill(worker.pid, signal.SIGKILL)
-        time.sleep(0.05)
+        wait_until(lambda: not alive(worker.pid), "it is dead")
         assert worker.request(argv).unread
 
 

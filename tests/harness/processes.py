@@ -14,7 +14,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 # What all waits are multiplied by: the machine may be busy, or stand still for a moment. Under ASan
 # everything takes its time, and more so in a guest (kernels/run.py says so).
-SANITIZED = "asan" in os.environ.get("CGIBRIDGE_BUILD", "")
+SANITIZED = "asan" in pathlib.Path(os.environ.get("CGIBRIDGE_BUILD", "build")).name
 PATIENCE = int(os.environ.get("CGIBRIDGE_TESTS_PATIENCE", 4 if SANITIZED else 2))
 
 

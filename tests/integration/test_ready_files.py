@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from harness import processes, programs
-from harness.bridge import BINARY, environment
+from harness.bridge import BINARY, BUILD, environment
 from harness.programs import reported
 from harness.site import PROJECT
 
@@ -103,11 +103,10 @@ def test_systemd_units_name_files_and_commands_that_exist():
 @pytest.mark.plain_build
 def test_the_demo_compares_and_leaves_a_report(site):
     """It builds into the folder that the tests run on, which is built already."""
-    build = BINARY.parents[1]
     done = subprocess.run([PROJECT / "examples" / "demo", "--once"], capture_output=True, text=True,
-                          timeout=900, env=environment(CGIBRIDGE_BUILD=str(build), TMPDIR=str(site.folder)))
+                          timeout=900, env=environment(CGIBRIDGE_BUILD=str(BUILD), TMPDIR=str(site.folder)))
     assert done.returncode == 0, done.stdout + done.stderr
-    report = build / "demo-report"
+    report = BUILD / "demo-report"
     assert len(json.loads((report / "report.json").read_text())["programs"]) >= 5
     assert "<svg" in (report / "report.html").read_text()
 
@@ -116,7 +115,7 @@ def test_the_bench_measures_every_side(tmp_path):
     done = subprocess.run(
         [PROJECT / "tests" / "bench" / "run", "--rounds", "1", "--seconds", "1", "--out", tmp_path,
          "hello.cgi"], capture_output=True, text=True, timeout=200,
-        env=environment(CGIBRIDGE_BUILD=str(BINARY.parents[1])))
+        env=environment(CGIBRIDGE_BUILD=str(BUILD)))
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "bench.json").read_text())
     assert set(result["median"]["hello.cgi"]) == {"fcgiwrap", "mod_cgid", "classic", "fork",

@@ -19,9 +19,9 @@ WAYS = ["classic", "fork", "rewind"]
 ROOTS = ["/usr/lib/cgi-bin", "/usr/share/gitweb", "/usr/lib/cgit", "/usr/lib/git-core"]
 
 
-@pytest.fixture(params=[20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.fixture(params=[8, pytest.param(200, marks=pytest.mark.slow)])
 def times(request):
-    """How often each target is asked for each way."""
+    """How often each target is asked for each way: enough that a worker answers again what it answered."""
     return request.param
 
 
@@ -148,20 +148,21 @@ def check_workers(bridge, program, way, retired=(), learning=()):
 
 
 def compare(site, program, targets, times, settings="", retired=(), learning=()):
-    """Each target so many times each way; all equal, and as by hand."""
+    """Each target so many times each way, twice in classic; all equal, and as by hand."""
+    if retired:
+        times = max(times, 20)  # it takes some until a program is spared what never succeeds
     wanted = {target: split(program.by_hand(target)) for target in targets}
     fields = {}
     for way in WAYS:
         bridge, nginx = start(site, program, way, settings)
         warm(bridge, program, way, nginx, targets[0])
         for target in targets:
-            for n in range(times):
+            for n in range(times if way != "classic" else 2):
                 answer = nginx.send_request(target, headers={"Host": "localhost"})
                 got = answer.status, DATES.sub(b"", answer.body)
                 assert got == wanted[target], f"{way}, request {n} of {target}"
                 head = content_fields(answer.headers)
                 assert head == fields.setdefault(target, head), f"{way}, request {n} of {target}"
-        assert bridge.program(program.path)["requests"] >= times * len(targets)
         check_workers(bridge, program, way, retired, learning)
 
 

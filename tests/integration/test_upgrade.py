@@ -8,9 +8,8 @@ import threading
 import pytest
 
 from harness import cgroups, processes, programs
-from harness.bridge import SANITIZED
 from harness.fastcgi import Closed, Peer, begin, variables_for
-from harness.processes import alive, wait_until
+from harness.processes import SANITIZED, alive, wait_until
 from harness.service_manager import ServiceManager
 
 WARM = 'mode = "persistent"\narm_header = "X-CGI-Arm"\n'
@@ -241,12 +240,12 @@ def test_a_new_process_that_does_not_start_leaves_the_old_one_serving(site):
     hello = programs.hello(site)
     bridge = site.start_bridge('mode = "classic"\n')
     good = bridge.config.read_text()
-    bridge.config.write_text(good + "\nnonsense = 1\n")
+    bridge.write_settings(good + "\nnonsense = 1\n")
     said = bridge.command("upgrade", expect=1, seconds=60)
     assert "the new process does not take over" in said and "nonsense" in said
     bridge.expect_log("nonsense|settings|upgrade|not started|error")
     assert bridge.request(hello).body == b"hello\n"
-    bridge.config.write_text(good)
+    bridge.write_settings(good)
     assert bridge.status()["bridge"]["pid"] == bridge.pid
 
 
@@ -257,7 +256,7 @@ def test_addresses_that_the_settings_have_no_more_are_given_up(site, upgraded):
                                                            f"unix:{old}", f"127.0.0.1:{port}"])
     it = upgraded(bridge)
     text = bridge.config.read_text()
-    bridge.config.write_text(text.replace(f', "unix:{old}", "127.0.0.1:{port}"', ""))
+    bridge.write_settings(text.replace(f', "unix:{old}", "127.0.0.1:{port}"', ""))
     assert bridge.config.read_text() != text
     bridge.expect_log("bridge.listen has changed, which only a restart or an upgrade takes over")
     it.upgrade()
