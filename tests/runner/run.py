@@ -7,8 +7,8 @@ import report
 from carry_out import Hands, carry_out
 from second_look import look_again
 
-# Most tests wait more than they compute.
-SLOTS = os.cpu_count() + 1
+# Many tests wait more than they compute.
+SLOTS = 2 * os.cpu_count()
 
 
 def run(parts, folder, kept, steps=()):

@@ -16,12 +16,12 @@ ORDER = ["build", "slow", "kernels-all",
 # they pass is passed by the others, too, so the sanitizers do not see them.
 NOT_SANITIZED = {
     "ab_compare", "ab_compare_live", "cpu_ceiling", "field", "go_programs", "guestbooks", "hellos",
-    "linked_languages", "node", "page", "peers", "php", "real_programs", "ready_files", "soak",
-    "webservers",
+    "linked_languages", "node", "page", "peers", "php", "ready_files", "real_programs", "rlimits",
+    "sandbox_outside", "soak", "switching", "webservers",
 }
 # The largest files are not those that take longest; these are.
-LONGEST = ["real_programs", "field", "thousand_requests", "guestbooks", "webservers", "ab_compare_live",
-           "reload_files", "linked_languages", "check", "leaks", "node"]
+LONGEST = ["leaks", "thousand_requests", "real_programs", "guestbooks", "webservers", "ab_compare_live",
+           "field", "reload_files", "check", "persistent", "linked_languages", "soak", "ruby", "node"]
 
 
 def builds_of(sections):
