@@ -1,6 +1,5 @@
 #include "sandbox/fence.h"
 
-#include <linux/ioprio.h>
 #include <linux/net.h>
 #include <linux/netlink.h>
 #include <seccomp.h>
@@ -15,6 +14,10 @@
 
 namespace sandbox {
 namespace {
+
+// IOPRIO_WHO_PROCESS, ioprio_set(2). Newer versions of linux/ioprio.h are C alone: they name a
+// parameter class.
+constexpr int kIoPriorityOfProcess = 1;
 
 using Compared = std::vector<scmp_arg_cmp>;
 
@@ -66,7 +69,7 @@ void refuse_other_processes(Fence& fence) {
   const scmp_arg_cmp whose = argument(1, SCMP_CMP_NE, 0);
   fence.refuse(EPERM, SCMP_SYS(setpriority), {argument(0, SCMP_CMP_NE, PRIO_PROCESS)});
   fence.refuse(EPERM, SCMP_SYS(setpriority), {whose});
-  fence.refuse(EPERM, SCMP_SYS(ioprio_set), {argument(0, SCMP_CMP_NE, IOPRIO_WHO_PROCESS)});
+  fence.refuse(EPERM, SCMP_SYS(ioprio_set), {argument(0, SCMP_CMP_NE, kIoPriorityOfProcess)});
   fence.refuse(EPERM, SCMP_SYS(ioprio_set), {whose});
 }
 
