@@ -140,7 +140,7 @@ def test_out_of_descriptors_the_bridge_refuses_and_recovers(site):
     try:
         for _ in range(80):
             peers.append(bridge.connect())
-        time.sleep(0.3)
+        bridge.expect_log("connections are open")
     finally:
         for peer in peers:
             peer.close()

@@ -163,7 +163,7 @@ def test_a_slow_worker_holds_up_no_classic_request(site):
         import os, time
         if os.environ["QUERY_STRING"] == "slow":
             print("Content-Type: a/b\\n", flush=True)
-            time.sleep(5)
+            time.sleep(600)
         else:
             print("Content-Type: a/b\\n\\nquick")
         """)
