@@ -16,7 +16,9 @@ from harness.processes import PATIENCE, accepts, free_port, wait_until
 
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
-         "--disable-extensions", "--no-first-run", "--force-color-profile=srgb"]
+         "--disable-extensions", "--no-first-run", "--force-color-profile=srgb",
+         # Else its driver asks for it by the name localhost as well.
+         "--remote-debugging-pipe"]
 
 
 class Driver(Service):

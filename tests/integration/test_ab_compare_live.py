@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from harness.bridge import BINARY, BUILD, environment
+from harness.browser import Browser
 from harness.processes import PATIENCE, wait_until
 from harness.site import PROJECT
 from harness.slow_server import SlowServer
@@ -65,26 +66,16 @@ def test_every_arm_is_measured_and_the_report_opens_in_a_browser(site, hello):
 def look_at(file, programs):
     """Opens the report in Chromium, as wide as a desk and as narrow as a telephone: its console is
     empty, nothing is asked of anybody, and nothing sticks out."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(word)
-    options.binary_location = "/usr/bin/chromium"
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.chrome.service.Service("/usr/bin/chromedriver")
-    browser = webdriver.Chrome(service=service, options=options)
+    browser = Browser(file.with_name("chromium"))
     try:
         for width in (1280, 360):
-            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-                "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
-            browser.get(file.as_uri())
-            assert len(browser.find_elements("css selector", "svg.chart")) == 1 + 4 * programs
-            assert "-fold" in browser.find_element("css selector", "header .verdict").text
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        assert browser.get_log("browser") == []
-        sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-        urls = {m["params"]["request"]["url"] for m in sent if m["method"] == "Network.requestWillBeSent"}
-        assert {url.split(":")[0] for url in urls} <= {"file", "data"}
+            browser.width(width)
+            browser.open(file.as_uri())
+            assert len(browser.find("svg.chart")) == 1 + 4 * programs
+            assert "-fold" in browser.text("header .verdict")
+            assert browser.run("return document.documentElement.scrollWidth") <= width
+            assert browser.complaints() == []
+            assert {url.split(":")[0] for url in browser.sent()} <= {"file", "data", "about"}
     finally:
         browser.quit()
 
