@@ -19,7 +19,7 @@ WAYS = ["classic", "fork", "rewind"]
 ROOTS = ["/usr/lib/cgi-bin", "/usr/share/gitweb", "/usr/lib/cgit", "/usr/lib/git-core"]
 
 
-@pytest.fixture(params=[8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.fixture(params=[5, pytest.param(200, marks=pytest.mark.slow)])
 def times(request):
     """How often each target is asked for each way: enough that a worker answers again what it answered."""
     return request.param

@@ -10,7 +10,7 @@ TESTS = {
     "few": {
         "a guest": [TRACKING, ADAPTERS[0], ADAPTERS[2], "-k",
                     "(test_tracking and (first_choice or (rewinds_by_it and auto and perl))) or "
-                    "(every_way and soft-dirty and perl-compiled) or (auto and everywhere)"],
+                    "(every_way and soft-dirty and perl-compiled) or (auto and anew)"],
     },
     "all": {
         "bridge": [TRACKING, REWIND, "-k", "not scan"],

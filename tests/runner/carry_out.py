@@ -31,8 +31,8 @@ class Done:
 
 
 class Hands:
-    """Runs commands of parts; folder is where their files go while they run. Ends what still runs when
-    it is left, whatever the reason."""
+    """Runs commands of parts; folder is where their files go while they run. It is closed when it is
+    left, whatever the reason."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -44,6 +44,10 @@ class Hands:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Ends what runs, and begins nothing more."""
         with self._lock:
             self._closed = True
             left = list(self._running)
@@ -118,7 +122,7 @@ def carry_out(parts, hands, slots, heard):
                 heard(done[-1])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            hands.__exit__()
+            hands.close()  # the pool waits for what runs
             raise
     for part in parts:
         if part.alone:

@@ -10,7 +10,7 @@ PLAIN, SANITIZED = "build", "build-asan"
 
 # In the order in which they begin: what takes long, or has the longest parts, first.
 ORDER = ["build", "slow", "kernels-all",
-         "kernels", "integration", "fidelity", "sanitize", "adapters", "faults", "unit", "tidy", "fuzz"]
+         "kernels", "integration", "faults", "fidelity", "sanitize", "adapters", "unit", "tidy", "fuzz"]
 
 # Of integration: what these ask, they ask of programs, web servers or scripts. The bridge's own code that
 # they pass is passed by the others, too, so the sanitizers do not see them.
@@ -20,8 +20,9 @@ NOT_SANITIZED = {
     "sandbox_outside", "soak", "switching", "webservers",
 }
 # The largest files are not those that take longest; these are.
-LONGEST = ["leaks", "thousand_requests", "real_programs", "guestbooks", "webservers", "ab_compare_live",
-           "field", "reload_files", "check", "persistent", "linked_languages", "soak", "ruby", "node"]
+LONGEST = ["under_load", "leaks", "thousand_requests", "real_programs", "guestbooks", "webservers",
+           "ab_compare_live", "field", "reload_files", "check", "persistent", "linked_languages",
+           "soak", "ruby", "node"]
 
 
 def builds_of(sections):
