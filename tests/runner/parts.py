@@ -60,6 +60,8 @@ class PytestFile(Part):
         name = path.stem.removeprefix("test_")
         super().__init__(section, name + (" alone" if alone else ""), alone, cwd)
         self.path, self.build, self.marks = path, build, marks
+        if alone:
+            self.minutes_max = 180  # the slow ones: half an hour of faults, 100,000 requests
 
     def name_of(self, test):
         return node_id(self.path, test).partition("::")[2]
