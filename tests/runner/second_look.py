@@ -16,10 +16,6 @@ class Verdict:
     failed: list
     not_again: list  # of the failed, those that were not run once more
 
-    @property
-    def is_green(self):
-        return not self.failed and len(self.unsteady) <= UNSTEADY_MOST
-
 
 def look_again(done, hands, kept, heard):
     """Runs each failed test of these Dones once more. What an unsteady one said both times is kept in
@@ -35,7 +31,9 @@ def look_again(done, hands, kept, heard):
             verdict.failed.append(title)
         else:
             verdict.unsteady.append(title)
-            keep(kept / re.sub(r"[^\w.-]+", "-", title)[:150], first.outcomes[test].text, second.said)
+            # Numbered, as two titles may come to the same name.
+            name = re.sub(r"[^\w.-]+", "-", title)[:150]
+            keep(kept / f"{len(verdict.unsteady)}-{name}", first.outcomes[test].text, second.said)
         heard(title, not second.failed(), second)
     verdict.not_again = [one.part.title_of(test) for one, test in failures[AGAIN_MOST:]]
     verdict.failed += verdict.not_again
