@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "call.h"
 #include "channel.h"
 #include "descriptors.h"
 #include "fork.h"
@@ -90,7 +91,7 @@ struct checkpoint_state {
   int ruby_end;        /* the exit code and one, if Ruby said it */
   char ruby_code[128]; /* what is to be evaluated between compiler and run */
   struct request request;
-  size_t argv_offset, env_offset; /* how far the adapter has read them */
+  struct adapters_call call;
 };
 
 extern struct checkpoint_state state;
@@ -127,10 +128,6 @@ int worker_next(int exit_code);
  * the head says. */
 int request_parse(struct request *request, const struct message_request *head, char *text,
                   char **pointers, size_t pointers_max);
-
-/* magic_path.c: the adapters' calls; 1 if path was one, with the answer's length or -1 in result.
- */
-int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result);
 
 /* ending.c: the main thread's next wait for events is behind the answer, or -1 if it must not be.
  */

@@ -1,5 +1,11 @@
 /* The adapters' call. readlink() is in every language's own library and takes any bytes: below
- * "/.cgibridge/" it talks to this library instead of the file system (see adapters/README.md).
+ * "/.cgibridge/SECRET/" it talks to this library instead of the file system (see
+ * adapters/README.md).
+ *
+ * A program may well call readlink() with a path that a visitor chose. So the secret is drawn in
+ * each zygote, and told once, to the first who asks there: the adapter, which runs before anything
+ * of the program's. Without it these paths are the file system's, where there are none. And while
+ * the script runs even who knows it may only do what a request's end does.
  *
  * An answer never fills the caller's buffer, but for whole/argv and whole/env: Ruby's readlink asks
  * again with a larger one when it is full, and the next call would give the next piece. */
@@ -9,11 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "raw_call.h"
 
 static const char kRoot[] = "/.cgibridge/";
 
@@ -81,7 +87,8 @@ static ssize_t note(const char *text, char *buffer, size_t size) {
   } kKinds[] = {{"loaded", NOTE_LOADED},
                 {"shallower", NOTE_SHALLOWER},
                 {"warning", NOTE_WARNING},
-                {"file", NOTE_FILE}};
+                {"file", NOTE_FILE},
+                {"folders", NOTE_FOLDERS}};
   for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; ++i) {
     if (strlen(kKinds[i].name) != length || memcmp(text, kKinds[i].name, length) != 0) continue;
     if (kKinds[i].kind == NOTE_SHALLOWER && state.role == ROLE_ZYGOTE) checkpoint_refuse(slash + 1);
@@ -99,10 +106,16 @@ static const char *learn_name(void) {
   return state.learn == LEARN_ALL ? "all" : state.learn == LEARN_NONE ? "none" : "installed";
 }
 
+/* libc's getrandom() may answer from a state of its own, which a copy of this process would have,
+ * too. */
+static int draw(char *bytes, size_t count) {
+  return raw_call(SYS_getrandom, bytes, count, 0) == (long)count;
+}
+
 static ssize_t give_random(char *buffer, size_t size) {
   char bytes[16];
   size_t offset = 0;
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return refuse();
+  if (!draw(bytes, sizeof bytes)) return refuse();
   return give(buffer, size, bytes, &offset, sizeof bytes);
 }
 
@@ -126,13 +139,13 @@ static ssize_t give_streams(char *buffer, size_t size) {
 static ssize_t give_word_of_argv(char *buffer, size_t size) {
   struct request *request = &state.request;
   if (size < 3) return refuse();
-  if (state.argv_offset == request->argv_bytes) return 0;
-  const char *word = request->argv_text + state.argv_offset;
+  if (state.call.argv_offset == request->argv_bytes) return 0;
+  const char *word = request->argv_text + state.call.argv_offset;
   size_t length = strlen(word), most = size - 2;
   buffer[0] = length > most ? '+' : '.';
   if (length > most) length = most;
   memcpy(buffer + 1, word, length);
-  state.argv_offset += length + (buffer[0] == '.');
+  state.call.argv_offset += length + (buffer[0] == '.');
   return (ssize_t)length + 1;
 }
 
@@ -145,6 +158,7 @@ static ssize_t fork_instead(const char *why, char *buffer, size_t size) {
 
 static ssize_t next(const char *exit_code, char *buffer, size_t size) {
   if (state.reset != RESET_NONE || worker_next(atoi(exit_code)) != 0) return refuse();
+  state.call.phase = CALL_ADAPTER;
   return give_word(buffer, size, "request");
 }
 
@@ -165,58 +179,107 @@ static ssize_t done(const char *exit_code, char *buffer, size_t size) {
   return ending_expect(atoi(exit_code)) == 0 ? give_word(buffer, size, "expected") : refuse();
 }
 
-static ssize_t answer(const char *what, char *buffer, size_t size) {
-  struct request *request = &state.request;
+/* ---- who may ask for what ---- */
+
+/* A zygote on its way to the checkpoint. */
+static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   const char *rest;
-  if (strcmp(what, "active") == 0) return give_word(buffer, size, "1");
   if ((rest = behind(what, "checkpoint/")) != NULL) return stand(rest, buffer, size);
   if ((rest = behind(what, "at-fork/")) != NULL) return stand_at_fork(rest, buffer, size);
   if ((rest = behind(what, "ruby-run/")) != NULL) {
     return ruby_run_expect(rest) == 0 ? give_word(buffer, size, "armed") : refuse();
   }
+  if ((rest = behind(what, "reset/fork/")) != NULL) return fork_instead(rest, buffer, size);
   if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
-  if (strcmp(what, "random") == 0) return give_random(buffer, size);
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
   if (strcmp(what, "learn") == 0) return give_word(buffer, size, learn_name());
-  if (state.role == ROLE_ZYGOTE && (rest = behind(what, "reset/fork/")) != NULL) {
-    return fork_instead(rest, buffer, size);
+  if (strcmp(what, "random") == 0) return give_random(buffer, size);
+  return refuse();
+}
+
+/* A worker between its checkpoint and the script's first line. */
+static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
+  struct request *request = &state.request;
+  const char *rest;
+  if (strcmp(what, "argv") == 0) {
+    return give(buffer, size, request->argv_text, &state.call.argv_offset, request->argv_bytes);
   }
-  if (state.role != ROLE_ANSWERING) return refuse();
-  if ((rest = behind(what, "next/")) != NULL) return next(rest, buffer, size);
-  if ((rest = behind(what, "done/")) != NULL) return done(rest, buffer, size);
-  if ((rest = behind(what, "exit/")) != NULL) exit(atoi(rest));
-  if ((rest = behind(what, "anew/")) != NULL) return give_up_level(rest);
-  if ((rest = behind(what, "ruby-end/")) != NULL) {
-    state.ruby_end = (atoi(rest) & 0xff) + 1;
-    return give_word(buffer, size, "noted");
+  if (strcmp(what, "env") == 0) {
+    return give(buffer, size, request->env_text, &state.call.env_offset, request->env_bytes);
   }
-  if (strcmp(what, "streams") == 0) return give_streams(buffer, size);
   if (strcmp(what, "environ/set") == 0) {
     environ = request->envp;
     return give_word(buffer, size, "set");
   }
+  if (strcmp(what, "streams") == 0) return give_streams(buffer, size);
+  if (strcmp(what, "random") == 0) return give_random(buffer, size);
+  if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
   if (strcmp(what, "argv/count") == 0) return give_number(buffer, size, request->argc);
   if (strcmp(what, "argv/word") == 0) return give_word_of_argv(buffer, size);
-  if (strcmp(what, "argv") == 0) {
-    return give(buffer, size, request->argv_text, &state.argv_offset, request->argv_bytes);
-  }
   if (strcmp(what, "whole/argv") == 0) {
     return give_whole(buffer, size, request->argv_text, request->argv_bytes);
   }
   if (strcmp(what, "whole/env") == 0) {
     return give_whole(buffer, size, request->env_text, request->env_bytes);
   }
-  if (strcmp(what, "env") == 0) {
-    return give(buffer, size, request->env_text, &state.env_offset, request->env_bytes);
+  if ((rest = behind(what, "anew/")) != NULL) return give_up_level(rest);
+  if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
+  if (strcmp(what, "script") == 0) {
+    state.call.phase = CALL_SCRIPT;
+    return give_word(buffer, size, "runs");
   }
   return refuse();
+}
+
+/* A worker whose script runs, or is at its end. */
+static ssize_t answer_end(const char *what, char *buffer, size_t size) {
+  const char *rest;
+  if ((rest = behind(what, "next/")) != NULL) return next(rest, buffer, size);
+  if ((rest = behind(what, "done/")) != NULL) return done(rest, buffer, size);
+  if ((rest = behind(what, "exit/")) != NULL) exit(atoi(rest));
+  if ((rest = behind(what, "ruby-end/")) != NULL) {
+    state.ruby_end = (atoi(rest) & 0xff) + 1;
+    return give_word(buffer, size, "noted");
+  }
+  if (behind(what, "note/loaded/") != NULL) return note(what + strlen("note/"), buffer, size);
+  return refuse();
+}
+
+static ssize_t answer(const char *what, char *buffer, size_t size) {
+  if (state.role == ROLE_ZYGOTE) return answer_zygote(what, buffer, size);
+  if (state.role != ROLE_ANSWERING) return refuse();
+  return state.call.phase == CALL_SCRIPT ? answer_end(what, buffer, size)
+                                         : answer_adapter(what, buffer, size);
+}
+
+/* At the level `linked` there is no adapter, so nobody to tell. */
+static int open_call(char *buffer, size_t size, ssize_t *result) {
+  static const char kDigits[] = "0123456789abcdef";
+  unsigned char bytes[kSecretChars / 2];
+  char call[sizeof kRoot + kSecretChars + 1];
+  if (state.role != ROLE_ZYGOTE || state.level == LEVEL_LINKED ||
+      state.call.phase != CALL_UNOPENED || !draw((char *)bytes, sizeof bytes)) {
+    return 0;
+  }
+  for (size_t i = 0; i < sizeof bytes; ++i) {
+    state.call.secret[2 * i] = kDigits[bytes[i] >> 4];
+    state.call.secret[2 * i + 1] = kDigits[bytes[i] & 15];
+  }
+  state.call.phase = CALL_ADAPTER;
+  snprintf(call, sizeof call, "%s%s/", kRoot, state.call.secret);
+  *result = give_word(buffer, size, call);
+  return 1;
 }
 
 int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result) {
   if (state.role == ROLE_NONE || path == NULL) return 0;
   const char *what = behind(path, kRoot);
   if (what == NULL || getpid() != state.pid) return 0;
-  *result = answer(what, buffer, size);
+  if (strcmp(what, "open") == 0) return open_call(buffer, size, result);
+  if (state.call.phase == CALL_UNOPENED) return 0;
+  what = behind(what, state.call.secret);
+  if (what == NULL || *what != '/') return 0;
+  *result = answer(what + 1, buffer, size);
   return 1;
 }
 

@@ -72,7 +72,7 @@ static int wait_for_request(void) {
   cpu_at_start = usage_cpu();
   cpu_limit_renew();
   become_fresh(fds);
-  state.argv_offset = state.env_offset = 0;
+  state.call.argv_offset = state.call.env_offset = 0;
   return 0;
 }
 

@@ -10,13 +10,20 @@ const kReadAtStart = /^(NODE_|UV_|SSL_CERT_|OPENSSL_|LC_|LANG$|LANGUAGE$|HOME$|F
 // Switches of NODE_OPTIONS that run modules before this one.
 const kRunsBefore = /(^|\s)(-r|--require|--import|--loader|--experimental-loader)(=|\s)/;
 
-// The library's answer, or null without it; readlink() is what every language has.
-function call(what, encoding = 'utf8') {
+function answer(path, encoding) {
   try {
-    return readlinkSync('/.cgibridge/' + what, encoding);
+    return readlinkSync(path, encoding);
   } catch {
     return null;
   }
+}
+
+// Where the library answers; told to the first who asks, and to nobody after that.
+const root = answer('/.cgibridge/open', 'utf8');
+
+// The library's answer, or null without it; readlink() is what every language has.
+function call(what, encoding = 'utf8') {
+  return answer(root + what, encoding);
 }
 
 function say(what, text) {
@@ -111,6 +118,7 @@ function takeRequest(ask, launch) {
   process.chdir('.'); // the folder is the request's; Node forgets what it knew of it
   takeEnvironment(ask, launch);
   takeWords(ask, launch);
+  ask('script');
 }
 
 // A request as it will come, whose words are the program's own.
@@ -145,10 +153,10 @@ function stand() {
   takeRequest(call, launch);
 }
 
-if (call('streams') !== null) {
-  forget(); // a request is there: this is a thread of the program, for which --require holds as well
-} else if (call('active') !== null) {
+if (root !== null) {
   stand();
+} else if (!require('worker_threads').isMainThread) {
+  forget(); // a thread of the program, for which --require holds as well
 } else {
   forget();
   // Without the library this is a plain CGI program, or a bridge's start of an interpreter that does

@@ -88,6 +88,7 @@ sub become_next {
     remember_environment();
     take_environment();
     $^T = time;
+    ask('script');
 }
 
 # Last: it must see none of our lexicals.

@@ -22,13 +22,16 @@ package CGIBridge;
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload);
 
-sub ask { readlink "/.cgibridge/$_[0]" }
+# Where the library answers; told to the first who asks, and to nobody after that.
+our $call = readlink '/.cgibridge/open';
+
+sub ask { defined $call ? readlink "$call$_[0]" : undef }
 
 # An answer comes in pieces. All but the last one fill perl's buffer, which is of PATH_MAX bytes, less two.
 sub ask_all {
-    my $text = my $piece = readlink "/.cgibridge/$_[0]";
+    my $text = my $piece = readlink "$call$_[0]";
     while (length $piece == 4094) {
-        $piece = readlink "/.cgibridge/$_[0]";
+        $piece = readlink "$call$_[0]";
         $text .= $piece;
     }
     return $text;
@@ -97,7 +100,10 @@ sub refuse_what_was_seen {
 sub note_files {
     my @files = grep { defined && !ref && m{^/} && !/\n/ } values %INC;
     ask('note/file/' . join "\n", @files) if @files;
+    ask('note/folders/' . join "\n", folders_of_modules());
 }
+
+sub folders_of_modules { $learn eq 'all' ? grep { !ref && m{^/} && !/\n/ } @INC : @usual_folders }
 
 sub words_after {
     my ($script, @words) = @_;
@@ -163,7 +169,7 @@ sub take_all {
 }
 
 sub checkpoint {
-    if (!defined ask('active')) {
+    if (!defined $call) {
         *main::ENV = $environment;
         return if exists $ENV{REQUEST_METHOD};
         # Launched by a bridge, but on an interpreter that does not load the library.
@@ -179,6 +185,7 @@ sub checkpoint {
     defined ask('checkpoint/compiled') or shallower("the checkpoint refused: $!");
     become_fresh();
     seed() unless defined $ENV{PERL_RAND_SEED};
+    ask('script');
     $! = 0;    # a die would leave with it
 }
 
@@ -201,7 +208,7 @@ sub note_loaded {
         next unless $file =~ m{^\w+(?:/\w+)*\.pm$} && defined $path && !ref $path;
         next unless $learn eq 'all' || grep { $path eq "$_/$file" } @usual_folders;
         (my $name = substr $file, 0, -3) =~ s{/}{::}g;
-        ask("note/loaded/$name");
+        ask("note/loaded/$name\n$path");
     }
 }
 

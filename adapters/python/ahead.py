@@ -215,6 +215,12 @@ class LearnedModules:
             names = [name for name in modules if name not in known]
         return names
 
+    def folders(self):
+        """Where one has to lie."""
+        if self.learn != b"all":
+            return [path[:-1] for path in self.libraries]
+        return [path for path in sys.path if os.path.isabs(path) and "\n" not in path]
+
     def is_learned(self, name):
         module = sys.modules.get(name)
         spec = getattr(module, "__spec__", None)
@@ -231,7 +237,7 @@ class LearnedModules:
         if names and self.learn != b"none":
             untold = sorted(name for name in names if name not in self.told)  # parents come first
             for name in list(filter(self.is_learned, untold))[:LOADED_NOTES_MAX]:
-                note(b"loaded", name)
+                note(b"loaded", f"{name}\n{sys.modules[name].__spec__.origin}")
                 self.told.add(name)
         return names
 

@@ -41,7 +41,7 @@ class Environment:
         if self.is_rehearsal:
             return
         if self.by_library:
-            os.readlink(b"/.cgibridge/environ/set")
+            os.readlink(SET_ENVIRONMENT)
         else:
             self.put(data)
         if self.coerced_locale is not None and b"LC_CTYPE" not in data:
@@ -107,7 +107,7 @@ class Streams:
             os.close(fd)
 
     def take(self):
-        if os.readlink(b"/.cgibridge/streams") == b"npp":  # the null device and two pipes
+        if os.readlink(STREAMS) == b"npp":  # the null device and two pipes
             return
         kinds = self.kinds
         if kind_of(0) != kinds[0]:

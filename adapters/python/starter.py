@@ -17,10 +17,18 @@ MAIN_NAMES = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "_
 
 # -- the library's call -------------------------------------------------------------------------
 
+try:
+    # Told to the first who asks, and to nobody after that.
+    CALL = os.readlink(b"/.cgibridge/open")
+except OSError:
+    CALL = None
+SET_ENVIRONMENT, STREAMS = [CALL and CALL + what for what in (b"environ/set", b"streams")]
+
+
 def ask(what):
     """The library's answer as bytes, or None if it has none (or is not there)."""
     try:
-        return os.readlink(b"/.cgibridge/" + what)
+        return os.readlink(CALL + what)
     except OSError:
         return None
 
@@ -28,7 +36,7 @@ def ask(what):
 def ask_all(what):
     """An answer that comes in pieces. All but the last one fill the interpreter's buffer, which is
     of PATH_MAX bytes, but for one."""
-    path = b"/.cgibridge/" + what
+    path = CALL + what
     text = piece = os.readlink(path)
     while len(piece) == 4095:
         piece = os.readlink(path)
@@ -112,6 +120,7 @@ class Request:
             step()
         self.streams.take()
         self.pid = os.getpid()
+        ask(b"script")
 
     def take_words(self, text):
         self.command.take_words(words_after(self.command.script, text.split(b"\0")[:-1]))
@@ -128,6 +137,7 @@ class Request:
         self.environment.take(ask_all(b"env"))
         self.compare_reads()
         self.streams.renew()
+        ask(b"script")
 
     def start_anew(self, name):
         text = f"{os.fsdecode(name)} was read before the checkpoint, and the request's differs"
@@ -229,7 +239,9 @@ def stand_at_checkpoint(main, command, folder, path, code, ending):
     set_data(data)
     note(b"file", files_of_modules(os.path.abspath(command.script)))
     request = Request(command, watched, fork_handlers, generators)
-    ending.prepare(LearnedModules(command, folder))
+    learned = LearnedModules(command, folder)
+    note(b"folders", "\n".join(learned.folders()))
+    ending.prepare(learned)
     freeze_modules()
     ending.put_landmark()
     become_main(main, command, path)
@@ -249,9 +261,10 @@ def run(main):
         folder, path = script_folder(command), path_of_main(command.script)
         with open(command.script, "rb") as file:
             code = compile(file.read(), path, "exec", dont_inherit=True)
-        if ask(b"active") is not None:
+        if CALL is not None:
+            is_again = ask(b"reset") == b"none"
             request = stand_at_checkpoint(main, command, folder, path, code, ending)
-            if ask(b"reset") == b"none":
+            if is_again:
                 sys.exit(run_until_the_end(code, request, ending.learned))
             ending.pid = request.pid
         elif "REQUEST_METHOD" in os.environ:

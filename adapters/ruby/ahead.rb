@@ -200,11 +200,18 @@ module CGIBridge
       @usual = ($LOAD_PATH.map(&:to_s) - given).map { |folder| File.join(folder, '') }
     end
 
+    # Where one has to lie.
+    def folders
+      @usual + gem_folders
+    end
+
     def report
       return if $LOADED_FEATURES.size == @known.size
 
-      names_to_tell($LOADED_FEATURES - @known).first(NOTES_MAX).each do |name|
-        OWN.ask("note/loaded/#{name}")
+      paths = $LOADED_FEATURES - @known
+      names_to_tell(paths).first(NOTES_MAX).each do |name|
+        path = paths.find { |one| name_of(one, folder_of(one).to_s) == name }
+        OWN.ask("note/loaded/#{name}\n#{path}")
       end
     rescue StandardError
       nil # nobody may notice that there is anything to learn
@@ -231,10 +238,13 @@ module CGIBridge
       library_folders.find { |folder| path.start_with?(folder) }
     end
 
+    def gem_folders
+      defined?(Gem) ? Gem.path.map { |folder| File.join(folder, '') } : []
+    end
+
     def library_folders
       @library_folders ||= begin
-        gems = defined?(Gem) ? Gem.path.map { |folder| File.join(folder, '') } : []
-        of_gems = $LOAD_PATH.map { |folder| File.join(folder.to_s, '') }.select { |one| one.start_with?(*gems) }
+        of_gems = $LOAD_PATH.map { |folder| File.join(folder.to_s, '') }.select { |one| one.start_with?(*gem_folders) }
         # The innermost first.
         (of_gems | @usual).sort_by { |folder| -folder.size }
       end

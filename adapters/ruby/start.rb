@@ -19,8 +19,15 @@ module CGIBridge
   class << self
     attr_reader :command, :watch
 
+    # Where the library answers; told to the first who asks, and to nobody after that.
+    def open_call
+      @call = File.readlink('/.cgibridge/open')
+    rescue SystemCallError
+      nil
+    end
+
     def ask(what)
-      File.readlink("/.cgibridge/#{what}")
+      File.readlink("#{@call}#{what}")
     rescue SystemCallError
       nil
     end
@@ -31,7 +38,7 @@ module CGIBridge
 
     def begin
       @command = Command.new
-      if !ask('active')
+      if !open_call
         return @command.run_plainly([]) if ENV['REQUEST_METHOD']
 
         $stderr.puts 'start.rb: no checkpoint library and no request'
@@ -61,6 +68,7 @@ module CGIBridge
       note_files
       @generators = unseeded_generators
       @learned = ahead.is_learning ? Learned.new(@command, ahead.text) : nil
+      ask("note/folders/#{@learned.folders.join("\n")}") if @learned
       4.times { GC.start } # what is old then is left alone by a request's collections
       ask('at-fork/compiled') or shallower('the checkpoint refused')
       Process.fork
@@ -78,12 +86,13 @@ module CGIBridge
 
     # In a process that is used again, too.
     def take_request
-      text = File.readlink('/.cgibridge/whole/argv').b
+      text = ask('whole/argv').b
       words = text == @command.usual ? [] : @command.words_behind_script(text)
       take_environment
       @read.each { |name, value| start_anew(name, words) if ENV[name] != value }
       @command.run_plainly(words) if !words.empty? && @command.takes_words
       ARGV.replace(words) unless words.empty? && ARGV.empty?
+      ask('script')
     end
 
     private
@@ -126,10 +135,10 @@ module CGIBridge
 
     # The library's memory holds one request's environment only.
     def take_environment
-      return File.readlink('/.cgibridge/environ/set') unless @is_again
+      return ask('environ/set') unless @is_again
 
       given = {}
-      File.readlink('/.cgibridge/whole/env').b.split("\0").each do |line|
+      ask('whole/env').b.split("\0").each do |line|
         name, value = line.force_encoding(Encoding.find('locale')).split('=', 2)
         given[name] ||= value if value && !name.empty? # the first of two counts
       end

@@ -2,7 +2,7 @@
 # each request, in a coroutine, which `exit` leaves; request, directory and streams are replaced,
 # nothing else. Sourced by init.tcl; its value is what runs behind the checkpoint and does not return.
 
-return {{take} {
+return {{call take} {
     namespace eval ::tcl::cgibridge {}
     rename ::exit ::tcl::cgibridge::end
     proc ::exit {{code 0}} {
@@ -31,7 +31,7 @@ return {{take} {
         if {![string is integer -strict $code]} { set code 1 }
         # What was read ahead of this request's body.
         if {[catch { read stdin [chan pending input stdin] }]} { ::tcl::cgibridge::end $code }
-        if {[catch { file readlink /.cgibridge/next/[expr {$code & 255}] }]} { ::tcl::cgibridge::end 0 }
+        if {[catch { file readlink ${call}next/[expr {$code & 255}] }]} { ::tcl::cgibridge::end 0 }
         {*}$take
     }
 }}

@@ -14,7 +14,10 @@ namespace eval ::tcl::cgibridge {
 variable reads {LANG {} LC_ALL {} LC_CTYPE {} TCL_LIBRARY {}}
 variable preload {} files {} folders_of_modules {} touched {}
 
-proc ask {what} { file readlink /.cgibridge/$what }
+# Where the library answers; told to the first who asks, and to nobody after that.
+variable call {}
+catch { set call [file readlink /.cgibridge/open] }
+proc ask {what} { file readlink $::tcl::cgibridge::call$what }
 proc command_line {} {
     set file [open /proc/self/cmdline rb]
     return [lrange [split [read $file][close $file] \0] 0 end-1]
@@ -100,17 +103,22 @@ proc learn {} {
     foreach name [package names] { if {![catch { package present $name }]} { dict set known $name 1 } }
     set folder [file dirname [file normalize $::argv0]]/
     set paths [list $::auto_path $::tcl::cgibridge::folders_of_modules]
-    trace add execution package leave [list apply {{known folder paths command code version operation} {
+    variable call
+    ask note/folders/\n[join [list {*}$::auto_path {*}$::tcl::cgibridge::folders_of_modules $::tcl_library] \n]
+    trace add execution package leave [list apply {{call known folder paths command code version operation} {
         if {$code != 0 || ![string match r* [lindex $command 1]]} return
         set name [lindex $command [expr {[lindex $command 2] eq "-exact" ? 3 : 2}]]
         if {[dict exists $known $name] || $paths ne [list $::auto_path [tcl::tm::path list]]} return
-        if {[string first $folder [package ifneeded $name $version]] >= 0} return
-        catch { file readlink /.cgibridge/note/loaded/$name/$version }
-    }} $known $folder $paths]
-    trace add execution source leave [list apply {{library command code result operation} {
-        if {$code != 0 || [file dirname [lindex $command end]] ne $library} return
-        catch { file readlink /.cgibridge/note/loaded/[file tail [lindex $command end]] }
-    }} $::tcl_library]
+        set script [package ifneeded $name $version]
+        if {[string first $folder $script] >= 0} return
+        set file [lsearch -inline [split $script " \t\n;\[\]{}\""] /*]
+        catch { file readlink ${call}note/loaded/$name/$version\n$file }
+    }} $call $known $folder $paths]
+    trace add execution source leave [list apply {{call library command code result operation} {
+        set file [lindex $command end]
+        if {$code != 0 || [file dirname $file] ne $library} return
+        catch { file readlink ${call}note/loaded/[file tail $file]\n$file }
+    }} $call $::tcl_library]
 }
 
 # -- to the checkpoint, and from there to the script ---------------------------------------------------
@@ -147,18 +155,19 @@ proc prepare {} {
     watches remove
     array unset ::env *    ;# or the order of its names would tell how they came into it
     set again [expr {[ask reset] eq "none" ? [source $folder/again.tcl] : ""}]
-    return [list $reads $usual [encoding system] $again]
+    variable call
+    return [list $call $reads $usual [encoding system] $again]
 }
 
 # Takes the request that came.
-variable take {{reads usual system} {
+variable take {{call reads usual system} {
     encoding system iso8859-1    ;# for bytes as they are
-    binary scan [file readlink /.cgibridge/random] n seed
+    binary scan [file readlink ${call}random] n seed
     expr {srand($seed)}
     lassign {} ::argv words
-    set text [file readlink /.cgibridge/argv]
+    set text [file readlink ${call}argv]
     if {$text ne $usual} {
-        while {[set piece [file readlink /.cgibridge/argv]] ne ""} { append text $piece }
+        while {[set piece [file readlink ${call}argv]] ne ""} { append text $piece }
         set words [lrange [split $text \0] 0 end-1]
         set script [lsearch -exact $words [encoding convertto $system $::argv0]]
         set words [lrange $words [expr {max($script, 0) + 1}] end]
@@ -166,30 +175,31 @@ variable take {{reads usual system} {
     encoding system $system
     foreach word $words { lappend ::argv [encoding convertfrom $system $word] }
     set ::argc [llength $::argv]
-    file readlink /.cgibridge/environ/set
+    file readlink ${call}environ/set
     array size ::env    ;# has Tcl read it
     dict for {name value} $reads {
         if {$value eq [expr {[info exists ::env($name)] ? [list $::env($name)] : {}}]} continue
-        file readlink "/.cgibridge/anew/$name was read before the checkpoint, and the request's differs"
+        file readlink "${call}anew/$name was read before the checkpoint, and the request's differs"
     }
+    file readlink ${call}script
 }}
 
 }
 
 try {
-    if {[catch { ::tcl::cgibridge::ask active }] && ![info exists ::env(REQUEST_METHOD)]} {
+    if {$::tcl::cgibridge::call eq "" && ![info exists ::env(REQUEST_METHOD)]} {
         error "no checkpoint library and no request"
     }
     ::tcl::cgibridge::boot
-    if {[catch { ::tcl::cgibridge::ask active }]} {
+    if {$::tcl::cgibridge::call eq ""} {
         ::tcl::cgibridge::watches remove
         namespace delete ::tcl::cgibridge
     } else {
-        apply {{take reads usual system again} {
+        apply {{take call reads usual system again} {
             namespace delete ::tcl::cgibridge
-            file readlink /.cgibridge/checkpoint/compiled
-            apply $take $reads $usual $system
-            if {$again ne ""} { apply $again [list apply $take $reads $usual $system] }
+            file readlink ${call}checkpoint/compiled
+            apply $take $call $reads $usual $system
+            if {$again ne ""} { apply $again $call [list apply $take $call $reads $usual $system] }
         }} $::tcl::cgibridge::take {*}[::tcl::cgibridge::prepare]
     }
 } on error {message options} {

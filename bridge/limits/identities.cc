@@ -1,7 +1,6 @@
 #include "limits/identities.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,25 +14,6 @@ namespace limits {
 namespace {
 
 constexpr std::string_view kOwner = "owner";
-
-// The program and every folder above it. No links are on a resolved path; one that has taken a
-// folder's place since then is no folder.
-cgi::OrRefusal<std::vector<FileFacts>> facts_of(std::string path) {
-  std::vector<FileFacts> facts;
-  for (;;) {
-    struct stat status {};
-    if (::lstat(path.c_str(), &status) != 0) {
-      return cgi::Refusal{403, path + ": " + std::strerror(errno)};
-    }
-    if (!facts.empty() && !S_ISDIR(status.st_mode)) {
-      return cgi::Refusal{403, path + ": is no folder any more"};
-    }
-    facts.push_back({path, status.st_uid, status.st_mode});
-    if (path == "/") return facts;
-    const std::size_t slash = path.rfind('/');
-    path.resize(slash == 0 ? 1 : slash);
-  }
-}
 
 // "defaults", "program[1]", ...: as problems of the file name them.
 template <typename Do>
@@ -118,8 +98,9 @@ cgi::OrRefusal<Identity> Identities::identity_of(const config::ProgramSettings& 
 }
 
 cgi::OrRefusal<Identity> Identities::owner_of(const std::string& program) {
+  // No links are on a resolved path; one that has taken a folder's place since then is no folder.
   const auto facts = facts_of(program);
-  if (!facts) return facts.refusal();
+  if (!facts) return cgi::Refusal{403, facts.error().message};
   if (const auto why = why_not_as_owner(facts.value(), floors_)) return cgi::Refusal{403, *why};
   const auto& owner = users_.numbered(facts.value().front().owner);
   if (!owner) return cgi::Refusal{403, owner.error().message};

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "base/assert.h"
 
@@ -45,6 +50,30 @@ std::optional<std::string> refuse_upper_folder(const FileFacts& folder, ::uid_t 
   return std::nullopt;
 }
 
+bool has_access_list(const std::string& path) {
+  return ::lgetxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+}
+
+bool is_in_group(const Identity& user, ::gid_t group) {
+  return user.gid == group ||
+         std::find(user.groups.begin(), user.groups.end(), group) != user.groups.end();
+}
+
+// Who of those that are not its owner may write, as far as that concerns user; "": nobody.
+std::string_view others_who_write(const FileFacts& file, const Identity& user) {
+  if (S_ISLNK(file.mode)) return "";  // its mode says nothing
+  if ((file.mode & S_IWOTH) != 0) return "everybody";
+  if ((file.mode & S_IWGRP) == 0) return "";
+  if (user.uid == 0) return file.group == 0 && !file.has_access_list ? "" : "its group";
+  if (is_in_group(user, file.group)) return "a group of his";
+  return file.has_access_list ? "those in its access list" : "";
+}
+
+// What lies in a sticky folder is moved by its owner alone.
+bool keeps_what_it_holds(const FileFacts& folder) {
+  return S_ISDIR(folder.mode) && (folder.mode & S_ISVTX) != 0;
+}
+
 }  // namespace
 
 std::optional<std::string> why_not_as_owner(const std::vector<FileFacts>& files,
@@ -63,6 +92,37 @@ std::optional<std::string> why_not_in_group(::gid_t gid, const OwnerFloors& floo
   if (gid >= floors.gid_min && gid != 0) return std::nullopt;
   return fmt::format("its owner's group {} is below bridge.owner.gid_min ({})", gid,
                      floors.gid_min);
+}
+
+base::Result<std::vector<FileFacts>> facts_of(std::string path) {
+  std::vector<FileFacts> facts;
+  for (;;) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+      return base::Error{path + ": " + std::strerror(errno)};
+    }
+    if (!facts.empty() && !S_ISDIR(status.st_mode)) {
+      return base::Error{path + ": is no folder any more"};
+    }
+    facts.push_back({path, status.st_uid, status.st_mode, status.st_gid, has_access_list(path)});
+    if (path == "/") return facts;
+    const std::size_t slash = path.rfind('/');
+    path.resize(slash == 0 ? 1 : slash);
+  }
+}
+
+std::optional<std::string> why_changeable(const std::vector<FileFacts>& files,
+                                          const Identity& user) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const FileFacts& file = files[i];
+    if (user.uid != 0 && file.owner == user.uid) {
+      return fmt::format("{} belongs to {}", file.path, user.name);
+    }
+    const std::string_view who = others_who_write(file, user);
+    if (who.empty() || (i > 0 && keeps_what_it_holds(file))) continue;
+    return fmt::format("{} can be written to by {}", file.path, who);
+  }
+  return std::nullopt;
 }
 
 }  // namespace limits

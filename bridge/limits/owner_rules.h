@@ -1,5 +1,5 @@
-// suEXEC's conditions: whether a program may run as the user whom its file belongs to. Pure: what
-// stat() said goes in.
+// Who may change a file: suEXEC's conditions, under which a program runs as the user whom its file
+// belongs to, and whether a user can change another. What stat() said goes in.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "limits/identity.h"
+
 namespace limits {
 
 // What stat() says of a program, or of a folder above it.
@@ -15,6 +18,8 @@ struct FileFacts {
   std::string path;
   ::uid_t owner = 0;
   ::mode_t mode = 0;
+  ::gid_t group = 0;
+  bool has_access_list = false;  // acl(5): mode's group part is the most that it grants
 };
 
 // Nobody below these is an owner whose programs run: root, and the system's own users.
@@ -35,5 +40,16 @@ std::optional<std::string> why_not_as_owner(const std::vector<FileFacts>& files,
 
 // The same of the group that its owner is in.
 std::optional<std::string> why_not_in_group(::gid_t gid, const OwnerFloors& floors);
+
+// Why user may change what stands at files' first path: he may write to it, or to a folder above
+// it, or may take himself the right to, as their owner. nullopt: he may not. An access list that
+// lets a group write is taken for one that names him. root may everything, so of him it is asked
+// whether somebody else may.
+std::optional<std::string> why_changeable(const std::vector<FileFacts>& files,
+                                          const Identity& user);
+
+// What lstat() says of path, an absolute one without links but perhaps itself, and of every folder
+// above it, up to "/". An error: one of them is not there, or what ought to be a folder is none.
+base::Result<std::vector<FileFacts>> facts_of(std::string path);
 
 }  // namespace limits

@@ -2,6 +2,7 @@
 
 #include <grp.h>
 #include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -159,6 +160,17 @@ const base::Result<Identity>& Users::numbered(::uid_t uid) {
     const User& found = *user.value();
     return Identity{found.name, found.uid, found.gid, groups_of(found.name, found.gid)};
   });
+}
+
+Identity own_identity() {
+  Identity own{.name = "uid " + std::to_string(::geteuid()),
+               .uid = ::geteuid(),
+               .gid = ::getegid(),
+               .groups = {}};
+  const int count = ::getgroups(0, nullptr);
+  own.groups.resize(static_cast<std::size_t>(std::max(count, 0)));
+  if (::getgroups(count, own.groups.data()) < 0) own.groups.clear();
+  return own;
 }
 
 }  // namespace limits

@@ -43,4 +43,7 @@ class Users {
   std::map<std::string, Known> known_;
 };
 
+// As whom programs run that are given no user: the bridge's own.
+Identity own_identity();
+
 }  // namespace limits

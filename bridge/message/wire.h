@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MESSAGE_MAGIC 0x43474942u /* "CGIB" */
-#define MESSAGE_VERSION 3u
+#define MESSAGE_VERSION 4u
 
 /* The largest packet. A request whose strings do not fit travels in a memfd. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
@@ -72,11 +72,11 @@ enum retirement {
 };
 
 enum note_kind {
-  NOTE_LOADED = 1,    /* a module that the program loaded after the checkpoint; text: its name */
+  NOTE_LOADED = 1,    /* a module that a request loaded; text: its name, '\n', its file's path */
   NOTE_SHALLOWER = 2, /* the program does not bear this level; text: why (then the zygote exits) */
   NOTE_WARNING = 3,   /* worth a line in the log; text */
-  NOTE_FILE = 4 /* files whose content is part of the checkpoint, one path a line; a change of one
-                 * of them starts a new generation */
+  NOTE_FILE = 4,   /* files that the checkpoint was made of, one a line; a change makes it anew */
+  NOTE_FOLDERS = 5 /* of a zygote: where its interpreter looks for modules, one a line */
 };
 
 struct message_header {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/log.h"
+#include "modules/learned.h"
 #include "worker/ahead_starter.h"
 #include "worker/zygote.h"
 
@@ -56,7 +57,7 @@ void Generation::start_zygote() {
   if (!take_terms()) return;
   warmth_ = Warmth::warming;
   lost_in_a_row_ = 0;
-  files_ = LoadedFiles(LoadedFiles::file_clock_ns(), plan_.program);
+  files_ = modules::LoadedFiles(modules::LoadedFiles::file_clock_ns(), plan_.program);
   starts_ += 1;
   launched_at_ = base::Clock::now();
   starter_ = make_starter();
@@ -128,6 +129,7 @@ void Generation::on_ready() {
 void Generation::on_note(std::uint32_t kind, const std::string& text) {
   if (kind == NOTE_SHALLOWER) shallower_reason_ = base::printable(text, 300);
   if (kind == NOTE_FILE) files_.add(text);
+  if (kind == NOTE_FOLDERS) module_folders_ = modules::read_folders_note(text);
   if (kind == NOTE_WARNING) {
     base::log_warn("program={} {}", plan_.program, base::printable(text, 300));
   }

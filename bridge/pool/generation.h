@@ -11,9 +11,9 @@
 #include "limits/identities.h"
 #include "loop/loop.h"
 #include "loop/timer.h"
+#include "modules/loaded_files.h"
 #include "policy/backoff.h"
 #include "policy/shares.h"
-#include "pool/loaded_files.h"
 #include "pool/warm_environment.h"
 #include "worker/child_reaper.h"
 #include "worker/executable.h"
@@ -55,8 +55,7 @@ struct ZygoteId {
   bool operator==(const ZygoteId&) const = default;
 };
 
-// warming: a zygote is starting. warm: it forks workers. cold: there will be none; reason()
-// says why, and the program runs classic.
+// cold: there will be no zygote; reason() says why, and the program runs classic.
 enum class Warmth { warming, warm, cold };
 
 // Owned by its pool, which destroys it at the end of a turn. A zygote that does not come up is
@@ -77,8 +76,8 @@ class Generation {
   bool fell_short() const { return is_up() ? fell_back_ : plan_.executable.cold_reason.empty(); }
   // What was tried in vain, why it failed and when, in order.
   const std::vector<std::string>& steps() const { return steps_; }
-  // Its workers are no copies of a zygote, but processes that speak FastCGI (upstream/): warm from
-  // the first moment, though a request waits until one has started.
+  // Its workers are processes that speak FastCGI (upstream/): warm from the first moment, though a
+  // request waits until one has started.
   bool speaks_fastcgi() const { return by_fastcgi_; }
   // Only while warm. The level of what speaks FastCGI is no checkpoint's.
   std::string_view level() const {
@@ -101,12 +100,12 @@ class Generation {
   void demote(const std::string& why);
   // The zygote does not do what it is told: it is killed, and another is started.
   void replace_zygote(const std::string& why);
-
+  // Where its interpreter looks for modules, as its zygote said.
+  const std::vector<std::string>& module_folders() const { return module_folders_; }
   // The path of a file it loaded that has changed since, or "".
   std::string changed_file(base::TimePoint now) { return files_.changed(now); }
-
-  // Workers of it that died before they were ready, in a row, end it: something is wrong with it
-  // that starting more of them does not mend. Not if it turns out that the zygote has died.
+  // Workers of it that died before they were ready, in a row, end it: more of them would do the
+  // same. Not if it turns out that the zygote has died.
   void count_lost_worker(const std::string& why);
   void count_ready_worker() { lost_in_a_row_ = 0; }
 
@@ -135,7 +134,8 @@ class Generation {
   std::vector<std::string> steps_;
   std::string shallower_reason_;  // the adapter's word on why this level cannot be borne
   bool fell_back_ = false;        // to this level, and not by that word
-  LoadedFiles files_;
+  modules::LoadedFiles files_;
+  std::vector<std::string> module_folders_;
   unsigned starts_ = 0;  // of zygotes
   unsigned lost_in_a_row_ = 0;
   std::string lost_why_;                              // the last of them

@@ -89,6 +89,7 @@ class Pool {
   void on_ended(Run& run, const worker::Ending& ending);
   void on_unbegun(Run& run);
   void on_note(const message::Received& note);
+  void learn(const std::string& text);
   void demote_if_due();
   void start_generation(Depth depth = Depth::any);
   void try_deeper_if_due(std::string_view environment);
@@ -109,11 +110,12 @@ class Pool {
   worker::Language language_ = worker::Language::none;
   ConstantVariables constants_;
   std::set<std::string> learned_;
+  std::set<std::string> not_learned_;  // what was named in vain, and told of in the log
   bool learned_more_ = false;
   unsigned relearned_ = 0;  // generations started for what was learned of this version
   std::string demotion_;    // why this version runs with reset = fork; empty if it does not
 
-  ChangeDamper damper_;
+  modules::ChangeDamper damper_;
   base::Duration told_pause_{0};  // the pause that the log has told of
   // The settings with which no generation came up, while an older one serves; tried again later.
   std::optional<config::ProgramSettings> failed_settings_;

@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 #include "cgi/environment.h"
+#include "limits/users.h"
+#include "modules/learned.h"
 #include "pool/pool.h"
 #include "pool/pools.h"
 
@@ -54,6 +56,7 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
   if (other_file) {
     identity_ = identity;
     if (generations_ > 0) learned_.clear();  // else what it was told by inherit()
+    not_learned_.clear();
     relearned_ = 0;
   }
   demotion_.clear();
@@ -195,7 +198,7 @@ WarmNote Pool::note() const {
 
 void Pool::inherit(const std::vector<std::string>& learned) {
   for (const std::string& module : learned) {
-    if (learned_.size() < kLearnedMax && is_module_name(module)) learned_.insert(module);
+    if (learned_.size() < kLearnedMax && modules::is_module_name(module)) learned_.insert(module);
   }
 }
 
@@ -216,12 +219,27 @@ void Pool::on_note(const message::Received& note) {
   if (note.note_kind == NOTE_SHALLOWER && active_ != nullptr) {
     active_->demote(base::printable(note.text, 300));
   }
-  if (note.note_kind != NOTE_LOADED || settings_.learn == config::Learn::none) return;
-  if (learned_.size() >= kLearnedMax) return;
-  if (is_module_name(note.text) && learned_.insert(note.text).second) {
-    learned_more_ = true;
-    pump_.schedule();
+  if (note.note_kind == NOTE_LOADED && settings_.learn != config::Learn::none) learn(note.text);
+}
+
+// Each name is looked at once; a file system that is slow or a worker that names many costs no
+// more.
+void Pool::learn(const std::string& text) {
+  const auto module = modules::read_loaded_note(language_, text);
+  if (!module || active_ == nullptr || learned_.size() >= kLearnedMax) return;
+  if (learned_.contains(module->name) || not_learned_.contains(module->name)) return;
+  const auto& identity = active_->terms().identity;
+  const auto why = modules::why_not_ahead(*module, active_->module_folders(), settings_.learn,
+                                          identity ? *identity : limits::own_identity());
+  if (why && not_learned_.size() < kLearnedMax) {
+    base::log_info("program={}: {} is not loaded ahead: {}", program_, module->name,
+                   base::printable(*why, 300));
+    not_learned_.insert(module->name);
   }
+  if (why) return;
+  learned_.insert(module->name);
+  learned_more_ = true;
+  pump_.schedule();
 }
 
 }  // namespace pool

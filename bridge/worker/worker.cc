@@ -7,6 +7,10 @@
 #include "worker/worker_state.h"
 
 namespace worker {
+namespace {
+// Of one request; an adapter names at most 200 modules.
+constexpr unsigned kNotesMax = 256;
+}  // namespace
 
 std::string_view to_string(WorkerState state) {
   switch (state) {
@@ -79,6 +83,7 @@ base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_read
   }
   request_id_ = request_id;
   say_ready_ = say_ready;
+  notes_ = 0;
   on_ended_ = std::move(on_ended);
   enter(WorkerState::busy);
   return sent;
@@ -141,7 +146,8 @@ void Worker::on_message(const message::Received& received) {
     case MESSAGE_RETIRED:
       return on_retired_message(received);
     case MESSAGE_NOTE:
-      return owner_.on_note(*this, received);
+      if (++notes_ == kNotesMax) return on_broken(ChannelEnd::fault, "it says more than any does");
+      return notes_ < kNotesMax ? owner_.on_note(*this, received) : void();
     default:
       return on_broken(ChannelEnd::fault, "a message that no worker sends");
   }

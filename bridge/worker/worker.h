@@ -70,7 +70,6 @@ class Worker {
 
   // Its zygote found no difference: checking → idle.
   void pass_check();
-
   // Nobody waits for its answer any more: SIGTERM to its process group, SIGKILL after kill_grace
   // to what is left of the group. on_ended may still run. May be called twice.
   virtual void terminate();
@@ -140,6 +139,7 @@ class Worker {
   std::uint64_t served_ = 0;
   base::TimePoint idle_since_{};
   std::unique_ptr<Channel> channel_;
+  unsigned notes_ = 0;  // of the request
   std::string lost_why_;
   std::unique_ptr<loop::Timer> grace_timer_;  // made only when it is needed
   bool explained_ = false;                    // why it ends is known, or asked for by us

@@ -12,9 +12,9 @@ import subprocess
 import tempfile
 import time
 
-MAGIC, VERSION = 0x43474942, 3
+MAGIC, VERSION = 0x43474942, 4
 FORK, CHECKPOINT, FORK_FAILED, REQUEST, READY, DONE, NOTE, VERIFY, VERIFIED, RETIRED = range(1, 11)
-LOADED, SHALLOWER, WARNING, FILE = range(1, 5)
+LOADED, SHALLOWER, WARNING, FILE, FOLDERS = range(1, 6)
 RESETS = {1: "fork", 2: "rewind", 3: "none"}
 TRACKINGS = {1: "compare", 2: "scan", 3: "soft-dirty"}
 RETIREMENTS = ["not", "threads", "children", "identity", "session", "limits", "descriptors",
@@ -70,7 +70,7 @@ class Answer:
         return self.stdout, self.stderr, self.code
 
     def loaded(self):
-        return [text for kind, text in self.notes if kind == LOADED]
+        return [text.partition("\n")[0] for kind, text in self.notes if kind == LOADED]
 
     def take_done(self, body, number):
         assert self.done is None, "a second DONE"

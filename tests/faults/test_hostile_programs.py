@@ -65,6 +65,8 @@ static void junk(int fd, const char* kind) {
   if (!strcmp(kind, "checkpoint")) say(fd, MESSAGE_CHECKPOINT, &checkpoint, sizeof checkpoint, -1);
   if (!strcmp(kind, "retired")) say(fd, MESSAGE_RETIRED, &retired, sizeof retired, -1);
   if (!strcmp(kind, "passing")) say(fd, MESSAGE_READY, &ready, sizeof ready, 1);
+  if (!strcmp(kind, "notes"))
+    for (int i = 0; i < 2000; i++) say(fd, MESSAGE_NOTE, &note, sizeof note, -1);
   if (!strcmp(kind, "flood"))
     for (int i = 0; i < 2000; i++) say(fd, MESSAGE_NOTE, &note, sizeof note, 1);
 }
@@ -75,7 +77,7 @@ int main(void) {
   return 0;
 }
 """
-KINDS = ["zeros", "short", "empty", "ready", "done", "checkpoint", "retired", "passing", "flood"]
+KINDS = ["zeros", "short", "empty", "ready", "done", "checkpoint", "retired", "passing", "notes", "flood"]
 
 # Says that it is a zygote, and names another process as each worker that it is asked for.
 FALSE_ZYGOTE = MESSAGES + r"""

@@ -1,5 +1,8 @@
 """What requests load is loaded ahead of the next ones, is printed as a setting, and can be pinned."""
 
+import pathlib
+import subprocess
+
 import pytest
 
 from harness.processes import wait_until
@@ -65,3 +68,81 @@ def test_the_program_s_own_modules_are_learned_if_asked_for(site, learned):
     bridge.request(script)
     bridge.wait_warm(script)
     answers(bridge, script, b"1 1 fine\n")
+
+
+# ---- what a visitor would have loaded ----
+
+EVIL = {"perl": ("evil.pm", "open my $f, '>', '{mark}'; 1;\n"),
+        "ruby": ("evil.rb", "File.write('{mark}', 'x')\n")}
+# Looks at whatever its visitor names, as a file manager does.
+LOOKS = {"perl": ("#!/usr/bin/perl\nuse lib '{folder}';\n"
+                  "(my $path = $ENV{{HTTP_X_PATH}} // '') =~ s/%0a/\\n/g;\nmy $to = readlink $path;\n"
+                  "require Text::Wrap;\nprint \"{head}\", defined $to ? $to : 'no link', \"\\n\";\n"),
+         "ruby": ("#!/usr/bin/ruby\n$LOAD_PATH.unshift '{folder}'\n"
+                  "path = ENV['HTTP_X_PATH'].to_s.gsub('%0a', \"\\n\")\n"
+                  "to = File.readlink(path) rescue 'no link'\n"
+                  "require 'erb'\nputs \"{head}#{{to}}\"\n")}
+# As the call was once, and as it is now but for what nobody can guess.
+NAMES = ["evil", "..::..::uploads::evil", "/{folder}/evil", "uploads/evil", "evil%0a{folder}/{file}"]
+
+
+@pytest.mark.parametrize("language", EVIL)
+def test_what_a_visitor_has_a_program_look_at_is_never_loaded(site, language):
+    file, text = EVIL[language]
+    uploads, mark = site.folder / "uploads", site.folder / "evil-ran"
+    uploads.mkdir()
+    (uploads / file).write_text(text.format(mark=mark))
+    script = site.script("look", LOOKS[language].format(folder=uploads, head=HEAD))
+    bridge = site.start_bridge('mode = "persistent"')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    for secret in ("", "0" * 32 + "/"):
+        for name in NAMES:
+            path = f"/.cgibridge/{secret}note/loaded/" + name.format(folder=uploads, file=file)
+            assert bridge.request(script, HTTP_X_PATH=path).body == b"no link\n"
+    # What it really loads is learned, and so another zygote was made behind all of these.
+    wait_until(lambda: bridge.program(script)["generation"] > 1 and bridge.program(script)["learned"],
+               "a generation with learned modules", 20)
+    assert not any("evil" in name for name in bridge.program(script)["learned"])
+    assert not mark.exists()
+
+
+def folder_of_text_wrap():
+    done = subprocess.run(["perl", "-MText::Wrap", "-e", "print $INC{'Text/Wrap.pm'}"], capture_output=True,
+                          text=True, check=True)
+    return pathlib.Path(done.stdout).parents[1]
+
+
+# Says to the bridge itself what only its adapter may, by the channel that it finds open.
+TELLS = r"""#!/usr/bin/perl
+use lib '{folder}';
+for my $note (split /\|/, $ENV{{HTTP_X_NOTES}} // '') {{
+    $note =~ s/%0a/\n/g;
+    my $body = pack('LL', 1, length $note) . $note;
+    for my $fd (500 .. 520) {{
+        open my $channel, '>&', $fd or next;
+        send $channel, pack('LSSL', 0x43474942, 4, 7, length $body) . $body, 0;
+    }}
+}}
+print "{head}told\n";
+"""
+
+
+def test_what_a_worker_names_is_believed_only_of_the_interpreter_s_folders(site):
+    uploads, mark = site.folder / "uploads", site.folder / "evil-ran"
+    uploads.mkdir()
+    (uploads / "evil.pm").write_text(EVIL["perl"][1].format(mark=mark))
+    script = site.script("tell", TELLS.format(folder=uploads, head=HEAD))
+    bridge = site.start_bridge('mode = "persistent"')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    wrap = folder_of_text_wrap()
+    notes = ["evil", f"evil%0a{uploads}/evil.pm", f"..::uploads::evil%0a{uploads}/evil.pm",
+             f"evil%0a{wrap}/../..{uploads}/evil.pm", f"evil%0a{wrap}/evil.pm", f"evil%0a{wrap}/Text/Wrap.pm",
+             f"Text::Wrap%0a{wrap}/Text/Wrap.pm"]
+    assert bridge.request(script, HTTP_X_NOTES="|".join(notes)).body == b"told\n"
+    wait_until(lambda: bridge.program(script)["learned"] == ["Text::Wrap"], "the right one is learned", 20)
+    bridge.expect_log("evil is not loaded ahead: .*not where its interpreter looks for modules")
+    wait_until(lambda: bridge.program(script)["generation"] > 1, "it is loaded ahead", 20)
+    assert bridge.request(script).body == b"told\n"
+    assert not mark.exists()

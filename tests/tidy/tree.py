@@ -11,14 +11,14 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 #      upstream, as it has the client's side of fastcgi, which worker and pool know nothing of. limits stands
 #      below worker, whose launch() applies what it decides. journal writes down what gateway sees; stacks is
 #      the room of a process of its own that looks at a program; policy is what pool
-#      decides without doing it.
+#      decides without doing it; modules is what pool believes of those that are loaded ahead.
 LAYERS = [
     ["base"],
     ["fastcgi", "cgi", "message", "config", "compare"],
     ["router", "loop", "stacks", "sandbox"],
     ["limits"],
     ["worker"],
-    ["upstream", "policy"],
+    ["modules", "upstream", "policy"],
     ["pool"],
     ["shadow", "journal"],
     ["gateway"],

@@ -1,4 +1,4 @@
-#include "pool/loaded_files.h"
+#include "modules/loaded_files.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace pool {
+namespace modules {
 namespace {
 
 class LoadedFilesTest : public testing::Test {
@@ -147,4 +147,4 @@ TEST_F(ChangeDamperTest, forgets_when_a_generation_was_left_alone) {
 }
 
 }  // namespace
-}  // namespace pool
+}  // namespace modules

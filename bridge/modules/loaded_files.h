@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "router/resolver.h"
 
-namespace pool {
+namespace modules {
 
 // A module that was edited must not answer from a zygote that compiled the old one. Files are
 // looked at again by stat(), all of them in one look, which may take one per cent of the time: so
@@ -53,10 +53,6 @@ class LoadedFiles {
   base::TimePoint next_look_{};
 };
 
-// Whether a module that a program loaded can be named in a zygote's command line, in a list that
-// commas part.
-bool is_module_name(std::string_view name);
-
 // Keeps a program whose files change all the time from being made warm for nothing: each start
 // costs as much as tens of requests. A change is followed at once by a new generation. But if
 // changes throw away generations younger than kCalm, two and more in a row, the next one is started
@@ -84,4 +80,4 @@ class ChangeDamper {
   unsigned thrown_away_ = 0;  // young generations, in a row
 };
 
-}  // namespace pool
+}  // namespace modules

@@ -1,4 +1,4 @@
-#include "pool/loaded_files.h"
+#include "modules/loaded_files.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace pool {
+namespace modules {
 namespace {
 
 constexpr std::string_view kGoneMark = " (deleted)";
@@ -100,13 +100,6 @@ std::string LoadedFiles::changed(base::TimePoint now) {
   return found;
 }
 
-bool is_module_name(std::string_view name) {
-  return !name.empty() && name.size() < 200 && name.front() != '-' &&
-         name.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyz"
-             "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:/-") == name.npos;
-}
-
 void ChangeDamper::note_change(base::TimePoint now) {
   if (is_started_) thrown_away_ = now - started_ < kCalm ? thrown_away_ + 1 : 0;
   is_started_ = false;
@@ -134,4 +127,4 @@ base::Duration ChangeDamper::wait(base::TimePoint now) const {
   return std::max(left, base::Duration(0));
 }
 
-}  // namespace pool
+}  // namespace modules
