@@ -2,15 +2,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "raw_call.h"
 
 enum { kHighFd = 500 };
 
@@ -98,21 +101,76 @@ struct watch {
   size_t reason_bytes;
 };
 
+/* Whether two numbers are one description, as dup() makes them; -1: the kernel does not tell. */
+static int is_same_description(int a, int b) {
+  struct stat of_a, of_b;
+  if (fstat(a, &of_a) != 0 || fstat(b, &of_b) != 0 || of_a.st_dev != of_b.st_dev ||
+      of_a.st_ino != of_b.st_ino) {
+    return 0;
+  }
+  long order = raw_call(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
+  return order < 0 ? -1 : order == 0;
+}
+
+/* Those whose descriptions hold nothing: null, zero, full, random, urandom. Another device (a
+ * terminal) has a state of its own. */
+static int is_plain_device(const struct stat *status) {
+  unsigned minor_number = minor(status->st_rdev);
+  return S_ISCHR(status->st_mode) && major(status->st_rdev) == 1 &&
+         (minor_number == 3 || minor_number == 5 || (minor_number >= 7 && minor_number <= 9));
+}
+
+/* Why a descriptor must not be open at the checkpoint, or NULL with what is known of it in file. */
+static const char *look_at(int fd, const struct stat *status, struct open_file *file) {
+  for (int stream = 0; stream < 3; ++stream) {
+    if (is_same_description(fd, stream) != 0) return "a copy of a standard stream";
+  }
+  for (size_t i = 0; i < state.file_count && file->same_as == 0; ++i) {
+    const struct open_file *other = &state.files[i];
+    int is_same = other->same_as == 0 ? is_same_description(fd, other->fd) : 0;
+    if (is_same < 0) return "perhaps a copy of another";
+    if (is_same) file->same_as = other->fd;
+  }
+  if (file->same_as != 0) return NULL;
+  if (is_plain_device(status)) return NULL;
+  if (S_ISCHR(status->st_mode)) return "a device";
+  if (!S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode)) {
+    return is_event(fd, file) ? NULL : "not a file";
+  }
+  if ((file->flags & O_ACCMODE) != O_RDONLY) return "a file for writing";
+  file->offset = lseek(fd, 0, SEEK_CUR);
+  return NULL;
+}
+
+static int open_again(const struct open_file *file) {
+  if (file->is_event) return eventfd(file->event_count, descriptor_event_flags(file));
+  char path[48];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+  return open(path, (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
+}
+
+static int can_be_opened_again(const struct open_file *file) {
+  int again = open_again(file);
+  if (again >= 0) close(again);
+  return again >= 0;
+}
+
 static int watch_fd(int fd, void *context) {
   struct watch *watch = context;
   struct stat status;
   if (fd < 3 || is_inherited(fd) || fstat(fd, &status) != 0) return 0;
-  if (S_ISCHR(status.st_mode)) return 0; /* /dev/null, /dev/urandom: nothing in them is ours */
   struct open_file file = {
       .fd = fd, .flags = fcntl(fd, F_GETFL), .close_on_exec = fcntl(fd, F_GETFD) & FD_CLOEXEC};
-  int reads_only = (file.flags & O_ACCMODE) == O_RDONLY;
-  int is_file = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
-  if (!(is_file ? reads_only : is_event(fd, &file)) || state.file_count == kOpenFilesMax) {
+  const char *held = look_at(fd, &status, &file);
+  if (held == NULL && state.file_count == kOpenFilesMax) held = "one of too many";
+  if (held == NULL && file.same_as == 0 && !can_be_opened_again(&file)) {
+    held = "which cannot be opened again";
+  }
+  if (held != NULL) {
     snprintf(watch->reason, watch->reason_bytes, "descriptor %d (%s) is open at the checkpoint", fd,
-             is_file ? "a file for writing" : "not a file");
+             held);
     return -1;
   }
-  if (is_file) file.offset = lseek(fd, 0, SEEK_CUR);
   state.files[state.file_count++] = file;
   return 0;
 }
@@ -132,20 +190,31 @@ int descriptors_watch(char *reason, size_t reason_bytes) {
   return for_each_fd(watch_fd, &watch);
 }
 
-static int open_again(const struct open_file *file) {
-  if (file->is_event) return eventfd(file->event_count, descriptor_event_flags(file));
-  char path[48];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
-  return open(path, (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
-}
-
 static int reopen(const struct open_file *file) {
+  if (file->same_as != 0) {
+    return dup3(file->same_as, file->fd, file->close_on_exec ? O_CLOEXEC : 0) < 0 ? -1 : 0;
+  }
   int fd = open_again(file);
   if (fd < 0) return -1;
   if (file->offset > 0 && lseek(fd, file->offset, SEEK_SET) < 0) return -1;
   int result = dup3(fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
   close(fd);
   return result < 0 ? -1 : 0;
+}
+
+static int stand_in(int fd, void *null) {
+  struct stat status;
+  if (fd == *(int *)null || fd == state.channel || fstat(fd, &status) != 0) return 0;
+  int is_nameless = (status.st_mode & S_IFMT) == 0; /* epoll, eventfd: nobody else has them */
+  if (!is_nameless) dup3(*(int *)null, fd, O_CLOEXEC);
+  return 0;
+}
+
+void descriptors_stand_in(void) {
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return;
+  for_each_fd(stand_in, &null);
+  close(null);
 }
 
 int descriptors_make_private(void) {

@@ -7,10 +7,12 @@
 
 enum { kOpenFilesMax = 64 };
 
-/* A regular file or directory that stands open for reading at the checkpoint, or an eventfd. */
+/* A regular file or directory that stands open for reading at the checkpoint, a device without a
+ * memory of its own, or an eventfd. */
 struct open_file {
   int fd;
-  int flags; /* F_GETFL */
+  int same_as; /* an earlier one, of which it is a copy; 0: none */
+  int flags;   /* F_GETFL */
   int close_on_exec;
   int is_event;
   off_t offset;
@@ -26,6 +28,12 @@ unsigned threads_of_process(void); /* 0: not known */
 void descriptors_remember_start(void);
 int descriptors_watch(char *reason, size_t reason_bytes);
 int descriptors_make_private(void); /* in a worker: own offsets for state.files */
+/* Instead of the process's end, which does the same later: closes all but the channel, and has the
+ * kernel undo what is to be undone. -1: files are mapped, which only the end lets go of. */
+int let_go_for_good(int channel);
+/* For a process that lives on behind its answer: the null device in place of all that others see,
+ * under the same numbers. */
+void descriptors_stand_in(void);
 int descriptor_event_flags(const struct open_file *file); /* for eventfd2() */
 int descriptor_least_own(void);   /* from there on, as far as the limit lets: */
 int descriptor_move_high(int fd); /* to a close-on-exec number out of the program's way, or -1 */

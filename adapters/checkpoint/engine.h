@@ -21,6 +21,7 @@
 #include "context.h"
 #include "kernel_state.h"
 #include "memory.h"
+#include "rare_calls.h"
 
 enum { kEngineStackBytes = 64 * 1024 };
 
@@ -38,17 +39,6 @@ enum reset_part {
   PART_NAME = 1 << 9,
   PART_LIBRARIES = 1 << 10, /* memory has three parts: the program's own data, that of its */
   PART_HEAP = 1 << 11       /* libraries, and what was allocated; the stack is always put back */
-};
-
-/* What rare calls of the program may have changed; set by rare_calls.c. */
-enum touched {
-  TOUCHED_LIMITS = 1 << 0,
-  TOUCHED_SCHEDULE = 1 << 1,
-  TOUCHED_PRCTL = 1 << 2,
-  TOUCHED_MEMORY_LOCKS = 1 << 3,
-  TOUCHED_PAGES = 1 << 4,    /* page contents dropped: every page is compared */
-  TOUCHED_MAPPINGS = 1 << 5, /* protections changed: every mapping is compared */
-  TOUCHED_THREADS = 1 << 6   /* a thread was started: libc gives pages of its own back unseen */
 };
 
 struct packet {
@@ -112,6 +102,7 @@ struct engine {
   uint64_t cpu_at_start; /* of the request: usage_cpu() */
   unsigned touched;
   uint64_t touched_signals;
+  int mappings_changed; /* by letting go of files, before the reset */
   int exit_code, wants_ready;
   char *big_text; /* the strings of a request that came by memfd */
   size_t big_text_bytes;
@@ -141,8 +132,11 @@ void heap_take_free_pieces(void);
 int rewind_prepare(char *reason, size_t reason_bytes);
 /* In the zygote: a worker on this channel; its pid, or -1 with errno. */
 pid_t rewind_fork_worker(int channel);
-/* The program came to its end. Returns only if the process is to exit for real. */
-void rewind_end(int exit_code);
+/* The program came to its end: the process rests, or exits for real. */
+_Noreturn void rewind_end(int exit_code);
+
+/* first_look.c: what retires the worker and can be seen at once. */
+enum retirement first_look(struct engine *engine);
 
 /* verify.c: in the zygote. */
 void verify_worker(const struct message_verify *verify);

@@ -4,13 +4,11 @@
  * Everything here is asked of the kernel itself each time, but for what only rare calls can change
  * and what costs too much to ask: those calls are noticed (rare_calls.c), and verify_worker()
  * looks at all of it from outside. */
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 
 #include "engine.h"
@@ -255,76 +253,7 @@ static enum retirement words_put_back(struct engine *engine, const struct proces
   return RETIRED_NOT;
 }
 
-/* ---- descriptors ---- */
-
-static int event_put_back(const struct open_file *file) {
-  long fd = raw_call(SYS_eventfd2, file->event_count, descriptor_event_flags(file));
-  if (fd < 0 || fd == file->fd) return fd < 0 ? -1 : 0;
-  long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
-  raw_call(SYS_close, fd);
-  return result < 0 ? -1 : 0;
-}
-
-/* A file that stood open at the checkpoint gets a description of its own again: another's position,
- * flags and locks are gone with it. */
-static int file_put_back(const struct engine *engine, size_t index) {
-  const struct open_file *file = &state.files[index];
-  if (file->is_event) return event_put_back(file);
-  char path[40] = "/proc/self/fd/";
-  char digits[12];
-  int count = 0, pristine = engine->pristine_fds[index];
-  for (int rest = pristine; rest > 0 || count == 0; rest /= 10) {
-    digits[count++] = (char)('0' + rest % 10);
-  }
-  char *end = path + strlen(path);
-  while (count > 0) *end++ = digits[--count];
-  *end = '\0';
-  int flags = (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC;
-  long fd = raw_call(SYS_openat, AT_FDCWD, path, flags);
-  if (fd < 0) return -1;
-  if (file->offset > 0) raw_call(SYS_lseek, fd, file->offset, SEEK_SET);
-  if (fd == file->fd) {
-    return (int)raw_call(SYS_fcntl, fd, F_SETFD, file->close_on_exec ? FD_CLOEXEC : 0);
-  }
-  long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
-  raw_call(SYS_close, fd);
-  return result < 0 ? -1 : 0;
-}
-
-/* How many descriptors are open; 0 if the kernel does not tell (before Linux 6.2). */
-static long descriptors_open(const struct engine *engine) {
-  struct stat status;
-  return raw_call(SYS_fstat, engine->fds_fd, &status) == 0 ? (long)status.st_size : 0;
-}
-
-/* To close what is not open costs more than to ask whether anything is. */
-static void close_new(struct engine *engine) {
-  if (state.file_count == 0 && engine->open_at_rest != 0 &&
-      descriptors_open(engine) == engine->open_at_rest)
-    return;
-  raw_call(SYS_close_range, 0, engine->first_own_fd - 1, 0);
-  raw_call(SYS_close_range, engine->last_own_fd + 1, ~0u, 0);
-}
-
-static enum retirement descriptors_put_back(struct engine *engine) {
-  raw_call(SYS_close_range, 0, 2, 0); /* of the request; the next one's take their numbers */
-  if ((engine->left_out & PART_DESCRIPTORS) != 0) return RETIRED_NOT;
-  close_new(engine);
-  /* state is the program's memory, but what is asked of it here was fixed at the checkpoint. */
-  for (size_t i = 0; i < state.file_count; ++i) {
-    /* Descriptors 0 to 2 must not be taken by what is opened here. */
-    if (file_put_back(engine, i) == 0) continue;
-    strcpy(engine->reason, "a file that was open at the checkpoint cannot be opened again");
-    return RETIRED_DESCRIPTORS;
-  }
-  return RETIRED_NOT;
-}
-
 /* ---- all of it ---- */
-
-void descriptors_count(struct engine *engine) {
-  engine->open_at_rest = descriptors_open(engine);
-}
 
 int address_space_record(struct engine *engine) {
   struct process_words words;
@@ -353,8 +282,6 @@ enum retirement kernel_state_put_back(struct engine *engine) {
   struct process_words now;
   enum retirement why = RETIRED_NOT;
   if ((left_out & PART_TIMERS) == 0) timers_put_back();
-  why = descriptors_put_back(engine);
-  if (why != RETIRED_NOT) return why;
   if (words_read(engine->stat_fd, &now) != 0) {
     strcpy(engine->reason, "/proc/self/stat cannot be read any more");
     return RETIRED_FAULT;

@@ -49,16 +49,16 @@ struct kernel_state {
 
 /* kernel_state.c */
 int kernel_state_record(struct engine *engine);
-void descriptors_count(struct engine *engine); /* that are open, at rest */
 enum retirement kernel_state_put_back(struct engine *engine);
 /* How much is mapped now, at rest: later to be compared with. */
 int address_space_record(struct engine *engine);
 
+/* let_go.c: descriptors as at the checkpoint, those of a request closed. */
+enum retirement descriptors_put_back(struct engine *engine);
+void descriptors_count(struct engine *engine); /* that are open, at rest */
+
 /* timers.c */
 int timer_runs(void);
 void timers_put_back(void);
-
-/* rare_calls.c: kind and name of the first call that cannot be undone. */
-void call_doubt(enum retirement kind, const char *call);
 
 #endif

@@ -21,8 +21,6 @@
 enum {
   kBadRequest = 70,
   kSendTimeoutMs = 1000,
-  kThreadEndLooks = 100,
-  kThreadEndNanoseconds = 100000,
   kLearnedMost = 1000000000 /* ns: a rewind that took longer is no better known */
 };
 
@@ -172,7 +170,7 @@ static int is_same_shape(struct engine *engine) {
 }
 
 static enum retirement memory_put_back(struct engine *engine) {
-  int every = tracking_may_miss(engine);
+  int every = tracking_may_miss(engine) || engine->mappings_changed;
   enum retirement why = RETIRED_NOT;
   if ((engine->left_out & PART_MAPPINGS) == 0 && !is_same_shape(engine)) {
     why = mappings_put_back(engine, &every);
@@ -211,56 +209,43 @@ static _Noreturn void reset(void) {
   rest();
 }
 
-/* unshare() does nothing here but refuse if another thread, or another process in this memory, is
- * alive. */
-static int is_alone_now(void) {
-  long alone = raw_call(SYS_unshare, CLONE_VM);
-  if (alone == -EPERM || alone == -ENOSYS) return threads_of_process() == 1;
-  return alone == 0;
+/* A file, or shared memory, that stays mapped keeps its locks and is seen by others. */
+static enum retirement mapped_files_let_go(struct engine *engine) {
+  uint64_t dropped;
+  if ((engine->touched & TOUCHED_FILES) == 0 || (engine->left_out & PART_MAPPINGS) != 0) {
+    return RETIRED_NOT;
+  }
+  enum retirement why = heap_end_put_back(engine);
+  if (why != RETIRED_NOT || mappings_drop_new(engine, &dropped) == 0) return why;
+  return mappings_put_back(engine, &engine->mappings_changed);
 }
 
-/* A thread that was waited for is not gone at once: languages wait for its last words only. */
-static int is_alone(void) {
-  struct timespec moment = {0, kThreadEndNanoseconds};
-  for (int looks = 0; looks < kThreadEndLooks; ++looks) {
-    if (is_alone_now()) return 1;
-    raw_call(SYS_nanosleep, &moment, NULL);
-  }
-  return 0;
+/* Whatever another process can see of the request ends before DONE goes out: the next request, in
+ * any worker, may ask for the same lock at once. */
+static enum retirement let_go(struct engine *engine, enum retirement why) {
+  int goes = why != RETIRED_NOT;
+  char reason[kReasonMax];
+  memcpy(reason, engine->reason, sizeof reason);
+  /* Another thread may use what is mapped until the process is gone. */
+  enum retirement fault = why == RETIRED_THREADS ? why : mapped_files_let_go(engine);
+  if (!goes && fault == RETIRED_NOT) fault = descriptors_put_back(engine);
+  if (goes) memcpy(engine->reason, reason, sizeof reason);
+  if (!goes) why = fault;
+  if (why != RETIRED_NOT) let_go_for_good(engine->channel);
+  return why;
 }
 
-/* Whether the process group has no other member: a grandchild that nobody waits for would get the
- * next request's signals. No call lists a group, but one tells the best priority for input and
- * output in it, and this process's own can be made the worst for a moment. */
-static int is_alone_in_group(const struct engine *engine) {
-  enum { kProcess = 1, kGroup = 2, kIdle = 3 << 13 };
-  if (raw_call(SYS_ioprio_set, kProcess, 0, kIdle) != 0) return 1;
-  long best = raw_call(SYS_ioprio_get, kGroup, engine->kernel.words.process_group);
-  raw_call(SYS_ioprio_set, kProcess, 0, engine->kernel.io_priority);
-  return best < 0 || best >> 13 == kIdle >> 13;
-}
-
-/* What can be seen at once, so that the bridge is told before it sends another request. */
-static enum retirement first_look(struct engine *engine) {
-  siginfo_t child;
-  if (!is_alone()) {
-    strcpy(engine->reason, "another thread is alive");
-    return RETIRED_THREADS;
+/* On the engine's stack: the program's may be in memory that is let go of. */
+static _Noreturn void end(void) {
+  struct engine *engine = state.engine;
+  enum retirement why = first_look(engine);
+  int can_say = channel_is_ours();
+  if (can_say) {
+    why = let_go(engine, why);
+    say_done(engine, why);
   }
-  if (raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) == 0) {
-    strcpy(engine->reason, "a child process was not waited for");
-    return RETIRED_CHILDREN;
-  }
-  if (!is_alone_in_group(engine)) {
-    strcpy(engine->reason, "a process that the request started lives on in its process group");
-    return RETIRED_CHILDREN;
-  }
-  if (state.doubt != RETIRED_NOT) {
-    strcpy(engine->reason, "the program called ");
-    strcat(engine->reason, state.doubtful_call);
-    return state.doubt;
-  }
-  return RETIRED_NOT;
+  if (!can_say || why != RETIRED_NOT) leave(engine->exit_code);
+  reset();
 }
 
 void rewind_end(int exit_code) {
@@ -269,11 +254,8 @@ void rewind_end(int exit_code) {
   engine->exit_code = exit_code;
   engine->touched = state.touched;
   engine->touched_signals = state.touched_signals;
-  enum retirement why = first_look(engine);
-  int can_say = channel_is_ours();
-  if (can_say) say_done(engine, why);
-  if (can_say && why == RETIRED_NOT) context_call_on(engine->stack + kEngineStackBytes, reset);
-  set_signal_mask(engine->signal_mask);
+  engine->mappings_changed = 0;
+  context_call_on(engine->stack + kEngineStackBytes, end);
 }
 
 /* ---- the beginning ---- */
@@ -296,7 +278,7 @@ static int open_own_all(struct engine *engine, int channel) {
   engine->pagemap_fd = open_own(engine, "/proc/self/pagemap", O_RDONLY);
   engine->stat_fd = open_own(engine, "/proc/self/stat", O_RDONLY);
   for (size_t i = 0; i < state.file_count; ++i) {
-    if (state.files[i].is_event) continue; /* is made anew */
+    if (state.files[i].is_event || state.files[i].same_as != 0) continue; /* are made anew */
     char path[48];
     snprintf(path, sizeof path, "/proc/self/fd/%d", state.files[i].fd);
     engine->pristine_fds[i] = open_own(engine, path, O_PATH);
@@ -316,6 +298,7 @@ static _Noreturn void begin(void) {
   struct engine *engine = state.engine;
   if (kernel_state_record(engine) != 0) leave(kBadRequest);
   enum retirement why = heap_end_put_back(engine);
+  if (why == RETIRED_NOT) why = descriptors_put_back(engine);
   if (why == RETIRED_NOT) why = kernel_state_put_back(engine);
   engine->tracking = TRACKING_COMPARE;
   if (why == RETIRED_NOT) why = memory_put_back(engine);

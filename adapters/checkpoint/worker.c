@@ -73,6 +73,7 @@ static int wait_for_request(void) {
   cpu_limit_renew();
   become_fresh(fds);
   state.call.argv_offset = state.call.env_offset = 0;
+  state.touched = 0;
   return 0;
 }
 
@@ -112,7 +113,9 @@ int worker_next(int exit_code) {
 
 void worker_done(int exit_code) {
   fflush(NULL);
-  say_done(exit_code, 0);
+  descriptors_stand_in();
+  /* A file that is mapped goes with the process, whose end is the answer's then. */
+  if ((state.touched & TOUCHED_FILES) == 0) say_done(exit_code, 0);
   state.role = ROLE_DONE;
 }
 
@@ -122,7 +125,7 @@ void worker_finish(int exit_code, void *unused) {
   fflush(NULL);
   if (state.reset == RESET_REWIND) {
     rewind_end(exit_code);
-  } else {
+  } else if (let_go_for_good(state.channel) == 0) {
     say_done(exit_code, 0);
   }
 }

@@ -1,0 +1,63 @@
+/* The end of a request, seen at once: what retires a worker that the bridge must be told of before
+ * it sends another request. */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "engine.h"
+#include "raw_call.h"
+
+enum { kThreadEndLooks = 100, kThreadEndNanoseconds = 100000 };
+
+/* unshare() does nothing here but refuse if another thread, or another process in this memory, is
+ * alive. */
+static int is_alone_now(void) {
+  long alone = raw_call(SYS_unshare, CLONE_VM);
+  if (alone == -EPERM || alone == -ENOSYS) return threads_of_process() == 1;
+  return alone == 0;
+}
+
+/* A thread that was waited for is not gone at once: languages wait for its last words only. */
+static int is_alone(void) {
+  struct timespec moment = {0, kThreadEndNanoseconds};
+  for (int looks = 0; looks < kThreadEndLooks; ++looks) {
+    if (is_alone_now()) return 1;
+    raw_call(SYS_nanosleep, &moment, NULL);
+  }
+  return 0;
+}
+
+/* Whether the process group has no other member: a grandchild that nobody waits for would get the
+ * next request's signals. No call lists a group, but one tells the best priority for input and
+ * output in it, and this process's own can be made the worst for a moment. */
+static int is_alone_in_group(const struct engine *engine) {
+  enum { kProcess = 1, kGroup = 2, kIdle = 3 << 13 };
+  if (raw_call(SYS_ioprio_set, kProcess, 0, kIdle) != 0) return 1;
+  long best = raw_call(SYS_ioprio_get, kGroup, engine->kernel.words.process_group);
+  raw_call(SYS_ioprio_set, kProcess, 0, engine->kernel.io_priority);
+  return best < 0 || best >> 13 == kIdle >> 13;
+}
+
+enum retirement first_look(struct engine *engine) {
+  siginfo_t child;
+  if (!is_alone()) {
+    strcpy(engine->reason, "another thread is alive");
+    return RETIRED_THREADS;
+  }
+  if (raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) == 0) {
+    strcpy(engine->reason, "a child process was not waited for");
+    return RETIRED_CHILDREN;
+  }
+  if (!is_alone_in_group(engine)) {
+    strcpy(engine->reason, "a process that the request started lives on in its process group");
+    return RETIRED_CHILDREN;
+  }
+  if (state.doubt != RETIRED_NOT) {
+    strcpy(engine->reason, "the program called ");
+    strcat(engine->reason, state.doubtful_call);
+    return state.doubt;
+  }
+  return RETIRED_NOT;
+}
