@@ -7,7 +7,7 @@
 #include "engine.h"
 #include "raw_call.h"
 
-static void note_number(long number, long first, long second, long third) {
+static void note_number(long number, const long *words) {
   switch (number) {
     case SYS_prlimit64:
     case SYS_setrlimit:
@@ -17,15 +17,26 @@ static void note_number(long number, long first, long second, long third) {
     case SYS_personality:
       return call_touch(TOUCHED_SCHEDULE);
     case SYS_prctl:
-      return note_prctl(first, second);
+      return note_prctl(words[0], words[1]);
     case SYS_madvise:
-      return note_madvise((void *)first, (size_t)second, (int)third);
+      return note_madvise((void *)words[0], (size_t)words[1], (int)words[2]);
     case SYS_mprotect:
     case SYS_pkey_mprotect:
-      return note_mprotect((void *)first, (size_t)second, (int)third);
+      return note_mprotect((void *)words[0], (size_t)words[1], (int)words[2]);
     case SYS_mmap:
+      return note_mmap((void *)words[0], (size_t)words[1], (int)words[3], (int)words[4]);
+    case SYS_munmap:
+      return note_munmap((void *)words[0], (size_t)words[1]);
+    case SYS_mremap:
+      return note_mremap((void *)words[0], (size_t)words[1], (size_t)words[2], (int)words[3],
+                         (void *)words[4]);
     case SYS_shmat:
-      return call_touch(TOUCHED_FILES);
+      return note_shmat((void *)words[1], (int)words[2]);
+    case SYS_remap_file_pages:
+      return call_doubt(RETIRED_MAPPINGS, "remap_file_pages");
+    case SYS_clone:
+    case SYS_clone3:
+      return call_touch(TOUCHED_THREADS);
     case SYS_process_vm_writev:
       return call_touch(TOUCHED_PAGES);
     case SYS_mlock:
@@ -33,7 +44,7 @@ static void note_number(long number, long first, long second, long third) {
     case SYS_mlockall:
       return call_touch(TOUCHED_MEMORY_LOCKS);
     case SYS_rt_sigaction:
-      return note_signal(first);
+      return note_signal(words[0]);
     case SYS_unshare:
     case SYS_setns:
     case SYS_chroot:
@@ -69,7 +80,7 @@ INTERPOSED long syscall(long number, ...) {
   long words[6];
   for (int i = 0; i < 6; ++i) words[i] = va_arg(list, long);
   va_end(list);
-  note_number(number, words[0], words[1], words[2]);
+  note_number(number, words);
   return call_result(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));
 }
 

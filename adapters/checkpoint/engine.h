@@ -53,6 +53,9 @@ struct engine {
   size_t mapping_count;
   struct region regions[kRegionsMax];
   size_t region_count;
+  struct address_range wiped[kWipedMax]; /* empty in a forked child, so no part of regions */
+  size_t wiped_count;
+  int has_data_files; /* files are mapped for reading that are no libraries */
   uint32_t page_count;
   uint32_t *page_slots; /* of each page: its place in saved, or kZeroSlot */
   const char *saved;    /* a sealed memfd, read-only, shared by all workers */
@@ -137,6 +140,9 @@ _Noreturn void rewind_end(int exit_code);
 
 /* first_look.c: what retires the worker and can be seen at once. */
 enum retirement first_look(struct engine *engine);
+/* The kernel tells who waits for a robust mutex that its owner is gone when he is: at the end of a
+ * process or a thread, not of a request. */
+int holds_robust_mutex(const struct engine *engine);
 
 /* verify.c: in the zygote. */
 void verify_worker(const struct message_verify *verify);

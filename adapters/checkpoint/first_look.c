@@ -1,6 +1,7 @@
 /* The end of a request, seen at once: what retires a worker that the bridge must be told of before
  * it sends another request. */
 #include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -38,6 +39,11 @@ static int is_alone_in_group(const struct engine *engine) {
   long best = raw_call(SYS_ioprio_get, kGroup, engine->kernel.words.process_group);
   raw_call(SYS_ioprio_set, kProcess, 0, engine->kernel.io_priority);
   return best < 0 || best >> 13 == kIdle >> 13;
+}
+
+int holds_robust_mutex(const struct engine *engine) {
+  const struct robust_list_head *head = engine->robust_list;
+  return head != NULL && (head->list.next != &head->list || head->list_op_pending != NULL);
 }
 
 enum retirement first_look(struct engine *engine) {

@@ -101,6 +101,19 @@ static enum retirement lost(struct engine *engine, const struct mapping *then, u
   return RETIRED_MAPPINGS;
 }
 
+/* Room that was kept free: libc's, for more of a heap, which it opens by a call of its own. */
+static int is_reserved(const struct mapping *then) {
+  return then->prot == PROT_NONE && then->inode == 0 && !then->is_shared;
+}
+
+static enum retirement reserve(struct engine *engine, uintptr_t start, uintptr_t end) {
+  long at = raw_call(SYS_mmap, start, end - start, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  if (at == (long)start) return RETIRED_NOT;
+  strcpy(engine->reason, "room that was kept free at the checkpoint cannot be freed again");
+  return RETIRED_MAPPINGS;
+}
+
 /* One stretch of addresses that is mapped now and was mapped then. */
 static enum retirement compare(struct engine *engine, const struct mapping *then,
                                const struct mapping *now, uintptr_t start, uintptr_t end,
@@ -110,6 +123,10 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
   as_now.start = start;
   as_now.offset = now->offset + (start - now->start);
   struct mapping as_then = *then;
+  if (is_reserved(then) && now->inode == 0 && !now->is_shared && now->prot != then->prot) {
+    *changed = 1;
+    return reserve(engine, start, end);
+  }
   if (!continues(&as_then, &as_now) &&
       !(as_then.inode == 0 && as_now.inode == 0 && as_then.is_shared == as_now.is_shared)) {
     strcpy(engine->reason, "a mapping that stood at the checkpoint was replaced");
@@ -126,15 +143,16 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
   return RETIRED_MAPPINGS;
 }
 
-/* Unmaps what lies in [from, to) now. */
-static void unmap_between(struct engine *engine, long count, uintptr_t from, uintptr_t to) {
+/* Unmaps what lies in [from, to) now; returns whether all of it could be. */
+static int unmap_between(struct engine *engine, long count, uintptr_t from, uintptr_t to) {
   for (long i = 0; i < count; ++i) {
     const struct mapping *now = &engine->now[i];
     uintptr_t start = now->start > from ? now->start : from;
     uintptr_t end = now->end < to ? now->end : to;
     if (start >= end || now->kind == MAPPING_KERNEL) continue;
-    raw_call(SYS_munmap, start, end - start);
+    if (raw_call(SYS_munmap, start, end - start) != 0) return 0;
   }
+  return 1;
 }
 
 /* struct procmap_query of linux/fs.h as of Linux 6.11. */
@@ -182,11 +200,16 @@ enum retirement mappings_put_back(struct engine *engine, int *changed) {
     return RETIRED_MAPPINGS;
   }
   uintptr_t behind = 0;
+  int is_clear = 1;
   for (size_t i = 0; i < engine->mapping_count; ++i) {
-    unmap_between(engine, count, behind, engine->mappings[i].start);
+    is_clear &= unmap_between(engine, count, behind, engine->mappings[i].start);
     behind = engine->mappings[i].end;
   }
-  unmap_between(engine, count, behind, UINTPTR_MAX);
+  is_clear &= unmap_between(engine, count, behind, UINTPTR_MAX);
+  if (!is_clear) {
+    strcpy(engine->reason, "memory that is new cannot be unmapped");
+    return RETIRED_MAPPINGS;
+  }
   long n = 0;
   for (size_t i = 0; i < engine->mapping_count; ++i) {
     const struct mapping *then = &engine->mappings[i];

@@ -14,7 +14,8 @@ enum {
   kMappingsMax = 16384,
   kRegionsMax = 1000,
   kScanMax = 2048,
-  kEntriesMax = 512
+  kEntriesMax = 512,
+  kWipedMax = 64
 };
 enum { kZeroSlot = UINT32_MAX };
 
@@ -38,6 +39,15 @@ struct region {
 struct page_run { /* struct page_region of linux/fs.h, which Debian 12's headers lack */
   uint64_t start, end, categories;
 };
+
+struct address_range {
+  uintptr_t start, end;
+};
+
+/* wiped.c: what is empty in a forked child is empty behind each reset. find: in the zygote; -1:
+ * more than kWipedMax, or /proc/self/smaps cannot be read. */
+int wiped_find(struct engine *engine);
+enum retirement wiped_put_back(struct engine *engine);
 
 /* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. */
 long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list);

@@ -14,8 +14,8 @@ enum touched {
   TOUCHED_PRCTL = 1 << 2,
   TOUCHED_MEMORY_LOCKS = 1 << 3,
   TOUCHED_PAGES = 1 << 4,     /* page contents dropped: every page is compared */
-  TOUCHED_MAPPINGS = 1 << 5,  /* protections changed: every mapping is compared */
-  TOUCHED_THREADS = 1 << 6,   /* a thread was started: libc gives pages of its own back unseen */
+  TOUCHED_MAPPINGS = 1 << 5,  /* what stood was protected or mapped anew: all are compared */
+  TOUCHED_THREADS = 1 << 6,   /* a thread was started: libc maps and protects unseen for it */
   TOUCHED_FILES = 1 << 7,     /* a file or shared memory was mapped, which others can see */
   TOUCHED_SEMAPHORES = 1 << 8 /* the kernel is to undo what was done to semaphores */
 };
@@ -34,7 +34,17 @@ void note_prctl(long option, long what);
 
 /* memory_calls.c */
 void note_madvise(const void *start, size_t bytes, int advice);
+
+/* mapping_calls.c */
+enum stood { STOOD_NOT, STOOD_WRITABLE, STOOD_RESERVED, STOOD_CONSTANT };
+/* The last of these that any of it was at the checkpoint: not there, writable, room that was kept
+ * free, or only to be read, of which nothing can be put back. */
+enum stood memory_stood(const void *start, size_t bytes);
+void note_mmap(const void *start, size_t bytes, int flags, int fd);
+void note_munmap(const void *start, size_t bytes);
+void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);
 void note_mprotect(const void *start, size_t bytes, int prot);
+void note_shmat(const void *start, int flags);
 
 /* signal_calls.c */
 void note_signal(long number);

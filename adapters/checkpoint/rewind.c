@@ -164,7 +164,8 @@ static enum retirement heap_end_put_back(struct engine *engine) {
 /* As much is mapped as at rest, and the scan of the pages will say whether it is the same. */
 static int is_same_shape(struct engine *engine) {
   uint64_t now = engine->address_space_now, then = engine->address_space, dropped = 0;
-  if (engine->tracking != TRACKING_SCAN || (engine->touched & TOUCHED_MAPPINGS) != 0) return 0;
+  unsigned unseen = TOUCHED_MAPPINGS | TOUCHED_THREADS;
+  if (engine->tracking != TRACKING_SCAN || (engine->touched & unseen) != 0) return 0;
   if (now == then) return 1;
   return now > then && mappings_drop_new(engine, &dropped) == 0 && now - dropped == then;
 }
@@ -175,6 +176,7 @@ static enum retirement memory_put_back(struct engine *engine) {
   if ((engine->left_out & PART_MAPPINGS) == 0 && !is_same_shape(engine)) {
     why = mappings_put_back(engine, &every);
   }
+  if (why == RETIRED_NOT) why = wiped_put_back(engine);
   if (why != RETIRED_NOT) return why;
   long pages = every ? -1 : tracking_put_back(engine);
   if (pages < 0 && !every && (engine->left_out & PART_MAPPINGS) == 0) {
@@ -238,6 +240,8 @@ static enum retirement let_go(struct engine *engine, enum retirement why) {
 /* On the engine's stack: the program's may be in memory that is let go of. */
 static _Noreturn void end(void) {
   struct engine *engine = state.engine;
+  if (holds_robust_mutex(engine))
+    leave(engine->exit_code); /* which says it all, to the bridge, too */
   enum retirement why = first_look(engine);
   int can_say = channel_is_ours();
   if (can_say) {

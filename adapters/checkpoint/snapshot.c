@@ -122,14 +122,30 @@ static uintptr_t bytes_in_pages(size_t bytes) {
   return (bytes + kPageSize - 1) & ~(uintptr_t)(kPageSize - 1);
 }
 
-static void add_regions_of(struct engine *engine, const struct mapping *mapping) {
-  uintptr_t start = mapping->start;
-  uintptr_t ours = (uintptr_t)engine, ours_end = ours + bytes_in_pages(sizeof *engine);
-  if (ours >= mapping->start && ours < mapping->end) {
-    add_region(engine, start, ours, mapping);
-    start = ours_end;
+/* What lies in a mapping and is no part of the snapshot: the engine itself, what is wiped. */
+static const struct address_range *first_hole(const struct engine *engine, uintptr_t from,
+                                              uintptr_t to, struct address_range *own) {
+  const struct address_range *first = NULL;
+  own->start = (uintptr_t)engine;
+  own->end = own->start + bytes_in_pages(sizeof *engine);
+  if (own->start < to && own->end > from) first = own;
+  for (size_t i = 0; i < engine->wiped_count; ++i) {
+    const struct address_range *range = &engine->wiped[i];
+    if (range->start >= to || range->end <= from) continue;
+    if (first == NULL || range->start < first->start) first = range;
   }
-  add_region(engine, start, mapping->end, mapping);
+  return first;
+}
+
+static void add_regions_of(struct engine *engine, const struct mapping *mapping) {
+  struct address_range own;
+  const struct address_range *hole;
+  uintptr_t at = mapping->start;
+  while ((hole = first_hole(engine, at, mapping->end, &own)) != NULL) {
+    add_region(engine, at, hole->start, mapping);
+    at = hole->end;
+  }
+  add_region(engine, at, mapping->end, mapping);
 }
 
 static int list_regions(struct engine *engine, char *reason, size_t reason_bytes) {
@@ -263,10 +279,40 @@ static int map_tables(struct engine *engine) {
   return 0;
 }
 
+/* Where a library lies, so that a file that is mapped elsewhere is none. */
+static int is_in_library(struct dl_phdr_info *info, size_t bytes, void *address) {
+  (void)bytes;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+    uintptr_t start = info->dlpi_addr + (segment->p_vaddr & ~(ElfW(Addr))(kPageSize - 1));
+    uintptr_t end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+    uintptr_t at = *(const uintptr_t *)address;
+    if (segment->p_type == PT_LOAD && at >= start && at < end) return 1;
+  }
+  return 0;
+}
+
+static int has_data_files(const struct engine *engine) {
+  for (size_t i = 0; i < engine->mapping_count; ++i) {
+    const struct mapping *mapping = &engine->mappings[i];
+    uintptr_t start = mapping->start;
+    if (mapping->inode == 0 || (mapping->prot & PROT_WRITE) != 0) continue;
+    if (dl_iterate_phdr(is_in_library, &start) == 0) return 1;
+  }
+  return 0;
+}
+
+static int find_wiped(struct engine *engine, char *reason, size_t reason_bytes) {
+  if (wiped_find(engine) == 0) return 0;
+  snprintf(reason, reason_bytes, "which of its memory a fork empties is not known");
+  return -1;
+}
+
 int snapshot_take(char *reason, size_t reason_bytes) {
   struct engine *engine = state.engine;
   engine->brk = (uintptr_t)raw_call(SYS_brk, 0);
-  if (read_mappings(engine, reason, reason_bytes) != 0 ||
+  if (find_wiped(engine, reason, reason_bytes) != 0 ||
+      read_mappings(engine, reason, reason_bytes) != 0 ||
       list_regions(engine, reason, reason_bytes) != 0) {
     return -1;
   }
@@ -278,5 +324,6 @@ int snapshot_take(char *reason, size_t reason_bytes) {
   if (map_tables(engine) != 0 || copy_all(engine) != 0) {
     return fail(reason, reason_bytes, "the snapshot");
   }
+  engine->has_data_files = has_data_files(engine);
   return read_mappings(engine, reason, reason_bytes);
 }

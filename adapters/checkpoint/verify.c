@@ -111,6 +111,21 @@ static void compare_region(struct findings *findings, const struct engine *engin
   }
 }
 
+/* What is empty in a forked child. */
+static void compare_wiped(struct findings *findings, const struct address_range *range,
+                          int pagemap) {
+  static const char kZeros[kPageSize];
+  char *buffer = findings->scratch->page;
+  for (uintptr_t at = range->start; at < range->end; at += kPageSize) {
+    uint64_t entry = 0;
+    if (pread(pagemap, &entry, sizeof entry, (off_t)(at / kPageSize * 8)) != sizeof entry) return;
+    if (entry >> 62 == 0 || read_theirs(findings->pid, at, buffer, kPageSize) != kPageSize)
+      continue;
+    if (memcmp(buffer, kZeros, kPageSize) == 0) continue;
+    return find(findings, "memory at %#lx is not empty, as it is in a child", (unsigned long)at);
+  }
+}
+
 static int is_constant(const struct engine *engine, const struct mapping *mapping) {
   uintptr_t ours[] = {(uintptr_t)engine, (uintptr_t)engine->page_slots, (uintptr_t)engine->saved};
   if (mapping->is_shared || mapping->prot == PROT_NONE || (mapping->prot & PROT_WRITE) != 0 ||
@@ -148,6 +163,9 @@ static void compare_memory(struct findings *findings, const struct engine *engin
   if (pagemap < 0) return find(findings, "its page map cannot be opened: %s", strerror(errno));
   for (size_t i = 0; i < engine->region_count; ++i) {
     compare_region(findings, engine, &engine->regions[i], pagemap);
+  }
+  for (size_t i = 0; i < engine->wiped_count; ++i) {
+    compare_wiped(findings, &engine->wiped[i], pagemap);
   }
   for (size_t i = 0; i < engine->mapping_count; ++i) {
     const struct mapping *mapping = &engine->mappings[i];

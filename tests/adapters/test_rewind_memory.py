@@ -84,6 +84,25 @@ DEEDS = {
     "unmaps what could not be read": "munmap(reserved, 64 * PAGE);",
     "unmaps data": "munmap(data + 4 * PAGE, 4 * PAGE);",
     "unmaps a constant": "munmap((char *)constant, PAGE);",
+    "replaces what could only be read by as much":
+        "munmap(read_only, 4 * PAGE); char *p = mmap(read_only, 4 * PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | "
+        "MAP_FIXED, -1, 0); memset(p, 'L', 4 * PAGE); mprotect(p, 4 * PAGE, PROT_READ);",
+    "maps over what could only be read":
+        "char *p = mmap(0, 4 * PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); memset(p, 'L', 4 * PAGE); "
+        "mprotect(p, 4 * PAGE, PROT_READ); "
+        "mremap(p, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, read_only);",
+    "replaces a constant by another file's": 'munmap((char *)constant, PAGE); mmap((char *)constant, PAGE, '
+                                             'PROT_READ, MAP_PRIVATE | MAP_FIXED, open("/bin/sh", 0), 0);',
+    "replaces it by the calls' numbers":
+        "syscall(SYS_munmap, read_only, 4 * PAGE); "
+        "char *p = (char *)syscall(SYS_mmap, read_only, 4 * PAGE, 3, MAP_PRIVATE | "
+        "MAP_ANONYMOUS | MAP_FIXED, -1, 0); memset(p, 'L', 4 * PAGE); "
+        "syscall(SYS_mprotect, p, 4 * PAGE, PROT_READ);",
+    "moves what could only be read away and back":
+        "char *p = mmap(0, 8 * PAGE, 0, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);"
+        "mremap(read_only, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p); mprotect(p, 4 * PAGE, 3);"
+        "memset(p, 'L', 4 * PAGE); mprotect(p, 4 * PAGE, 1);"
+        "mremap(p, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, read_only);",
     "maps over a mapping": "mmap(mapped, 16 * PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);",
     "maps over data": "memset(mmap(data + PAGE, PAGE, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), "
                       "'L', PAGE);",
