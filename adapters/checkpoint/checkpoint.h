@@ -21,6 +21,7 @@
 #include "call.h"
 #include "channel.h"
 #include "descriptors.h"
+#include "environment_watch.h"
 #include "fork.h"
 #include "message/wire.h"
 
@@ -78,6 +79,7 @@ struct checkpoint_state {
   char launch_words[kLaunchWordsMax]; /* those behind fd=N */
   char preload_text[kLaunchTextMax];  /* "LD_PRELOAD=..." as the bridge gave it */
   char request_variable[64];          /* a request's variable that was read before the checkpoint */
+  struct names_read names_read;       /* the other variables that were */
   struct stat standard[3];            /* what 0, 1, 2 were at the start */
   unsigned char inherited[kInheritedFdsMax / 8];
   struct open_file files[kOpenFilesMax];
@@ -99,9 +101,6 @@ extern struct checkpoint_state state;
 /* launch_variables.c: takes CGIBRIDGE_CHECKPOINT and this library out of envp, in place, and fills
  * state. Leaves state.role at ROLE_NONE if the variable is missing or malformed. */
 void launch_variables_take(char **envp);
-
-/* environment_watch.c: getenv() notes in state.request_variable what a request alone may answer. */
-void environment_watch_begin(void);
 
 /* checkpoint.c: the checkpoint itself. Returns only in a worker to which a request was applied. */
 void checkpoint_stand(void);

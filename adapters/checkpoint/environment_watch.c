@@ -1,20 +1,33 @@
 /* getenv(), watched until the checkpoint: a constructor or an interpreter's module that reads a
- * variable of the request there would freeze one request's answer into all others. */
+ * variable of the request there would freeze one request's answer into all others. Any other
+ * variable that is read is told to the bridge, which gives such a zygote only requests that bring
+ * the value of its launch. What libc reads by itself comes to no function of ours: the locale is
+ * seen by who asks for it, the time zone by what libc has made of it. */
 #include <dlfcn.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
 
 typedef char *getenv_function(const char *);
+typedef char *setlocale_function(int, const char *);
+typedef locale_t newlocale_function(int, const char *, locale_t);
 
 static getenv_function *real_getenv, *real_secure_getenv;
+static setlocale_function *real_setlocale;
+static newlocale_function *real_newlocale;
+static const char *zone_at_start; /* what tzname[0] points at before anybody called tzset() */
 
 void environment_watch_begin(void) {
   real_getenv = (getenv_function *)dlsym(RTLD_NEXT, "getenv");
   real_secure_getenv = (getenv_function *)dlsym(RTLD_NEXT, "secure_getenv");
+  real_setlocale = (setlocale_function *)dlsym(RTLD_NEXT, "setlocale");
+  real_newlocale = (newlocale_function *)dlsym(RTLD_NEXT, "newlocale");
+  zone_at_start = tzname[0];
 }
 
 /* Variables that differ between two requests for one program. */
@@ -32,10 +45,54 @@ static int is_request_variable(const char *name) {
   return 0;
 }
 
+/* A thread may run beside another here: Node's. */
+static void note_name(const char *name) {
+  struct names_read *read = &state.names_read;
+  size_t length = strlen(name);
+  if (length == 0 || strchr(name, '\n') != NULL) return;
+  while (__atomic_test_and_set(&read->is_held, __ATOMIC_ACQUIRE)) {
+  }
+  int is_known = 0;
+  for (const char *at = read->lines; *at != '\0' && !is_known; at += strcspn(at, "\n") + 1) {
+    is_known = strncmp(at, name, length) == 0 && at[length] == '\n';
+  }
+  if (is_known) {
+  } else if (read->bytes + length + 2 > sizeof read->lines) {
+    read->is_full = 1;
+  } else {
+    memcpy(read->lines + read->bytes, name, length);
+    read->bytes += length + 1;
+    read->lines[read->bytes - 1] = '\n';
+  }
+  __atomic_clear(&read->is_held, __ATOMIC_RELEASE);
+}
+
 static void watch(const char *name) {
-  if (state.role == ROLE_ZYGOTE && state.request_variable[0] == '\0' && is_request_variable(name)) {
+  if (state.role != ROLE_ZYGOTE) return;
+  if (!is_request_variable(name)) return note_name(name);
+  if (state.request_variable[0] == '\0') {
     strncpy(state.request_variable, name, sizeof state.request_variable - 1);
   }
+}
+
+/* The names by which a locale of "" is chosen, and where it is found. */
+static void watch_locale(const char *locale) {
+  static const char *const kNames[] = {
+      "LANG",       "LC_ALL",       "LC_CTYPE",       "LC_NUMERIC",        "LC_TIME",
+      "LC_COLLATE", "LC_MONETARY",  "LC_MESSAGES",    "LC_PAPER",          "LC_NAME",
+      "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "LOCPATH"};
+  if (state.role != ROLE_ZYGOTE || locale == NULL || locale[0] != '\0') return;
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) note_name(kNames[i]);
+}
+
+void environment_watch_tell(void) {
+  struct names_read *read = &state.names_read;
+  if (tzname[0] != zone_at_start) {
+    note_name("TZ");
+    note_name("TZDIR");
+  }
+  if (read->is_full) checkpoint_refuse("reads too many variables of the environment");
+  if (read->bytes > 0) channel_note(NOTE_READ, read->lines, read->bytes);
 }
 
 /* For calls that come before our constructor, from where dlsym() may not be called. */
@@ -56,4 +113,19 @@ INTERPOSED char *secure_getenv(const char *name) {
   watch(name);
   if (real_secure_getenv != NULL) return real_secure_getenv(name);
   return getauxval(AT_SECURE) ? NULL : search(name);
+}
+
+INTERPOSED char *setlocale(int category, const char *locale) {
+  watch_locale(locale);
+  return real_setlocale != NULL ? real_setlocale(category, locale) : NULL;
+}
+
+INTERPOSED locale_t newlocale(int categories, const char *locale, locale_t base) {
+  watch_locale(locale);
+  return real_newlocale != NULL ? real_newlocale(categories, locale, base) : (locale_t)0;
+}
+
+/* libstdc++'s name of it. */
+INTERPOSED locale_t __newlocale(int categories, const char *locale, locale_t base) {
+  return newlocale(categories, locale, base);
 }

@@ -225,6 +225,12 @@ void write_workers(MetricsText& out, const Subjects& subjects) {
   }
 }
 
+void write_misfits(MetricsText& out, const Subjects& subjects) {
+  out.begin({"cgibridge_program_misfits", "counter",
+             "Requests that ran classic as they bring another value of what the zygote read"});
+  for (const Subject& subject : subjects) out.sample(subject.labels, subject.pool.misfits);
+}
+
 void write_limits(MetricsText& out, const Subjects& subjects) {
   out.begin({"cgibridge_program_limit_kills", "counter",
              "Requests whose program the kernel ended at a limit"});
@@ -356,6 +362,7 @@ std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools) {
   write_arm_sizes(out, subjects);
   write_modes(out, subjects);
   write_workers(out, subjects);
+  write_misfits(out, subjects);
   write_limits(out, subjects);
   write_rewinds(out, subjects);
   write_cgroups(out, subjects, pools.cgroups());

@@ -92,6 +92,7 @@ json program_json(const pool::PoolStatus& program, const config::ProgramSettings
       {"rewind", rewind_json(*program.rewinds)},
       {"retired", retired_json(*program.retirements)},
       {"given_back", program.given_back},
+      {"misfits", {{"count", program.misfits}, {"variable", program.misfit_name}}},
       {"queue", program.waiting},
       {"zygote_pid", program.zygote_pid > 0 ? json(program.zygote_pid) : json(nullptr)},
       {"worker_pids", program.worker_pids},

@@ -133,6 +133,10 @@ std::string reasons_text(const json& program) {
   if (const json& retry = program.at("retry_in_ms"); !retry.is_null()) {
     lines += fmt::format("    tried again in {} s, or when it changes\n", number(retry) / 1000);
   }
+  if (const json& misfits = program.at("misfits"); number(misfits.at("count")) > 0) {
+    lines += fmt::format("    ran classic, as their {} is not what the zygote read: {}\n",
+                         text(misfits.at("variable")), number(misfits.at("count")));
+  }
   if (const json& learned = program.at("learned"); !learned.empty()) {
     lines += "    learned: preload = " + learned.dump() + "\n";
   }

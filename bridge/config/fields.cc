@@ -516,9 +516,9 @@ std::vector<Field<ProgramSettings>> make_environment_fields() {
             "[defaults], name by name."),
       field(MEMBER(strict_params), yes_or_no(), live,
             "Whether only CGI's own variables and pass_params come from the web server."),
-      field(
-          MEMBER(pass_params), list_of(text("name", "NAME or NAME*", check_param)), live,
-          "Params that pass although such names can change which code runs (NODE_ENV, HGRCPATH)."),
+      field(MEMBER(pass_params), list_of(text("name", "NAME or NAME*", check_param)), live,
+            "Params that pass although such names can change which code runs (NODE_ENV, HGRCPATH). "
+            "Requests with several values of one by turns are warm for the most frequent only."),
       field(MEMBER(preload), list_of(text("string", "", not_empty)), new_generation,
             "Modules loaded before the checkpoint, besides those that are learned."),
       field(MEMBER(learn), choice<Learn>(kLearnNames), new_generation,

@@ -20,6 +20,17 @@ constexpr unsigned kSuddenEndsAtOnce = 3;
 constexpr std::chrono::milliseconds kSuddenEndPause{250};
 constexpr std::chrono::milliseconds kSuddenEndPauseMost{8000};
 constexpr std::chrono::seconds kLongLife{60};
+
+// A program that speaks FastCGI is told of each request's variables by that protocol alone; but php
+// has read some for good, as in classic.
+policy::LaunchVariables launched_with(const GenerationPlan& plan, bool by_fastcgi) {
+  policy::ConstantVariables constants = plan.constants;
+  std::erase_if(constants, [&](const auto& variable) {
+    return by_fastcgi && (plan.executable.language != worker::Language::php ||
+                          !policy::is_read_at_start(variable.first, config::Level::compiled));
+  });
+  return policy::launch_variables(constants, plan.settings, plan.executable.assignments);
+}
 }  // namespace
 
 Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Events events)
@@ -28,6 +39,7 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       events_(std::move(events)),
       by_fastcgi_(worker::speaks_fastcgi(plan_.executable, plan_.settings.launch)),
       level_(worker::deepest_level(plan_.executable, plan_.settings.level)),
+      start_variables_(launched_with(plan_, by_fastcgi_), plan_.executable.assignments),
       sudden_ends_(kSuddenEndPause, kSuddenEndPauseMost, kSuddenEndsAtOnce),
       restart_(surroundings.loop, [this] { is_up() ? start_zygote() : starter_.reset(); }),
       verdict_(surroundings.loop, [this] { judge_lost_workers(); }),
@@ -85,17 +97,13 @@ std::unique_ptr<worker::Starter> Generation::make_starter() {
 worker::WarmProgram Generation::warm_program() const {
   std::vector<std::string> preload = plan_.settings.preload;
   preload.insert(preload.end(), plan_.learned.begin(), plan_.learned.end());
-  WarmEnvironment environment = warm_environment(plan_.constants, plan_.settings,
+  WarmEnvironment environment = warm_environment(start_variables_.launched(), plan_.settings,
                                                  {.program = plan_.program,
                                                   .adapters = surroundings_.adapters,
                                                   .level = level_,
                                                   .reset = reset_to_ask(),
                                                   .making = making(),
                                                   .binding = binding_});
-  for (const std::string& assignment : plan_.executable.assignments) {
-    const std::size_t equals = assignment.find('=');
-    environment.add(assignment.substr(0, equals), assignment.substr(equals + 1));
-  }
   for (const auto& [name, value] :
        worker::zygote_variables(plan_.executable, level_, surroundings_.adapters, preload)) {
     environment.add_first(name, value);
@@ -130,6 +138,7 @@ void Generation::on_note(std::uint32_t kind, const std::string& text) {
   if (kind == NOTE_SHALLOWER) shallower_reason_ = base::printable(text, 300);
   if (kind == NOTE_FILE) files_.add(text);
   if (kind == NOTE_FOLDERS) module_folders_ = modules::read_folders_note(text);
+  if (kind == NOTE_READ) start_variables_.note_read(text);
   if (kind == NOTE_WARNING) {
     base::log_warn("program={} {}", plan_.program, base::printable(text, 300));
   }
@@ -155,6 +164,13 @@ std::string Generation::reset_reason() const {
   }
   if (warmth_ != Warmth::warm || starter_->reset_reason().empty()) return reason;
   return reason + (reason.empty() ? "" : "; ") + starter_->reset_reason();
+}
+
+std::string Generation::misfit(std::string_view environment) const {
+  const worker::Language language = plan_.executable.language;
+  if (by_fastcgi_ && language != worker::Language::php) return {};
+  const config::Level level = by_fastcgi_ ? config::Level::compiled : level_;
+  return start_variables_.misfit(environment, language, level);
 }
 
 void Generation::on_zygote_gone(const std::string& why) {

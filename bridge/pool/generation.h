@@ -16,7 +16,6 @@
 #include "policy/shares.h"
 #include "pool/warm_environment.h"
 #include "worker/child_reaper.h"
-#include "worker/executable.h"
 #include "worker/starter.h"
 
 namespace pool {
@@ -29,30 +28,6 @@ struct Surroundings {
   limits::Identities& identities;
   limits::Cgroups& cgroups;
   policy::Shares* shares = nullptr;  // set by Pools, which owns it
-};
-
-// any: as deep as it can be. deepest: at its language's own level, or it does not come up.
-enum class Depth { any, deepest };
-
-// What makes a generation, fixed for its life.
-struct GenerationPlan {
-  std::uint64_t number = 0;
-  std::string program;
-  worker::Executable executable;
-  config::ProgramSettings settings;
-  // Why it gets reset = fork, whatever the settings say; empty if it does not.
-  std::string demotion{};
-  ConstantVariables constants;
-  std::vector<std::string> learned;  // modules to load before the checkpoint, beside preload
-  bool enclosed = false;             // its processes are in a cgroup of the program's
-  Depth depth = Depth::any;          // until it has come up
-};
-
-// One zygote of a pool, or what stands for it. A worker can be compared with its own only.
-struct ZygoteId {
-  std::uint64_t generation = 0;
-  unsigned start = 0;
-  bool operator==(const ZygoteId&) const = default;
 };
 
 // cold: there will be no zygote; reason() says why, and the program runs classic.
@@ -100,6 +75,10 @@ class Generation {
   void demote(const std::string& why);
   // The zygote does not do what it is told: it is killed, and another is started.
   void replace_zygote(const std::string& why);
+  // The first variable by which a request does not suit it (StartVariables); empty: it does. What
+  // is operated as FastCGI suits all, but for PHP, which can also answer classic.
+  std::string misfit(std::string_view environment) const;
+  const policy::StartVariables& start_variables() const { return start_variables_; }
   // Where its interpreter looks for modules, as its zygote said.
   const std::vector<std::string>& module_folders() const { return module_folders_; }
   // The path of a file it loaded that has changed since, or "".
@@ -134,6 +113,7 @@ class Generation {
   std::vector<std::string> steps_;
   std::string shallower_reason_;  // the adapter's word on why this level cannot be borne
   bool fell_back_ = false;        // to this level, and not by that word
+  policy::StartVariables start_variables_;
   modules::LoadedFiles files_;
   std::vector<std::string> module_folders_;
   unsigned starts_ = 0;  // of zygotes

@@ -109,6 +109,7 @@ void Pool::pump() {
   adopt_upcoming();
   outgoing_.clear();
   note_warmth();
+  for (Run* run : waiting_) (void)suits(*run);
   const unsigned at_once = view().busy + waiting_for_workers();
   const base::TimePoint time = base::Clock::now();
   recent_peak_.note(std::min(at_once, settings_.workers.max), time, settings_.workers.idle_timeout);
@@ -137,7 +138,7 @@ void Pool::serve_clients() {
   std::size_t due = 0;  // of them, who wait for workers that are on their way
   while (passed_over < waiting_.size() && may_run_one_more()) {
     Run& run = *waiting_[passed_over];
-    if (due > 0 && run.job_.side == compare::Side::persistent && workers_.worth_waiting(due)) {
+    if (due > 0 && wants_worker(run) && workers_.worth_waiting(due)) {
       ++passed_over;
       ++due;
       continue;
@@ -188,7 +189,7 @@ void Pool::serve_shadows() {
     beside_.pop_front();
     if (run.job_.side == compare::Side::classic) {
       start_classic(run);
-    } else if (!warm() || run.starts_ >= kStartsMax) {
+    } else if (!warm() || run.starts_ >= kStartsMax || !suits(run)) {
       refuse(run, 503, "it is not warm");
     } else if (!serve_warm(run)) {
       if (!workers_.worth_waiting(0)) {
@@ -200,15 +201,23 @@ void Pool::serve_shadows() {
   }
 }
 
+bool Pool::wants_worker(const Run& run) {
+  return run.job_.side == compare::Side::persistent && run.suits_;
+}
+
 unsigned Pool::waiting_for_workers() const {
-  return static_cast<unsigned>(std::count_if(waiting_.begin(), waiting_.end(), [](const Run* run) {
-    return run->job_.side == compare::Side::persistent;
-  }));
+  return static_cast<unsigned>(
+      std::ranges::count_if(waiting_, [](const Run* run) { return wants_worker(*run); }));
 }
 
 // False: run has to wait for a worker that is on its way. before: how many do already.
 bool Pool::serve(Run& run, std::size_t before) {
   if (run.job_.side == compare::Side::classic || !warm() || run.starts_ >= kStartsMax) {
+    start_classic(run);
+    return true;
+  }
+  if (!suits(run)) {
+    if (run.job_.for_whom == ForWhom::client) ++counts_.misfits;
     start_classic(run);
     return true;
   }

@@ -75,6 +75,8 @@ class Pool {
   bool serve(Run& run, std::size_t before);
   bool serve_warm(Run& run);
   bool serve_by_fastcgi(Run& run);
+  bool suits(Run& run);
+  static bool wants_worker(const Run& run);
   unsigned waiting_for_workers() const;
   void start_classic(Run& run);
   void refuse(Run& run, int status, const std::string& reason);
@@ -108,7 +110,7 @@ class Pool {
   router::FileIdentity identity_;  // for which generations were made
   router::FileIdentity seen_;      // by look_at_file()
   worker::Language language_ = worker::Language::none;
-  ConstantVariables constants_;
+  policy::StartChoice start_choice_;
   std::set<std::string> learned_;
   std::set<std::string> not_learned_;  // what was named in vain, and told of in the log
   bool learned_more_ = false;

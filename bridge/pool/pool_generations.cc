@@ -58,11 +58,12 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
     if (generations_ > 0) learned_.clear();  // else what it was told by inherit()
     not_learned_.clear();
     relearned_ = 0;
+    start_choice_.forget_read();
   }
   demotion_.clear();
   // The old version of a file, or an environment that was wrong, must not answer once more.
   if (!other_settings || other_file) cool_down();
-  constants_ = constant_variables(environment);
+  start_choice_.take(environment);
   if (newest == nullptr || other_file || !changed.empty()) return start_when_calm();
   start_generation();
 }
@@ -91,7 +92,7 @@ void Pool::start_when_calm() {
 void Pool::try_deeper_if_due(std::string_view environment) {
   const bool due = cold_pause_.count() > 0 && last_used_ > cold_since_ + cold_pause_;
   if (!due || !warm() || upcoming_ != nullptr) return;
-  constants_ = constant_variables(environment);
+  start_choice_.take(environment);
   start_generation(Depth::deepest);
 }
 
@@ -101,7 +102,7 @@ void Pool::start_generation(Depth depth) {
                       .executable = look_at_file(),
                       .settings = settings_,
                       .demotion = demotion_,
-                      .constants = constants_,
+                      .constants = start_choice_.constants(),
                       .learned = {},
                       .enclosed = surroundings_.cgroups.wanted(settings_.limits),
                       .depth = depth};
@@ -127,6 +128,39 @@ void Pool::start_generation(Depth depth) {
                            workers_.verified(worker_id, difference);
                          }});
   pump_.schedule();
+}
+
+// Whether the zygote that serves was launched with what this request brings. Asked once for each:
+// if most requests bring something else, another zygote is launched with that, and this one serves
+// on until it is warm.
+bool Pool::suits(Run& run) {
+  if (!warm() || run.job_.side == compare::Side::classic) return true;
+  const std::uint64_t number = active_->plan().number;
+  if (run.judged_for_ == number) return run.suits_;
+  run.judged_for_ = number;
+  const std::string_view environment = run.job_.environment;
+  const std::string name = active_->misfit(environment);
+  run.suits_ = name.empty();
+  if (run.suits_) {
+    start_choice_.count_fit();
+    return true;
+  }
+  counts_.misfit_name = name;
+  const bool other = start_choice_.count_misfit(environment, active_->start_variables().read(),
+                                                base::Clock::now());
+  if (start_choice_.is_first_in(number)) {
+    base::log_info(
+        "program={} gen={}: a request's {} is not what its zygote read at its start: it runs "
+        "classic "
+        "(later ones are only counted)",
+        program_, number, base::printable(name, 60));
+  }
+  if (!other || upcoming_ != nullptr) return false;
+  base::log_info("program={} gen={}: requests with another {} prevail: a new generation", program_,
+                 number, base::printable(name, 60));
+  start_choice_.take(environment);
+  start_generation();
+  return false;
 }
 
 void Pool::adopt_upcoming() {
@@ -190,7 +224,7 @@ void Pool::cool_down() {
 
 WarmNote Pool::note() const {
   WarmEnvironment environment;
-  for (const auto& [name, value] : constants_) environment.add(name, value);
+  for (const auto& [name, value] : start_choice_.constants()) environment.add(name, value);
   return {.program = program_,
           .learned = {learned_.begin(), learned_.end()},
           .environment = std::move(environment.block)};

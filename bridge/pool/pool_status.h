@@ -52,6 +52,8 @@ struct PoolStatus {
   std::uint64_t over_cpu_time = 0;           // ended by the kernel for limits.cpu_time
   std::uint64_t over_file_size = 0;          // and for limits.file_size
   std::uint64_t given_back = 0;              // by a worker that ended before it began them
+  std::uint64_t misfits = 0;                 // ran classic: not what the zygote read at its start
+  std::string misfit_name;                   // by which variable, the last of them
   const Retirements* retirements = nullptr;  // valid as long as the pool is
   const RewindRecord* rewinds = nullptr;
   std::optional<limits::Figures> cgroup;  // what its processes use together, if it has one

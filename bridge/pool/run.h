@@ -108,6 +108,8 @@ class Run : private upstream::AnswerSink {
   worker::Worker* worker_ = nullptr;  // while it runs; the pool's
   enum class Place { queued, running, over } place_ = Place::queued;
   compare::Arm arm_ = compare::Arm::classic;  // how it runs
+  std::uint64_t judged_for_ = 0;  // the generation of which it is known whether it suits
+  bool suits_ = true;
   unsigned starts_ = 0;  // more than one: workers were gone before they began it
 };
 

@@ -1,38 +1,11 @@
 #include "pool/warm_environment.h"
 
-#include <array>
+#include <algorithm>
 
-#include "cgi/environment.h"
 #include "message/wire.h"
 #include "worker/launch.h"
 
 namespace pool {
-namespace {
-
-constexpr std::array<std::string_view, 9> kConstantNames = {
-    "CONTEXT_DOCUMENT_ROOT", "DOCUMENT_ROOT", "GATEWAY_INTERFACE", "SCRIPT_FILENAME", "SCRIPT_NAME",
-    "SERVER_ADMIN",          "SERVER_NAME",   "SERVER_PORT",       "SERVER_SOFTWARE"};
-
-bool is_constant(std::string_view name) {
-  for (const std::string_view constant : kConstantNames) {
-    if (name == constant) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-ConstantVariables constant_variables(std::string_view environment) {
-  ConstantVariables constants;
-  while (!environment.empty()) {
-    const std::string_view entry = environment.substr(0, environment.find('\0'));
-    environment.remove_prefix(entry.size() + 1);
-    const std::string_view name = entry.substr(0, entry.find('='));
-    if (is_constant(name)) constants.emplace(name, entry.substr(name.size() + 1));
-  }
-  return constants;
-}
-
 void WarmEnvironment::add(std::string_view name, std::string_view value) {
   block.append(name).append("=").append(value).push_back('\0');
   ++count;
@@ -45,12 +18,31 @@ void WarmEnvironment::add_first(std::string_view name, std::string_view value) {
   ++count;
 }
 
-WarmEnvironment warm_environment(const ConstantVariables& constants,
-                                 const config::ProgramSettings& settings, const WarmStart& start) {
-  std::map<std::string, std::string> variables = {{"PATH", std::string(cgi::kDefaultPath)}};
-  for (const auto& [name, value] : constants) variables[name] = value;
-  for (const auto& [name, value] : settings.env) variables[name] = value;
+RequestVariables::RequestVariables(std::string_view environment, std::uint32_t count,
+                                   const std::vector<std::string>& assignments)
+    : block_(environment), count_(count) {
+  if (assignments.empty()) return;
+  std::vector<std::pair<std::string_view, std::string_view>> variables;
+  while (!environment.empty()) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
+    const std::string_view name = entry.substr(0, entry.find('='));
+    variables.emplace_back(name, entry.substr(std::min(name.size() + 1, entry.size())));
+  }
+  for (const std::string_view assignment : assignments) {
+    const std::string_view name = assignment.substr(0, assignment.find('='));
+    const auto known = std::ranges::find_if(
+        variables, [name](const auto& variable) { return variable.first == name; });
+    auto& variable = known == variables.end() ? variables.emplace_back() : *known;
+    variable = {name, assignment.substr(name.size() + 1)};
+  }
+  for (const auto& [name, value] : variables) changed_.add(name, value);
+  block_ = changed_.block;
+  count_ = changed_.count;
+}
 
+WarmEnvironment warm_environment(policy::LaunchVariables variables,
+                                 const config::ProgramSettings& settings, const WarmStart& start) {
   const std::string library = start.adapters + "/libcgibridge_checkpoint.so";
   std::string& preload = variables["LD_PRELOAD"];
   preload = preload.empty() ? library : library + ":" + preload;
@@ -68,18 +60,11 @@ WarmEnvironment warm_environment(const ConstantVariables& constants,
   return environment;
 }
 
-WarmEnvironment fastcgi_environment(const config::ProgramSettings& settings,
-                                    const worker::Executable& executable) {
-  std::map<std::string, std::string> variables = {{"PATH", std::string(cgi::kDefaultPath)}};
-  for (const auto& [name, value] : settings.env) variables[name] = value;
+WarmEnvironment fastcgi_environment(policy::LaunchVariables variables, worker::Language language) {
   // Its workers are counted and replaced here: php-cgi shall not fork its own, nor leave.
-  if (executable.language == worker::Language::php) {
+  if (language == worker::Language::php) {
     variables["PHP_FCGI_CHILDREN"] = "0";
     variables["PHP_FCGI_MAX_REQUESTS"] = "0";
-  }
-  for (const std::string& assignment : executable.assignments) {
-    const std::size_t equals = assignment.find('=');
-    variables[assignment.substr(0, equals)] = assignment.substr(equals + 1);
   }
   WarmEnvironment environment;
   for (const auto& [name, value] : variables) environment.add(name, value);

@@ -85,7 +85,8 @@ void Workers::start_fastcgi_worker() {
                  .zygote = generation_->zygote(),
                  .arm = compare::Arm::none};
   const auto& executable = generation_->plan().executable;
-  const WarmEnvironment environment = fastcgi_environment(generation_->plan().settings, executable);
+  const WarmEnvironment environment =
+      fastcgi_environment(generation_->start_variables().launched(), executable.language);
   const auto started = worker.start({.file = executable.file,
                                      .argv = worker::fastcgi_argv(executable),
                                      .environment = environment.block,
@@ -162,12 +163,14 @@ bool Workers::give(Run& run, std::span<const int> fds) {
 }
 
 bool Workers::give_by_fastcgi(Run& run, base::UniqueFd body) {
+  const RequestVariables environment(run.job_.environment, run.job_.environment_count,
+                                     generation_->plan().executable.assignments);
   while (has_idle()) {
     worker::Worker& worker = take_idle();
     const std::uint64_t id = worker.id();
     Place& place = places_.at(id);
     const auto assigned = place.by_fastcgi->assign(
-        run.job_.environment, body, run, [this, id](const auto& ending) { on_ended(id, ending); });
+        environment.block(), body, run, [this, id](const auto& ending) { on_ended(id, ending); });
     if (assigned) {
       take_place(place, run);
       return true;
@@ -183,13 +186,15 @@ bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker)
   Place& place = places_.at(id);
   const std::uint64_t request_id = next_request_id_++;
   const message::SayReady say_ready = whether_to_check(place);
+  const RequestVariables environment(run.job_.environment, run.job_.environment_count,
+                                     generation_->plan().executable.assignments);
   const message::EncodedRequest request =
       message::encode_request(request_id, say_ready,
                               {.cwd = folder_,
                                .argv = generation_->plan().executable.argv,
                                .query_words = run.job_.query_words,
-                               .environment = run.job_.environment,
-                               .environment_count = run.job_.environment_count});
+                               .environment = environment.block(),
+                               .environment_count = environment.count()});
   const auto assigned = worker.assign(request_id, say_ready, request, fds,
                                       [this, id](const auto& ending) { on_ended(id, ending); });
   if (!assigned) {

@@ -14,18 +14,17 @@ WarmStart start_at(config::Level level, config::Reset reset) {
   return {.program = kProgram, .adapters = kAdapters, .level = level, .reset = reset};
 }
 
-TEST(ConstantVariables, takes_what_is_the_same_for_every_request_and_nothing_else) {
-  const ConstantVariables constants = constant_variables(
-      "QUERY_STRING=a=b\0DOCUMENT_ROOT=/srv\0HTTP_COOKIE=secret\0SERVER_NAME=x\0"s);
-  EXPECT_EQ(constants, (ConstantVariables{{"DOCUMENT_ROOT", "/srv"}, {"SERVER_NAME", "x"}}));
+WarmEnvironment start_with(const WarmStart& start) {
+  const config::ProgramSettings settings;
+  return warm_environment(policy::launch_variables({}, settings, {}), settings, start);
 }
 
 TEST(WarmEnvironment, lets_the_operators_env_win) {
   config::ProgramSettings settings;
   settings.env = {{"DOCUMENT_ROOT", "/mine"}, {"PATH", "/opt/bin"}};
   const WarmEnvironment environment =
-      warm_environment({{"DOCUMENT_ROOT", "/srv"}}, settings,
-                       start_at(config::Level::linked, config::Reset::rewind));
+      warm_environment(policy::launch_variables({{"DOCUMENT_ROOT", "/srv"}}, settings, {}),
+                       settings, start_at(config::Level::linked, config::Reset::rewind));
   EXPECT_NE(environment.block.find("DOCUMENT_ROOT=/mine\0"s), std::string::npos);
   EXPECT_NE(environment.block.find("PATH=/opt/bin\0"s), std::string::npos);
   EXPECT_EQ(environment.block.find("/srv"), std::string::npos);
@@ -35,7 +34,8 @@ TEST(WarmEnvironment, keeps_a_library_that_the_operator_preloads) {
   config::ProgramSettings settings;
   settings.env = {{"LD_PRELOAD", "/lib/own.so"}};
   const WarmEnvironment environment =
-      warm_environment({}, settings, start_at(config::Level::compiled, config::Reset::fork));
+      warm_environment(policy::launch_variables({}, settings, {}), settings,
+                       start_at(config::Level::compiled, config::Reset::fork));
   EXPECT_NE(
       environment.block.find("LD_PRELOAD=/adapters/libcgibridge_checkpoint.so:/lib/own.so\0"s),
       std::string::npos);
@@ -48,27 +48,52 @@ TEST(WarmEnvironment, keeps_a_library_that_the_operator_preloads) {
 TEST(WarmEnvironment, says_when_the_process_itself_becomes_the_worker) {
   WarmStart start = start_at(config::Level::booted, config::Reset::none);
   start.making = worker::Making::ahead;
-  EXPECT_NE(warm_environment({}, config::ProgramSettings{}, start)
-                .block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=booted reset=none ahead "
-                            "learn=installed tracking=auto name=guest book.pl\0"s),
+  EXPECT_NE(start_with(start).block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=booted reset=none ahead "
+                                         "learn=installed tracking=auto name=guest book.pl\0"s),
             std::string::npos);
 }
 
 TEST(WarmEnvironment, counts_its_variables) {
-  const WarmEnvironment environment = warm_environment(
-      {}, config::ProgramSettings{}, start_at(config::Level::linked, config::Reset::rewind));
+  const WarmEnvironment environment =
+      start_with(start_at(config::Level::linked, config::Reset::rewind));
   EXPECT_EQ(environment.count, 4u);  // PATH and the checkpoint's three
 }
 
 TEST(WarmEnvironment, binds_early_unless_told_otherwise) {
   WarmStart start = start_at(config::Level::linked, config::Reset::fork);
   const auto binds_early = [&start] {
-    return warm_environment({}, config::ProgramSettings{}, start).block.find("LD_BIND_NOW=1\0"s) !=
-           std::string::npos;
+    return start_with(start).block.find("LD_BIND_NOW=1\0"s) != std::string::npos;
   };
   EXPECT_TRUE(binds_early());
   start.binding = Binding::lazy;
   EXPECT_FALSE(binds_early());
+}
+
+TEST(WarmEnvironment, keeps_the_checkpoints_library_beside_one_that_the_first_line_preloads) {
+  const config::ProgramSettings settings;
+  const policy::LaunchVariables launched = policy::launch_variables(
+      {{"A", "of the server"}}, settings, {"A=1", "A=2", "LD_PRELOAD=/lib/own.so"});
+  const WarmEnvironment environment =
+      warm_environment(launched, settings, start_at(config::Level::linked, config::Reset::rewind));
+  EXPECT_NE(environment.block.find("A=2\0"s), std::string::npos);
+  EXPECT_EQ(environment.block.find("A=1\0"s), std::string::npos);
+  EXPECT_EQ(environment.block.find("A=of"), std::string::npos);
+  EXPECT_NE(
+      environment.block.find("LD_PRELOAD=/adapters/libcgibridge_checkpoint.so:/lib/own.so\0"s),
+      std::string::npos);
+}
+
+TEST(RequestVariables, borrows_what_needs_no_change) {
+  const std::string block = "A=1\0B=2\0"s;
+  const RequestVariables variables(block, 2, {});
+  EXPECT_EQ(variables.block().data(), block.data());
+  EXPECT_EQ(variables.count(), 2u);
+}
+
+TEST(RequestVariables, are_assigned_in_the_place_of_those_that_came) {
+  const RequestVariables variables("A=1\0B=2\0C=\0"s, 3, {"B=x=y", "D=4", "D=5", "C=6"});
+  EXPECT_EQ(variables.block(), "A=1\0B=x=y\0C=6\0D=5\0"s);
+  EXPECT_EQ(variables.count(), 4u);
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+/* Who looks at the environment before the checkpoint. getenv() notes in state.request_variable what
+ * a request alone may answer, and in state.names_read what else was asked for, by the program or by
+ * libc for it. */
+#ifndef CGIBRIDGE_ENVIRONMENT_WATCH_H
+#define CGIBRIDGE_ENVIRONMENT_WATCH_H
+
+#include <stddef.h>
+
+enum { kNamesReadMax = 8192 };
+
+struct names_read {
+  char lines[kNamesReadMax]; /* one name a line */
+  size_t bytes;
+  char is_full; /* there were more */
+  char is_held; /* a lock */
+};
+
+/* Before the first constructor of the program. */
+void environment_watch_begin(void);
+/* At the checkpoint: NOTE_READ to the bridge, or the end of a zygote that read too many. */
+void environment_watch_tell(void);
+
+#endif

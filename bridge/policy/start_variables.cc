@@ -1,0 +1,163 @@
+#include "policy/start_variables.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cgi/environment.h"
+
+namespace policy {
+namespace {
+
+// Beside what cgi::forbidden_name() knows of: nobody would steer a program by them, but libc and
+// interpreters read them at their start. One that ends with _ stands for all that begin so.
+constexpr auto kReadAtStart =
+    std::to_array<std::string_view>({"TZ", "LANG", "LANGUAGE", "LC_", "HOME", "USER", "LOGNAME",
+                                     "XDG_", "UV_", "NO_COLOR", "FORCE_COLOR"});
+
+constexpr std::array<std::string_view, 9> kConstantNames = {
+    "CONTEXT_DOCUMENT_ROOT", "DOCUMENT_ROOT", "GATEWAY_INTERFACE", "SCRIPT_FILENAME", "SCRIPT_NAME",
+    "SERVER_ADMIN",          "SERVER_NAME",   "SERVER_PORT",       "SERVER_SOFTWARE"};
+
+bool is_constant(std::string_view name) {
+  for (const std::string_view constant : kConstantNames) {
+    if (name == constant) return true;
+  }
+  return false;
+}
+
+bool is_ours(std::string_view name) {
+  return name.starts_with("CGIBRIDGE_");
+}
+
+// Calls see(name, value, entry) for each variable until it returns false.
+template <typename See>
+void for_each(std::string_view environment, const See& see) {
+  while (!environment.empty()) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    if (!see(entry.substr(0, equals), entry.substr(equals + 1))) return;
+  }
+}
+
+}  // namespace
+
+bool is_read_at_start(std::string_view name, config::Level level) {
+  if (is_ours(name)) return false;
+  const auto reason = cgi::forbidden_name(name);
+  if (level == config::Level::linked) {
+    return reason && (*reason == "loader" || name.starts_with("MALLOC_"));
+  }
+  return reason || std::ranges::any_of(kReadAtStart, [name](std::string_view known) {
+           return known.ends_with('_') ? name.starts_with(known) : name == known;
+         });
+}
+
+ConstantVariables constant_variables(std::string_view environment) {
+  ConstantVariables constants;
+  while (!environment.empty()) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(entry.size() + 1);
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (is_constant(name)) constants.emplace(name, entry.substr(name.size() + 1));
+  }
+  return constants;
+}
+
+LaunchVariables launch_variables(const ConstantVariables& constants,
+                                 const config::ProgramSettings& settings,
+                                 const std::vector<std::string>& assignments) {
+  LaunchVariables variables = {{"PATH", std::string(cgi::kDefaultPath)}};
+  for (const auto& [name, value] : constants) variables[name] = value;
+  for (const auto& [name, value] : settings.env) variables[name] = value;
+  for (const std::string& assignment : assignments) {
+    const std::size_t equals = assignment.find('=');
+    variables[assignment.substr(0, equals)] = assignment.substr(equals + 1);
+  }
+  return variables;
+}
+
+// ---- a generation's ----
+
+StartVariables::StartVariables(LaunchVariables launched,
+                               const std::vector<std::string>& assignments)
+    : launched_(std::move(launched)) {
+  for (const std::string& assignment : assignments) {
+    assigned_.insert(assignment.substr(0, assignment.find('=')));
+  }
+}
+
+void StartVariables::note_read(std::string_view lines) {
+  while (!lines.empty() && read_.size() < kReadNamesMax) {
+    const std::string_view name = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(name.size() + 1, lines.size()));
+    if (!name.empty() && !is_ours(name)) read_.emplace(name);
+  }
+}
+
+// Node has V8 look at the time zone anew for each request.
+bool StartVariables::counts(std::string_view name, worker::Language language,
+                            config::Level level) const {
+  if (language == worker::Language::node && name == "TZ") return false;
+  return (read_.contains(name) || is_read_at_start(name, level)) && !assigned_.contains(name);
+}
+
+std::string StartVariables::misfit(std::string_view environment, worker::Language language,
+                                   config::Level level) const {
+  std::string found;
+  std::set<std::string_view> names;
+  for_each(environment, [&](std::string_view name, std::string_view value) {
+    if (name.starts_with("HTTP_") || !counts(name, language, level)) return true;
+    const auto launched = launched_.find(name);
+    if (launched == launched_.end() || launched->second != value) {
+      found = name;
+      return false;
+    }
+    names.insert(name);
+    return true;
+  });
+  if (!found.empty()) return found;
+  for (const auto& [name, value] : launched_) {
+    if (counts(name, language, level) && !names.contains(name)) return name;
+  }
+  return {};
+}
+
+// ---- a program's ----
+
+void StartChoice::take(std::string_view environment) {
+  constants_ = constant_variables(environment);
+  is_known_ = !environment.empty();
+  for_each(environment, [this](std::string_view name, std::string_view value) {
+    if (is_read_at_start(name, config::Level::compiled) || read_.contains(name)) {
+      constants_.emplace(name, value);
+    }
+    return true;
+  });
+}
+
+void StartChoice::count_fit() {
+  is_known_ = true;
+  vote_.count_own();
+}
+
+bool StartChoice::count_misfit(std::string_view environment, const ReadNames& read,
+                               base::TimePoint now) {
+  bool unforeseen = !is_known_;
+  std::string values;
+  for_each(environment, [&](std::string_view name, std::string_view value) {
+    const bool known = is_read_at_start(name, config::Level::compiled) || read_.contains(name);
+    if (!known && !read.contains(name)) return true;
+    // Its zygote was launched before anybody knew that it reads this.
+    unforeseen = unforeseen || (!known && !constants_.contains(name));
+    values.append(name).append("=").append(value).push_back('\0');
+    return true;
+  });
+  read_.insert(read.begin(), read.end());
+  if (!vote_.count_other(values, now) && !unforeseen) return false;
+  vote_.start_anew(now);
+  return true;
+}
+
+}  // namespace policy

@@ -1,0 +1,91 @@
+// The variables that a program's process reads once, on its way to the checkpoint: a zygote has
+// read the values that it was launched with, and so suits only the requests that bring the same.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/settings.h"
+#include "policy/values_vote.h"
+#include "worker/language.h"
+
+namespace policy {
+
+// The meta-variables that are the same for every request of a program on most sites, so that a
+// program which reads them while it compiles (`use lib "$ENV{DOCUMENT_ROOT}/lib"`) can be warm.
+using ConstantVariables = std::map<std::string, std::string, std::less<>>;
+
+// Those of them that stand in a request's environment block ("K=V\0...").
+ConstantVariables constant_variables(std::string_view environment);
+
+// What the program itself is launched with: PATH and the constants, then the operator's env, then
+// what env(1) in its first line assigns ("K=V").
+using LaunchVariables = ConstantVariables;
+LaunchVariables launch_variables(const ConstantVariables& constants,
+                                 const config::ProgramSettings& settings,
+                                 const std::vector<std::string>& assignments);
+
+// Whether the loader, libc or the interpreter is known to read a variable of that name before the
+// checkpoint at that level. At linked only the loader and what it calls have run; deeper, the
+// interpreter has taken its locale, its time zone and its own settings, whatever they are.
+bool is_read_at_start(std::string_view name, config::Level level);
+
+// Names, sorted, without "": as NOTE_READ brings them, one a line.
+using ReadNames = std::set<std::string, std::less<>>;
+
+// One generation's: what its zygote was launched with, and what it has read of that.
+class StartVariables {
+ public:
+  static constexpr std::size_t kReadNamesMax = 1000;
+
+  StartVariables() = default;
+  // launched: the program's variables, without those that make it stop.
+  StartVariables(LaunchVariables launched, const std::vector<std::string>& assignments);
+
+  const LaunchVariables& launched() const { return launched_; }
+  void note_read(std::string_view lines);
+  const ReadNames& read() const { return read_; }
+
+  // The first name in a request's environment ("K=V\0...") whose value the zygote does not have, or
+  // the first that the request lacks; empty: it suits.
+  std::string misfit(std::string_view environment, worker::Language language,
+                     config::Level level) const;
+
+ private:
+  bool counts(std::string_view name, worker::Language language, config::Level level) const;
+
+  LaunchVariables launched_;
+  std::set<std::string, std::less<>> assigned_;  // by env(1), whatever a request brings
+  ReadNames read_;
+};
+
+// A program's: what its next zygote is launched with.
+class StartChoice {
+ public:
+  // What a request brings. Empty: it is not known of any yet, as when it is made warm ahead.
+  void take(std::string_view environment);
+  const ConstantVariables& constants() const { return constants_; }
+  void forget_read() { read_.clear(); }
+
+  void count_fit();
+  // A request did not suit the zygote. read: what that zygote has read. True: another zygote should
+  // be launched as this request asks.
+  bool count_misfit(std::string_view environment, const ReadNames& read, base::TimePoint now);
+  // True once for each generation: a misfit is worth a line in the log.
+  bool is_first_in(std::uint64_t generation) {
+    return std::exchange(told_of_, generation) != generation;
+  }
+
+ private:
+  std::uint64_t told_of_ = 0;
+  ConstantVariables constants_;
+  bool is_known_ = false;
+  ReadNames read_;  // of all zygotes so far: the next are launched with those as well
+  ValuesVote vote_;
+};
+
+}  // namespace policy

@@ -1,0 +1,40 @@
+// Which of several values most requests bring, where a zygote can have been started with one only.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/clock.h"
+
+namespace policy {
+
+// The zygote keeps its values as long as enough requests bring them, whoever came first. Others
+// take their place only when they come more than twice as often, and not twice within kPause: so
+// nobody takes it from the others who does not send more than they do together, nor lets it change
+// all the time. Half of what was counted is forgotten each kMemory requests, so an operator who
+// changed a value has it after a few tens of them.
+class ValuesVote {
+ public:
+  static constexpr unsigned kMemory = 64;
+  static constexpr unsigned kLeast = 8;
+  static constexpr std::size_t kCandidatesMax =
+      16;  // more are not told apart until some are forgotten
+  static constexpr std::chrono::seconds kPause{10};
+
+  void count_own() { count(own_); }
+  // True: a zygote with these values should take over.
+  bool count_other(std::string_view values, base::TimePoint now);
+  // Another takes over.
+  void start_anew(base::TimePoint now);
+
+ private:
+  void count(unsigned& votes);
+
+  unsigned own_ = 0;
+  unsigned counted_ = 0;
+  std::unordered_map<std::size_t, unsigned> others_;  // by hash of their values
+  base::TimePoint not_before_{};
+};
+
+}  // namespace policy
