@@ -91,6 +91,10 @@ bool draws_from_addresses(const std::string& file) {
 
 // Where the kernel, or env(1), would find the interpreter; empty if nowhere.
 std::string locate(const router::Interpreter& interpreter, std::string_view search_path) {
+  // What env(1) assigns holds for its own search, too.
+  for (const std::string_view assignment : interpreter.assignments) {
+    if (assignment.starts_with("PATH=")) search_path = assignment.substr(5);
+  }
   if (interpreter.lookup == router::Lookup::path ||
       interpreter.interpreter.find('/') != std::string::npos) {
     return interpreter.interpreter;

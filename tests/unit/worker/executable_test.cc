@@ -115,6 +115,14 @@ TEST_F(ExecutableTest, node_is_booted_ahead_of_need_before_modules_that_its_firs
                    folder_ + "/a.js"}));
 }
 
+TEST_F(ExecutableTest, env_looks_for_the_interpreter_where_its_own_assignment_of_path_says) {
+  const std::string interpreter = file("own-interpreter",
+                                       "\x7f"
+                                       "ELF");
+  const std::string line = "#!/usr/bin/env -S PATH=/nowhere:" + folder_ + " own-interpreter\n";
+  EXPECT_EQ(inspect(file("x", line), kPath).file, interpreter);
+}
+
 TEST_F(ExecutableTest, node_before_main_is_forked_like_any_program) {
   const Executable executable = inspect(file("a.js", "#!/usr/bin/nodejs\n"), kPath);
   const config::Level level = deepest_level(executable, config::Level::linked);
