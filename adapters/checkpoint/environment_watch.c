@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "rare_calls.h"
 
 typedef char *getenv_function(const char *);
 typedef char *setlocale_function(int, const char *);
@@ -117,11 +118,13 @@ INTERPOSED char *secure_getenv(const char *name) {
 
 INTERPOSED char *setlocale(int category, const char *locale) {
   watch_locale(locale);
+  if (locale != NULL) note_locale();
   return real_setlocale != NULL ? real_setlocale(category, locale) : NULL;
 }
 
 INTERPOSED locale_t newlocale(int categories, const char *locale, locale_t base) {
   watch_locale(locale);
+  note_locale();
   return real_newlocale != NULL ? real_newlocale(categories, locale, base) : (locale_t)0;
 }
 

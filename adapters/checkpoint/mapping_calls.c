@@ -132,22 +132,8 @@ INTERPOSED void *shmat(int id, const void *start, int flags) {
 
 /* A locale's files, where they stood, may be unmapped and another's take their place. (Libraries
  * have memory that can be written, which is missed at the reset.) */
-static void note_locale(void) {
+void note_locale(void) {
   if (state.engine != NULL && state.engine->has_data_files) call_touch(TOUCHED_MAPPINGS);
-}
-
-INTERPOSED char *setlocale(int category, const char *name) {
-  static __typeof__(&setlocale) real;
-  if (name != NULL) note_locale();
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "setlocale");
-  return real(category, name);
-}
-
-INTERPOSED locale_t newlocale(int categories, const char *name, locale_t base) {
-  static __typeof__(&newlocale) real;
-  note_locale();
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "newlocale");
-  return real(categories, name, base);
 }
 
 INTERPOSED void freelocale(locale_t locale) {
@@ -155,4 +141,8 @@ INTERPOSED void freelocale(locale_t locale) {
   note_locale();
   if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "freelocale");
   real(locale);
+}
+
+INTERPOSED void __freelocale(locale_t locale) {
+  freelocale(locale);
 }

@@ -45,6 +45,7 @@ void note_munmap(const void *start, size_t bytes);
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);
 void note_mprotect(const void *start, size_t bytes, int prot);
 void note_shmat(const void *start, int flags);
+void note_locale(void); /* libc may map other files for one */
 
 /* signal_calls.c */
 void note_signal(long number);

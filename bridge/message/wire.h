@@ -19,7 +19,6 @@
 /* Descriptors that a request carries, in this order; the strings' memfd is the fourth, if any. */
 #define MESSAGE_REQUEST_FDS 3
 #define MESSAGE_FDS_MAX 4
-
 /* How a zygote is told: "fd=N level=L reset=R ..." (see adapters/README.md). */
 #define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT"
 
@@ -75,9 +74,9 @@ enum note_kind {
   NOTE_LOADED = 1,    /* a module that a request loaded; text: its name, '\n', its file's path */
   NOTE_SHALLOWER = 2, /* the program does not bear this level; text: why (then the zygote exits) */
   NOTE_WARNING = 3,   /* worth a line in the log; text */
-  NOTE_FILE = 4,      /* files that the checkpoint was made of, one a line; a change makes it anew */
-  NOTE_FOLDERS = 5,   /* of a zygote: where its interpreter looks for modules, one a line */
-  NOTE_READ = 6       /* variables that were read before the checkpoint, one name a line */
+  NOTE_FILE = 4,    /* files that the checkpoint was made of, one a line; a change makes it anew */
+  NOTE_FOLDERS = 5, /* of a zygote: where its interpreter looks for modules, one a line */
+  NOTE_READ = 6     /* variables that were read before the checkpoint, one name a line */
 };
 
 struct message_header {

@@ -46,8 +46,7 @@ class Pool {
 
   PoolStatus status() const;
   const std::string& program() const { return program_; }
-  // Whether php-cgi runs it, which answers nothing without REDIRECT_STATUS. Of the version that
-  // refresh() saw.
+  // Whether php-cgi runs it, as refresh() saw; it answers nothing without REDIRECT_STATUS.
   bool is_php() const { return language_ == worker::Language::php; }
   bool has_zygote() const;
   // What another bridge needs to know of it, and there: before its first refresh().
@@ -61,7 +60,6 @@ class Pool {
 
  private:
   friend class Run;
-
   // Run's side.
   void enqueue(Run& run);
   void leave(Run& run);
@@ -112,7 +110,7 @@ class Pool {
   worker::Language language_ = worker::Language::none;
   policy::StartChoice start_choice_;
   std::set<std::string> learned_;
-  std::set<std::string> not_learned_;  // what was named in vain, and told of in the log
+  std::set<std::string> not_learned_;  // named in vain, and told of in the log
   bool learned_more_ = false;
   unsigned relearned_ = 0;  // generations started for what was learned of this version
   std::string demotion_;    // why this version runs with reset = fork; empty if it does not
