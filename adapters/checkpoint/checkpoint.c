@@ -23,6 +23,7 @@ void checkpoint_stand(void) {
   /* What nobody copies may hold what it likes: threads, timers, sockets. */
   if (!state.is_ahead && stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
   environment_watch_tell();
+  if (state.is_ahead) descriptors_remember_checkpoint();
   struct message_checkpoint body = {.level = (uint32_t)state.level,
                                     .threads = threads_of_process()};
   strcpy(reason, state.weaker);

@@ -202,9 +202,14 @@ static int reopen(const struct open_file *file) {
   return result < 0 ? -1 : 0;
 }
 
+void descriptors_remember_checkpoint(void) {
+  for_each_fd(remember, NULL);
+}
+
 static int stand_in(int fd, void *null) {
   struct stat status;
-  if (fd == *(int *)null || fd == state.channel || fstat(fd, &status) != 0) return 0;
+  if (fd == *(int *)null || fd == state.channel || (fd > 2 && is_inherited(fd))) return 0;
+  if (fstat(fd, &status) != 0) return 0;
   int is_nameless = (status.st_mode & S_IFMT) == 0; /* epoll, eventfd: nobody else has them */
   if (!is_nameless) dup3(*(int *)null, fd, O_CLOEXEC);
   return 0;

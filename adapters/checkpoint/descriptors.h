@@ -31,8 +31,9 @@ int descriptors_make_private(void); /* in a worker: own offsets for state.files 
 /* Instead of the process's end, which does the same later: closes all but the channel, and has the
  * kernel undo what is to be undone. -1: files are mapped, which only the end lets go of. */
 int let_go_for_good(int channel);
-/* For a process that lives on behind its answer: the null device in place of all that others see,
- * under the same numbers. */
+/* For a process that lives on behind its answer: the null device in place of what the request
+ * opened and others see, under the same numbers. What stood at the checkpoint stays. */
+void descriptors_remember_checkpoint(void);
 void descriptors_stand_in(void);
 int descriptor_event_flags(const struct open_file *file); /* for eventfd2() */
 int descriptor_least_own(void);   /* from there on, as far as the limit lets: */
