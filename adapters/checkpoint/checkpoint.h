@@ -68,6 +68,7 @@ struct checkpoint_state {
   uint64_t touched_signals; /* whose disposition was set, bit 0 is signal 1 */
   enum retirement doubt;    /* why the process cannot be put back, and by which call */
   char doubtful_call[48];
+  char bypass[48];   /* the call by which libc is reached behind our back, or empty */
   int channel;       /* control channel of a zygote, own channel of a worker */
   dev_t channel_dev; /* the channel's identity: a program may close it and reuse the number */
   ino_t channel_ino;

@@ -4,6 +4,7 @@
  * Everything here is asked of the kernel itself each time, but for what only rare calls can change
  * and what costs too much to ask: those calls are noticed (rare_calls.c), and verify_worker()
  * looks at all of it from outside. */
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
@@ -50,6 +51,10 @@ static int words_read(int fd, struct process_words *words) {
         break;
       case 6:
         words->session_id = value;
+        break;
+      case 11:
+      case 13:
+        words->faults_of_children += (uint64_t)value;
         break;
       case 18:
         words->priority = value;
@@ -188,6 +193,24 @@ static int limits_put_back(const struct kernel_state *then) {
   return 0;
 }
 
+/* Policy, priorities, flags: all that sched_setattr() sets, in one question. */
+static void attributes_read(struct kernel_state *state) {
+  memset(state->schedule, 0, sizeof state->schedule);
+  raw_call(SYS_sched_getattr, 0, state->schedule, sizeof state->schedule, 0);
+}
+
+static int attributes_put_back(struct engine *engine) {
+  const struct kernel_state *then = &engine->kernel;
+  struct kernel_state now;
+  attributes_read(&now);
+  if (memcmp(now.schedule, then->schedule, sizeof now.schedule) == 0) return 0;
+  uint64_t wanted[sizeof then->schedule / sizeof *then->schedule];
+  memcpy(wanted, then->schedule, sizeof wanted);
+  raw_call(SYS_sched_setattr, 0, wanted, 0);
+  attributes_read(&now);
+  return memcmp(now.schedule, then->schedule, sizeof now.schedule) == 0 ? 0 : -1;
+}
+
 enum { kIoPriorityOfProcess = 1 };
 
 static void schedule_read(struct kernel_state *state) {
@@ -214,9 +237,55 @@ static int schedule_put_back(const struct kernel_state *then) {
   return 0;
 }
 
+/* ---- what a child, or whoever else may, can change of this process ---- */
+
+static void file_read(const char *path, char *text) {
+  memset(text, 0, kFileOfOneMax);
+  long fd = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  raw_call(SYS_read, fd, text, kFileOfOneMax - 1);
+  raw_call(SYS_close, fd);
+}
+
+static int file_put_back(const char *path, const char *then) {
+  char now[kFileOfOneMax];
+  file_read(path, now);
+  if (memcmp(now, then, sizeof now) == 0) return 0;
+  long fd = raw_call(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  const char *prefix =
+      path[strlen(path) - 1] == 'r' ? "0x" : ""; /* coredump_filter is told in hex */
+  char text[kFileOfOneMax + 2] = "";
+  strcpy(text, prefix);
+  strcat(text, then);
+  raw_call(SYS_write, fd, text, strlen(text));
+  raw_call(SYS_close, fd);
+  file_read(path, now);
+  return memcmp(now, then, sizeof now) == 0 ? 0 : -1;
+}
+
+static const char kOomScore[] = "/proc/self/oom_score_adj";
+static const char kCoredumps[] = "/proc/self/coredump_filter";
+
+static int files_put_back(const struct kernel_state *then) {
+  return file_put_back(kOomScore, then->oom_score_adj) != 0 ||
+                 file_put_back(kCoredumps, then->coredump_filter) != 0
+             ? -1
+             : 0;
+}
+
+/* A child that was waited for has left its page faults, unless the program did not want to hear of
+ * it. */
+static int had_children(const struct engine *engine, const struct process_words *now) {
+  uint64_t on_child = 1ull << (SIGCHLD - 1);
+  return now->faults_of_children != engine->kernel.words.faults_of_children ||
+         ((now->ignored | engine->touched_signals) & on_child) != 0;
+}
+
 static enum retirement rare_put_back(struct engine *engine) {
   const char *what = NULL;
   unsigned touched = engine->touched;
+  if ((touched & TOUCHED_BY_OTHERS) && files_put_back(&engine->kernel) != 0) what = "a file of it";
   if ((touched & TOUCHED_PRCTL) && prctls_put_back(&engine->kernel) != 0) what = "an attribute";
   if ((touched & TOUCHED_LIMITS) && limits_put_back(&engine->kernel) != 0) what = "a limit";
   if ((touched & TOUCHED_SCHEDULE) && schedule_put_back(&engine->kernel) != 0) {
@@ -242,8 +311,9 @@ static enum retirement words_put_back(struct engine *engine, const struct proces
     strcpy(engine->reason, "the program left its process group, which cannot be joined again");
     return RETIRED_SESSION;
   }
-  if (now->policy != then->policy || now->real_time_priority != then->real_time_priority ||
-      (now->nice != then->nice && raw_call(SYS_setpriority, PRIO_PROCESS, 0, then->nice) != 0)) {
+  if ((engine->left_out & PART_LIMITS) == 0 &&
+      ((now->nice != then->nice && raw_call(SYS_setpriority, PRIO_PROCESS, 0, then->nice) != 0) ||
+       attributes_put_back(engine) != 0)) {
     strcpy(engine->reason, "a priority that the program changed cannot be put back");
     return RETIRED_LIMITS;
   }
@@ -271,6 +341,9 @@ int kernel_state_record(struct engine *engine) {
   raw_call(SYS_sigaltstack, NULL, &kernel->alternate_stack);
   prctls_read(kernel);
   schedule_read(kernel);
+  attributes_read(kernel);
+  file_read(kOomScore, kernel->oom_score_adj);
+  file_read(kCoredumps, kernel->coredump_filter);
   for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
     raw_call(SYS_prlimit64, 0, i, NULL, &kernel->limits[i]);
   }
@@ -287,8 +360,11 @@ enum retirement kernel_state_put_back(struct engine *engine) {
     return RETIRED_FAULT;
   }
   engine->address_space_now = now.address_space;
+  if (had_children(engine, &now)) {
+    engine->touched |= TOUCHED_BY_OTHERS | TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL;
+  }
+  engine->kernel.words.faults_of_children = now.faults_of_children;
   if ((left_out & PART_NAME) != 0) memcpy(now.name, engine->kernel.words.name, sizeof now.name);
-  if ((left_out & PART_LIMITS) != 0) now.nice = engine->kernel.words.nice;
   why = words_put_back(engine, &now);
   if (why != RETIRED_NOT) return why;
   if ((left_out & PART_SIGNALS) == 0) signals_put_back(engine, &now);

@@ -11,12 +11,13 @@
 
 struct engine;
 
-enum { kSignalsMax = 65, kGroupsMax = 128 };
+enum { kSignalsMax = 65, kGroupsMax = 128, kFileOfOneMax = 32 };
 
 /* What /proc/self/stat says that a program can change. */
 struct process_words {
   char name[64];
   long process_group, session_id, priority, nice;
+  uint64_t faults_of_children;       /* that were waited for */
   uint64_t pending, ignored, caught; /* signals 1 to 31 */
   long real_time_priority, policy;
   uint64_t address_space; /* bytes mapped */
@@ -45,6 +46,8 @@ struct kernel_state {
   long prctls[4];
   struct rlimit limits[RLIM_NLIMITS];
   unsigned long affinity[128 / sizeof(unsigned long)];
+  uint64_t schedule[8]; /* struct sched_attr, and what a later kernel may add to it */
+  char oom_score_adj[kFileOfOneMax], coredump_filter[kFileOfOneMax];
 };
 
 /* kernel_state.c */

@@ -79,10 +79,9 @@ void note_mprotect(const void *start, size_t bytes, int prot) {
   }
 }
 
-void note_shmat(const void *start, int flags) {
+void note_shmat(int flags) {
   call_touch(TOUCHED_FILES);
   if ((flags & SHM_REMAP) != 0) call_doubt(RETIRED_MAPPINGS, "shmat over what is mapped");
-  (void)start;
 }
 
 /* ---- the calls ---- */
@@ -124,7 +123,7 @@ INTERPOSED int remap_file_pages(void *start, size_t bytes, int prot, size_t page
 }
 
 INTERPOSED void *shmat(int id, const void *start, int flags) {
-  note_shmat(start, flags);
+  note_shmat(flags);
   return (void *)call_result(raw_call(SYS_shmat, id, start, flags));
 }
 

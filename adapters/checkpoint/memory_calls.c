@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <threads.h>
 
 #include "engine.h"
 #include "raw_call.h"
@@ -39,13 +38,6 @@ INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
   call_touch(TOUCHED_THREADS);
   if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create");
   return real(thread, attributes, run, argument);
-}
-
-INTERPOSED int thrd_create(thrd_t *thread, thrd_start_t run, void *argument) {
-  static __typeof__(&thrd_create) real;
-  call_touch(TOUCHED_THREADS);
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "thrd_create");
-  return real(thread, run, argument);
 }
 
 INTERPOSED int mlock(const void *start, size_t bytes) {

@@ -13,11 +13,12 @@ enum touched {
   TOUCHED_SCHEDULE = 1 << 1,
   TOUCHED_PRCTL = 1 << 2,
   TOUCHED_MEMORY_LOCKS = 1 << 3,
-  TOUCHED_PAGES = 1 << 4,     /* page contents dropped: every page is compared */
-  TOUCHED_MAPPINGS = 1 << 5,  /* what stood was protected or mapped anew: all are compared */
-  TOUCHED_THREADS = 1 << 6,   /* a thread was started: libc maps and protects unseen for it */
-  TOUCHED_FILES = 1 << 7,     /* a file or shared memory was mapped, which others can see */
-  TOUCHED_SEMAPHORES = 1 << 8 /* the kernel is to undo what was done to semaphores */
+  TOUCHED_PAGES = 1 << 4,      /* page contents dropped: every page is compared */
+  TOUCHED_MAPPINGS = 1 << 5,   /* what stood was protected or mapped anew: all are compared */
+  TOUCHED_THREADS = 1 << 6,    /* a thread was started: libc maps and protects unseen for it */
+  TOUCHED_FILES = 1 << 7,      /* a file or shared memory was mapped, which others can see */
+  TOUCHED_SEMAPHORES = 1 << 8, /* the kernel is to undo what was done to semaphores */
+  TOUCHED_BY_OTHERS = 1 << 9   /* there was a child, which may have changed its parent */
 };
 
 /* What the kernel answered, as libc tells it. */
@@ -44,8 +45,11 @@ void note_mmap(const void *start, size_t bytes, int flags, int fd);
 void note_munmap(const void *start, size_t bytes);
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);
 void note_mprotect(const void *start, size_t bytes, int prot);
-void note_shmat(const void *start, int flags);
+void note_shmat(int flags);
 void note_locale(void); /* libc may map other files for one */
+
+/* passed_looks.c: opened to be written to, a file of the kernel's changes a process. */
+void note_open(int directory, const char *path, int flags);
 
 /* signal_calls.c */
 void note_signal(long number);

@@ -366,6 +366,10 @@ static void become_child(void) {
 
 int rewind_prepare(char *reason, size_t reason_bytes) {
   tracking_warn(state.tracking);
+  if (state.bypass[0] != '\0') {
+    snprintf(reason, reason_bytes, "the program called %s before its checkpoint", state.bypass);
+    return -1;
+  }
   if (snapshot_prepare(reason, reason_bytes) != 0) return -1;
   struct engine *engine = state.engine;
   clone_robust_list(&engine->robust_list, &engine->robust_list_bytes);

@@ -10,105 +10,9 @@ import tempfile
 
 import pytest
 
+from acts import compile_act
 from driver import RETIREMENTS, Warm, Zygote, library, run_plainly
 from harness.processes import alive, stat_of, wait_until
-
-INCLUDES = r"""
-#include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/ipc.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/timerfd.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-static void *waits(void *p) { pause(); return 0; }
-static void *ends(void *p) { return 0; }
-static void handler(int n) {}
-static int child_waits(void *p) { for (int i = 0; i < 3; ++i) close(i); sleep(2); return 0; }
-static pid_t sleeper(void) { /* does not hold the streams, and ends by itself */
-  pid_t pid = fork();
-  if (pid == 0) { for (int i = 0; i < 3; ++i) close(i); sleep(3); _exit(0); }
-  return pid;
-}
-static void allow_all(void) {
-  struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-  struct sock_fprog program = {1, &all};
-  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-static void drop_capabilities(void) {
-  struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
-  struct __user_cap_data_struct none[2] = {{0}};
-  syscall(SYS_capset, &head, none);
-}
-static void undo(void) {
-  int id = semget(IPC_PRIVATE, 1, 0600);
-  struct sembuf up = {0, 1, SEM_UNDO};
-  semop(id, &up, 1); semctl(id, 0, IPC_RMID);
-}
-static void limit(int which, int soft_only) {
-  struct rlimit now; getrlimit(which, &now);
-  now.rlim_cur = 77; if (!soft_only) now.rlim_max = 77;
-  setrlimit(which, &now);
-}
-static void scheduler(int policy) { struct sched_param p = {0}; sched_setscheduler(0, policy, &p); }
-static void one_processor(void) {
-  cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one); sched_setaffinity(0, sizeof one, &one);
-}
-static void timer_of(int clock) {
-  timer_t t; struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
-  struct itimerspec in = {{0}, {1000, 0}};
-  timer_create(clock, &e, &t); timer_settime(t, 0, &in, 0);
-}
-/* What a program may see of its process, in words. SigQ counts other processes' signals, too. */
-static const char *const words[] = {"SigP", "SigB", "SigI", "SigC", "Shd", "Cap", "Uid", "Gid", "Groups",
-    "Threads", "Umask", "NoNew", "Seccomp", "VmLck", "Cpus_allowed_list", "Name", "Max", "ID:"};
-static void look(const char *path) {
-  char text[8192] = ""; int fd = open(path, O_RDONLY);
-  read(fd, text, sizeof text - 1); close(fd);
-  for (char *line = strtok(text, "\n"); line; line = strtok(0, "\n"))
-    for (int i = 0; i < sizeof words / sizeof *words; ++i)
-      if (strncmp(line, words[i], strlen(words[i])) == 0) puts(line);
-}
-static void look_around(void) {
-  char text[4096];
-  printf("leader %d session %d nice %d scheduler %d umask %o personality %lx\n", getpgrp() == getpid(),
-         getsid(0) == getpid(), getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), umask(022),
-         syscall(SYS_personality, 0xffffffff));
-  printf("ioprio %ld root %s cwd %s\n",
-         syscall(SYS_ioprio_get, 1, 0), access("/etc", F_OK) ? "another" : "/", getcwd(text, sizeof text));
-  for (int i = 3; i < 64; ++i) if (fcntl(i, F_GETFD) >= 0) printf("descriptor %d\n", i);
-  struct itimerval t; for (int i = 0; i < 3; ++i) { getitimer(i, &t); printf("timer %ld\n",
-      t.it_value.tv_sec); }
-  printf("child %d\n", waitpid(-1, 0, WNOHANG) >= 0);
-  stack_t stack; sigaltstack(0, &stack); printf("alternate stack %d\n", stack.ss_flags);
-  for (int i = 1; i < 65; ++i) {
-    struct sigaction a; if (sigaction(i, 0, &a) == 0 && a.sa_handler) printf("signal %d\n", i); }
-  look("/proc/self/status"); look("/proc/self/limits"); look("/proc/self/timers");
-  fflush(stdout);
-}
-"""
 
 # name: (what the request does, the reasons that are right; None: the worker stays)
 RULES = {
@@ -190,12 +94,6 @@ RULES = {
 }
 # The worker cannot say so.
 SILENT = {"its channel closed", "every descriptor closed"}
-
-
-def compile_act(folder, act, constructor=""):
-    return [folder.compile("act.c", INCLUDES + constructor + """
-int main(int argc, char **argv) { look_around(); %s; puts("done"); return 3; }""" % act, "-pthread",
-                           "-D_GNU_SOURCE")]
 
 
 @pytest.mark.parametrize("name", RULES)

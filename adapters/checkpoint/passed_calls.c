@@ -1,0 +1,91 @@
+/* Functions that are noted and passed on. Their arguments, and the place that they return to, are
+ * as the program made them: some look at who calls (dlsym, dlopen), some take any number of
+ * arguments, some return twice. So none of them is called from here, but jumped to. */
+#include "passed_calls.h"
+
+#include <dlfcn.h>
+
+#include "engine.h"
+
+#define DEFINE(function, may_touch, why, how) \
+  struct passed_call passed_##function = {NULL, #function, may_touch, why, how};
+PASSED_CALLS(DEFINE)
+
+__attribute__((used)) void *passed_call_note(struct passed_call *call, const long *arguments);
+
+#if defined(__x86_64__)
+
+#define ENTER(function, may_touch, why, how)              \
+  __asm__(".text\n.globl " #function "\n.type " #function \
+          ", @function\n"                                 \
+          ".hidden passed_" #function "\n" #function      \
+          ":\n"                                           \
+          "  endbr64\n  lea passed_" #function            \
+          "(%rip), %r11\n  jmp passed_call_enter\n"       \
+          ".size " #function ", . - " #function "\n");
+
+__asm__(
+    ".text\n.type passed_call_enter, @function\n"
+    "passed_call_enter:\n"
+    "  push %rax\n  push %r9\n  push %r8\n  push %rcx\n  push %rdx\n  push %rsi\n  push %rdi\n"
+    "  mov %r11, %rdi\n  mov %rsp, %rsi\n  call passed_call_note\n  mov %rax, %r11\n"
+    "  pop %rdi\n  pop %rsi\n  pop %rdx\n  pop %rcx\n  pop %r8\n  pop %r9\n  pop %rax\n"
+    "  jmp *%r11\n"
+    ".size passed_call_enter, . - passed_call_enter\n");
+
+#elif defined(__aarch64__)
+
+#define ENTER(function, may_touch, why, how)                                          \
+  __asm__(".text\n.globl " #function "\n.type " #function                             \
+          ", %function\n"                                                             \
+          ".hidden passed_" #function "\n" #function                                  \
+          ":\n"                                                                       \
+          "  adrp x16, passed_" #function "\n  add x16, x16, :lo12:passed_" #function \
+          "\n  b passed_call_enter\n"                                                 \
+          ".size " #function ", . - " #function "\n");
+
+__asm__(
+    ".text\n.type passed_call_enter, %function\n"
+    "passed_call_enter:\n"
+    "  stp x0, x1, [sp, -80]!\n  stp x2, x3, [sp, 16]\n  stp x4, x5, [sp, 32]\n"
+    "  stp x6, x7, [sp, 48]\n  stp x8, x30, [sp, 64]\n"
+    "  mov x0, x16\n  mov x1, sp\n  bl passed_call_note\n  mov x16, x0\n"
+    "  ldp x2, x3, [sp, 16]\n  ldp x4, x5, [sp, 32]\n  ldp x6, x7, [sp, 48]\n"
+    "  ldp x8, x30, [sp, 64]\n  ldp x0, x1, [sp], 80\n"
+    "  br x16\n"
+    ".size passed_call_enter, . - passed_call_enter\n");
+
+#endif
+
+PASSED_CALLS(ENTER)
+
+static long is_missing(void) {
+  errno = ENOSYS;
+  return -1;
+}
+
+/* For dlsym() itself, and for what libc keeps for old programs only. dlvsym() is not passed here.
+ */
+static void *find_by_version(const char *name) {
+  static const char *const kVersions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+  void *found = NULL;
+  for (int i = 0; i < 3 && found == NULL; ++i) found = dlvsym(RTLD_NEXT, name, kVersions[i]);
+  dlerror(); /* the program may ask for what it has missed itself */
+  return found;
+}
+
+void *passed_dlsym_of_libc(void *library, const char *name) {
+  return ((void *(*)(void *, const char *))passed_dlsym.real)(library, name);
+}
+
+void *passed_call_note(struct passed_call *call, const long *arguments) {
+  if (call->real == NULL) {
+    call->real = call == &passed_dlsym ? NULL : dlsym(RTLD_NEXT, call->name);
+    if (call->real == NULL) call->real = find_by_version(call->name);
+    if (call->real == NULL) call->real = (void *)(uintptr_t)is_missing;
+  }
+  if (call->touched != 0) call_touch(call->touched);
+  if (call->doubt != RETIRED_NOT) call_doubt(call->doubt, call->name);
+  void *instead = call->look != NULL ? call->look(call, arguments) : NULL;
+  return instead != NULL ? instead : call->real;
+}

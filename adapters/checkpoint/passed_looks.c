@@ -1,0 +1,178 @@
+/* What the arguments of passed calls say. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+
+#include "engine.h"
+#include "passed_calls.h"
+#include "raw_call.h"
+
+/* ---- libraries ---- */
+
+/* Of this library, by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static int is_ours(const void *function) {
+  return (const char *)function >= __ehdr_start && (const char *)function < _end;
+}
+
+/* Whoever asks a library for a function of libc's is given ours, as those are who link with it. */
+static void *dlsym_by_handle(void *library, const char *name) {
+  void *found = passed_dlsym_of_libc(library, name);
+  Dl_info of_found, of_libc;
+  if (found == NULL || is_ours(found)) return found;
+  void *real = dlsym(RTLD_NEXT, "malloc_info"); /* nobody stands in front of it */
+  if (real == NULL || dladdr(found, &of_found) == 0 || dladdr(real, &of_libc) == 0 ||
+      of_found.dli_fbase != of_libc.dli_fbase) {
+    return found;
+  }
+  void *ours = dlsym(RTLD_DEFAULT, name);
+  return is_ours(ours) ? ours : found;
+}
+
+void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  void *library = (void *)arguments[0];
+  if (library == RTLD_DEFAULT || library == RTLD_NEXT) return NULL;
+  return (void *)(uintptr_t)dlsym_by_handle;
+}
+
+/* Another libc, or one that is found before this library, is called behind our back from then on.
+ */
+static void bypass(const char *call) {
+  if (state.role == ROLE_ANSWERING)
+    call_doubt(RETIRED_CALL, call);
+  else
+    strncpy(state.bypass, call, sizeof state.bypass - 1);
+}
+
+void *look_at_dlopen(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if ((arguments[1] & RTLD_DEEPBIND) != 0) bypass("dlopen with RTLD_DEEPBIND");
+  return NULL;
+}
+
+void *look_at_dlmopen(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if (arguments[0] != LM_ID_BASE || (arguments[2] & RTLD_DEEPBIND) != 0) bypass("dlmopen");
+  return NULL;
+}
+
+/* ---- files ---- */
+
+/* File systems whose files are processes, their groups, their labels. */
+static int is_of_processes(const struct statfs *status) {
+  static const unsigned long kMagics[] = {0x9fa0 /* proc */,
+                                          0x27e0eb /* cgroup */,
+                                          0x63677270 /* cgroup2 */,
+                                          0x7655821 /* resctrl */,
+                                          0xf97cff8c /* selinux */,
+                                          0x43415d53 /* smack */,
+                                          0x73636673 /* securityfs */};
+  for (size_t i = 0; i < sizeof kMagics / sizeof *kMagics; ++i) {
+    if ((unsigned long)status->f_type == kMagics[i]) return 1;
+  }
+  return 0;
+}
+
+void note_open(int directory, const char *path, int flags) {
+  if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return;
+  if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND) return;
+  struct statfs status;
+  long fd = raw_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+  if (fd < 0) return;
+  int is_known = raw_call(SYS_fstatfs, fd, &status) == 0;
+  raw_call(SYS_close, fd);
+  if (is_known && is_of_processes(&status)) {
+    call_doubt(RETIRED_CALL, "open, to write to a file of the kernel's");
+  }
+}
+
+void *look_at_open(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
+  return NULL;
+}
+
+void *look_at_openat(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
+  return NULL;
+}
+
+void *look_at_openat2(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  const struct open_how *how = (const struct open_how *)arguments[2];
+  if (how != NULL) note_open((int)arguments[0], (const char *)arguments[1], (int)how->flags);
+  return NULL;
+}
+
+/* Where it leads is not known beforehand. */
+void *look_at_handle(const struct passed_call *call, const long *arguments) {
+  if ((arguments[2] & O_ACCMODE) != O_RDONLY) call_doubt(RETIRED_CALL, call->name);
+  return NULL;
+}
+
+void *look_at_creat(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
+  return NULL;
+}
+
+void *look_at_fopen(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  const char *mode = (const char *)arguments[1];
+  if (arguments[0] == 0 || mode == NULL || strpbrk(mode, "wa+") == NULL) return NULL;
+  note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
+  return NULL;
+}
+
+/* With it, what is sent is read later, from where it lies. */
+void *look_at_socket(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if (arguments[1] == SOL_SOCKET && arguments[2] == SO_ZEROCOPY) {
+    call_doubt(RETIRED_CALL, "setsockopt with SO_ZEROCOPY");
+  }
+  return NULL;
+}
+
+/* ---- signals, memory, the processor ---- */
+
+void *look_at_signal(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_signal((int)arguments[0]);
+  return NULL;
+}
+
+void *look_at_sigaction(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if (arguments[1] != 0) note_signal((int)arguments[0]);
+  return NULL;
+}
+
+void *look_at_madvise(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_madvise((void *)arguments[0], (size_t)arguments[1], (int)arguments[2]);
+  return NULL;
+}
+
+void *look_at_mprotect(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_mprotect((void *)arguments[0], (size_t)arguments[1], (int)arguments[2]);
+  return NULL;
+}
+
+/* All but the questions of asm/prctl.h. */
+void *look_at_arch_prctl(const struct passed_call *call, const long *arguments) {
+  static const int kQuestions[] = {0x1003, 0x1004, 0x1011, 0x1021, 0x1022,
+                                   0x1024, 0x4001, 0x4003, 0x5005};
+  for (size_t i = 0; i < sizeof kQuestions / sizeof *kQuestions; ++i) {
+    if ((int)arguments[0] == kQuestions[i]) return NULL;
+  }
+  call_doubt(RETIRED_CALL, call->name);
+  return NULL;
+}
