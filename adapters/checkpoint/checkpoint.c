@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "passed_calls.h"
 #include "raw_call.h"
 
 _Noreturn void checkpoint_refuse(const char *reason) {
@@ -20,6 +21,12 @@ void checkpoint_stand(void) {
              state.request_variable);
     checkpoint_refuse(reason);
   }
+  if (state.level == LEVEL_LINKED && !state.is_ahead && load_watch_found()[0] != '\0') {
+    snprintf(reason, sizeof reason, "what runs before main() %s", load_watch_found());
+    checkpoint_refuse(reason);
+  }
+  load_watch_end();
+  passed_calls_find();
   /* What nobody copies may hold what it likes: threads, timers, sockets. */
   if (!state.is_ahead && stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
   environment_watch_tell();
@@ -28,7 +35,7 @@ void checkpoint_stand(void) {
                                     .threads = threads_of_process()};
   strcpy(reason, state.weaker);
   if (state.name[0] != '\0') raw_call(SYS_prctl, PR_SET_NAME, state.name, 0, 0, 0);
-  if (state.level == LEVEL_COMPILED) heap_take_free_pieces();
+  if (state.level != LEVEL_LINKED) heap_take_free_pieces();
   if (state.is_ahead && state.reset == RESET_REWIND) {
     strcpy(reason, "a process that was not forked is not put back");
     state.reset = RESET_FORK;

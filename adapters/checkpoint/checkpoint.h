@@ -23,6 +23,7 @@
 #include "descriptors.h"
 #include "environment_watch.h"
 #include "fork.h"
+#include "load_watch.h"
 #include "message/wire.h"
 
 /* Marks the functions that take a libc function's place. */
@@ -95,6 +96,7 @@ struct checkpoint_state {
   char ruby_code[128]; /* what is to be evaluated between compiler and run */
   struct request request;
   struct adapters_call call;
+  struct load_watch load;
 };
 
 extern struct checkpoint_state state;

@@ -63,8 +63,11 @@ static int level_of(const char *name) {
   return 0;
 }
 
+/* Less deep than the bridge asked for, if the adapter says so. */
 static ssize_t stand(const char *level, char *buffer, size_t size) {
-  if (state.role != ROLE_ZYGOTE || level_of(level) != state.level) return refuse();
+  int wanted = level_of(level);
+  if (state.role != ROLE_ZYGOTE || wanted == 0 || wanted > state.level) return refuse();
+  state.level = wanted;
   checkpoint_stand();
   return give_word(buffer, size, "request");
 }
@@ -84,11 +87,8 @@ static ssize_t note(const char *text, char *buffer, size_t size) {
   static const struct {
     const char *name;
     enum note_kind kind;
-  } kKinds[] = {{"loaded", NOTE_LOADED},
-                {"shallower", NOTE_SHALLOWER},
-                {"warning", NOTE_WARNING},
-                {"file", NOTE_FILE},
-                {"folders", NOTE_FOLDERS}};
+  } kKinds[] = {{"loaded", NOTE_LOADED}, {"shallower", NOTE_SHALLOWER}, {"warning", NOTE_WARNING},
+                {"file", NOTE_FILE},     {"folders", NOTE_FOLDERS},     {"level", NOTE_LEVEL}};
   for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; ++i) {
     if (strlen(kKinds[i].name) != length || memcmp(text, kKinds[i].name, length) != 0) continue;
     if (kKinds[i].kind == NOTE_SHALLOWER && state.role == ROLE_ZYGOTE) checkpoint_refuse(slash + 1);
@@ -194,6 +194,11 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
   if (strcmp(what, "learn") == 0) return give_word(buffer, size, learn_name());
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
+  if (strcmp(what, "watch") == 0) {
+    load_watch_begin();
+    return give_word(buffer, size, "on");
+  }
+  if (strcmp(what, "seen") == 0) return give_word(buffer, size, load_watch_found());
   return refuse();
 }
 
@@ -290,6 +295,7 @@ INTERPOSED pid_t fork(void) {
     checkpoint_stand();
     return 0;
   }
+  load_watch_note(IMPURE_CHILDREN, "fork", __builtin_return_address(0));
   if (real == NULL) real = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
   return real();
 }

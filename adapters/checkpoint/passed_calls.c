@@ -78,12 +78,20 @@ void *passed_dlsym_of_libc(void *library, const char *name) {
   return ((void *(*)(void *, const char *))passed_dlsym.real)(library, name);
 }
 
+static void find(struct passed_call *call) {
+  call->real = call == &passed_dlsym ? NULL : dlsym(RTLD_NEXT, call->name);
+  if (call->real == NULL) call->real = find_by_version(call->name);
+  if (call->real == NULL) call->real = (void *)(uintptr_t)is_missing;
+}
+
+void passed_calls_find(void) {
+#define FIND(function, may_touch, why, how) \
+  if (passed_##function.real == NULL) find(&passed_##function);
+  PASSED_CALLS(FIND)
+}
+
 void *passed_call_note(struct passed_call *call, const long *arguments) {
-  if (call->real == NULL) {
-    call->real = call == &passed_dlsym ? NULL : dlsym(RTLD_NEXT, call->name);
-    if (call->real == NULL) call->real = find_by_version(call->name);
-    if (call->real == NULL) call->real = (void *)(uintptr_t)is_missing;
-  }
+  if (call->real == NULL) find(call);
   if (call->touched != 0) call_touch(call->touched);
   if (call->doubt != RETIRED_NOT) call_doubt(call->doubt, call->name);
   void *instead = call->look != NULL ? call->look(call, arguments) : NULL;

@@ -4,6 +4,7 @@
 
 #include <features.h>
 
+#include "load_watch.h"
 #include "rare_calls.h"
 
 struct passed_call;
@@ -22,6 +23,17 @@ look_function look_at_dlsym, look_at_dlopen, look_at_dlmopen, look_at_signal, lo
     look_at_socket;
 look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_at_fopen;
 look_function look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_openat2;
+
+/* load_watch.c */
+look_function look_at_random, look_at_time, look_at_pid, look_at_child, look_at_connection;
+look_function look_at_change, look_at_input, look_at_output;
+
+/* Where the place that the function returns to stands behind its arguments. */
+#if defined(__x86_64__)
+enum { kReturnAddressAt = 7 };
+#else
+enum { kReturnAddressAt = 9 };
+#endif
 
 #if defined(__x86_64__)
 #define PASSED_CALLS_OF_THE_MACHINE(X)              \
@@ -96,9 +108,13 @@ look_function look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_ope
   X(_IO_fopen, 0, RETIRED_NOT, look_at_fopen)                           \
   X(freopen, 0, RETIRED_NOT, look_at_fopen)                             \
   X(freopen64, 0, RETIRED_NOT, look_at_fopen)                           \
+  CALLS_OF_A_LOAD(X)                                                    \
   PASSED_CALLS_OF_THE_MACHINE(X)                                        \
   PASSED_CALLS_OF_LATE(X)
 
+/* All of them, so that no request has to: this library's own code calls them, too. */
+void passed_calls_find(void);
+int is_of_this_library(const void *address);
 void *passed_dlsym_of_libc(void *library, const char *name);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 
 #include "engine.h"
+#include "load_watch.h"
 #include "passed_calls.h"
 #include "raw_call.h"
 
@@ -16,22 +17,22 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-static int is_ours(const void *function) {
-  return (const char *)function >= __ehdr_start && (const char *)function < _end;
+int is_of_this_library(const void *address) {
+  return (const char *)address >= __ehdr_start && (const char *)address < _end;
 }
 
 /* Whoever asks a library for a function of libc's is given ours, as those are who link with it. */
 static void *dlsym_by_handle(void *library, const char *name) {
   void *found = passed_dlsym_of_libc(library, name);
   Dl_info of_found, of_libc;
-  if (found == NULL || is_ours(found)) return found;
+  if (found == NULL || is_of_this_library(found)) return found;
   void *real = dlsym(RTLD_NEXT, "malloc_info"); /* nobody stands in front of it */
   if (real == NULL || dladdr(found, &of_found) == 0 || dladdr(real, &of_libc) == 0 ||
       of_found.dli_fbase != of_libc.dli_fbase) {
     return found;
   }
   void *ours = dlsym(RTLD_DEFAULT, name);
-  return is_ours(ours) ? ours : found;
+  return is_of_this_library(ours) ? ours : found;
 }
 
 void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
@@ -79,6 +80,17 @@ static int is_of_processes(const struct statfs *status) {
   return 0;
 }
 
+/* Before the checkpoint. */
+static void note_open_of_load(const struct passed_call *call, const char *path, int flags,
+                              const long *arguments) {
+  const void *caller = (const void *)arguments[kReturnAddressAt];
+  if (load_watch_is_random(path)) load_watch_note(IMPURE_RANDOM, path, caller);
+  int reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
+  if (!reads && strncmp(path, "/dev/null", 9) != 0) {
+    load_watch_note(IMPURE_FILES, call->name, caller);
+  }
+}
+
 void note_open(int directory, const char *path, int flags) {
   if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return;
   if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND) return;
@@ -93,13 +105,13 @@ void note_open(int directory, const char *path, int flags) {
 }
 
 void *look_at_open(const struct passed_call *call, const long *arguments) {
-  (void)call;
+  note_open_of_load(call, (const char *)arguments[0], (int)arguments[1], arguments);
   note_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
   return NULL;
 }
 
 void *look_at_openat(const struct passed_call *call, const long *arguments) {
-  (void)call;
+  note_open_of_load(call, (const char *)arguments[1], (int)arguments[2], arguments);
   note_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
   return NULL;
 }
@@ -118,15 +130,17 @@ void *look_at_handle(const struct passed_call *call, const long *arguments) {
 }
 
 void *look_at_creat(const struct passed_call *call, const long *arguments) {
-  (void)call;
+  note_open_of_load(call, (const char *)arguments[0], O_WRONLY, arguments);
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;
 }
 
 void *look_at_fopen(const struct passed_call *call, const long *arguments) {
-  (void)call;
   const char *mode = (const char *)arguments[1];
-  if (arguments[0] == 0 || mode == NULL || strpbrk(mode, "wa+") == NULL) return NULL;
+  if (arguments[0] == 0 || mode == NULL) return NULL;
+  int writes = strpbrk(mode, "wa+") != NULL;
+  note_open_of_load(call, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY, arguments);
+  if (!writes) return NULL;
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;
 }

@@ -10,17 +10,19 @@ package CGIBridge;
 # INIT block. (CHECK blocks would not do: perl runs them also for a script that did not compile.)
 # Without the checkpoint library the script runs as plain CGI.
 #
-# While the script compiles, %ENV is watched. A variable of the request that is read there would be
-# frozen into every answer, so the program is told to stop less deep. The value of any other variable
-# that was read is compared with the request's; if it differs, the worker starts the program anew.
-# Then the modules are loaded that requests are known to load, with the script's own @INC. One that
-# looks at the request, prints or changes %ENV is left out.
+# While the script compiles it is watched: %ENV here, the rest by the library. A variable of the request
+# that is read there, a number that is drawn, a time, what is printed would be everybody's. Then perl
+# starts over and stops less deep: with the modules loaded that the script asked for, as far as they do
+# nothing of the kind, and in front of the script's first line, which each request compiles for itself.
+# The value of any other variable that was read is compared with the request's; if it differs, the
+# worker starts the program anew. Behind the script the modules are loaded that requests are known to
+# load, with the script's own @INC, as far as they are pure.
 
 # What runs for each request writes to memory that the workers share, or that is put back behind it;
 # so nothing is done there that the zygote can do once.
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
-    $learn, @preload);
+    $learn, @preload, $is_again, $is_booted);
 
 # Where the library answers; told to the first who asks, and to nobody after that.
 our $call = readlink '/.cgibridge/open';
@@ -55,21 +57,31 @@ sub ours_in { grep { $_[$_] =~ /^-MCGIBridge(?:=|$)/ } 1 .. $#_ }
 
 sub file_of { (my $file = "$_[0].pm") =~ s{::}{/}g; $file }
 
+# Why what was just loaded must be left to the requests.
+sub trouble {
+    my ($written, $changes) = @_;
+    my ($name) = sort grep { is_of_request($_) } keys %read;
+    return "reads \$ENV{$name}" if defined $name;
+    return 'lists all of %ENV' if $listed;
+    return 'writes %ENV' if $cleared || $changes != scalar keys %changed;
+    return 'prints' if tell STDOUT != $written;
+    my $seen = ask('seen');
+    return length $seen ? $seen : undef;
+}
+
 sub load_ahead {
     my %before = (%read);
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
-        my ($written, $changed) = (tell STDOUT, scalar keys %changed);
+        my ($written, $changes) = (tell STDOUT, scalar keys %changed);
         (%read, $listed) = ();
+        ask('watch');
         {
             local ($@, $_, $!);
             my $file = file_of($module);
             # One that cannot be loaded: as it would be for the program, if it asks.
             eval { local $SIG{__DIE__}; require $file } or delete $INC{$file};
         }
-        my ($name) = sort grep { is_of_request($_) } keys %read;
-        my $why = defined $name ? "reads \$ENV{$name}" : $listed ? 'lists all of %ENV'
-          : $cleared || $changed != scalar keys %changed ? 'writes %ENV'
-          : tell STDOUT != $written ? 'prints' : undef;
+        my $why = trouble($written, $changes);
         start_over_without($module, "$why while it is loaded") if defined $why;
         %before = (%read, %before);
     }
@@ -80,20 +92,38 @@ sub load_ahead {
 sub start_over_without {
     my ($module, $why) = @_;
     ask("note/warning/$module is not loaded ahead: it $why");
+    start_over(grep { $_ ne $module } @preload);
+}
+
+sub start_over {
+    my $words = join ',', ($is_booted ? ':booted' : ()), @_;
     my @command = command_line();
-    my $names = join ',', grep { $_ ne $module } @preload;
-    $_ = length $names ? "-MCGIBridge=$names" : '-MCGIBridge' for @command[ours_in(@command)];
+    $_ = length $words ? "-MCGIBridge=$words" : '-MCGIBridge' for @command[ours_in(@command)];
     %$environment = map { ($_ => $before_all{$_}) } keys %before_all;
     exec { $command[0] } map { /(.*)/s } @command;
 }
 
+# The script is left to the requests, with what it loads for itself; what it loads of perl's own is loaded
+# ahead, if perl finds it there in the script's place.
+sub start_over_booted {
+    my ($why) = @_;
+    shallower($why) if $is_again;
+    ask("note/level/the script $why");
+    my %wanted = map { ($_ => 1) } @preload;
+    for my $file (sort grep { m{^\w+(?:/\w+)*\.pm$} } keys %INC) {
+        my ($folder) = grep { -e "$_/$file" } @usual_folders;
+        next unless defined $folder && $INC{$file} eq "$folder/$file" && !$known{$file};
+        (my $name = substr $file, 0, -3) =~ s{/}{::}g;
+        $wanted{$name} = 1;
+    }
+    $is_booted = 1;
+    start_over(sort keys %wanted);
+}
+
 sub refuse_what_was_seen {
-    my @request = sort grep { is_of_request($_) } keys %read;
-    shallower("reads \$ENV{$request[0]} while compiling") if @request;
-    shallower('lists all of %ENV while compiling') if $listed;
-    # /dev/null has a position, which counts what was written.
-    my $written = tell STDOUT;
-    shallower('prints while compiling') if defined $written && $written > 0;
+    # /dev/null has a position, which counts what was written. The script may change its own %ENV.
+    my $why = do { local $cleared; trouble(0, scalar keys %changed) };
+    start_over_booted("$why while compiling") if defined $why;
 }
 
 # The files that are part of the checkpoint, so that a change of one is noticed.
@@ -178,11 +208,17 @@ sub checkpoint {
         exec { '/bin/false' } 'false';
     }
     refuse_what_was_seen();
+    stand('compiled');
+}
+
+# Returns in a worker.
+sub stand {
+    my ($level) = @_;
     load_ahead();
     *main::ENV = $environment;
     note_files();
     prepare();
-    defined ask('checkpoint/compiled') or shallower("the checkpoint refused: $!");
+    defined ask("checkpoint/$level") or shallower("the checkpoint refused: $!");
     become_fresh();
     seed() unless defined $ENV{PERL_RAND_SEED};
     ask('script');
@@ -239,7 +275,7 @@ my ($programs) = $0 =~ m{^(.*/)};
 our %before_all = %ENV;
 $learn = ask('learn') // 'installed';
 
-INIT { checkpoint() }
+INIT { checkpoint() unless $is_booted }
 
 # The last END block, since it is the first that perl sees.
 END {
@@ -251,11 +287,18 @@ END {
 
 watch_environment();
 
+# Called in front of the script's first line.
 sub import {
     (undef, @preload) = @_;
-    return unless (ask('reset') // '') eq 'none';
-    require "$folder/Again.pm";
-    use_again();
+    $is_booted = @preload && $preload[0] eq ':booted' && shift @preload;
+    return stand('booted') if $is_booted;
+    $is_again = (ask('reset') // '') eq 'none';
+    if ($is_again) {
+        require "$folder/Again.pm";
+        use_again();
+    }
+    %known = map { ($_ => 1) } keys %INC;
+    ask('watch');
 }
 
 package CGIBridge::Environment;

@@ -66,6 +66,13 @@ base::Status cgroup_or_empty(std::string_view path) {
   return base::Error{quote(path) + " is no cgroup like \"/system.slice/cgibridge.service\""};
 }
 
+constexpr const char* kImpurityNames = "random, time, pid, input, output, children, sockets, files";
+
+base::Status check_impurity(std::string_view text) {
+  if (std::ranges::find(kImpurities, text) != kImpurities.end()) return base::Done{};
+  return base::Error{"\"" + std::string(text) + "\" is none of " + kImpurityNames};
+}
+
 base::Status not_empty(std::string_view text) {
   if (!text.empty()) return base::Done{};
   return base::Error{"\"\" is empty"};
@@ -521,10 +528,12 @@ std::vector<Field<ProgramSettings>> make_environment_fields() {
             "Requests with several values of one by turns are warm for the most frequent only."),
       field(MEMBER(preload), list_of(text("string", "", not_empty)), new_generation,
             "Modules loaded before the checkpoint, besides those that are learned."),
-      field(MEMBER(learn), choice<Learn>(kLearnNames), new_generation,
-            "Which modules that requests load are loaded before the checkpoint from then on: those "
-            "of "
-            "the interpreter's own folders, all (the program's own, too), or none but preload."),
+      field(
+          MEMBER(learn), choice<Learn>(kLearnNames), new_generation,
+          "Which modules that requests load are loaded before the checkpoint from then on: of the "
+          "interpreter's own folders, all (the program's own, too), or none but preload."),
+      field(MEMBER(accept), list_of(text("kind", kImpurityNames, check_impurity)), new_generation,
+            "What a program may do before the checkpoint, once for all visitors, while it loads."),
   };
 }
 

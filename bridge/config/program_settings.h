@@ -45,6 +45,12 @@ inline constexpr std::array<std::string_view, 3> kLaunchNames = {"auto", "cgi", 
 enum class Learn { installed, all, none };
 inline constexpr std::array<std::string_view, 3> kLearnNames = {"installed", "all", "none"};
 
+// What a program that does it while it loads does once for all its visitors, if it is loaded ahead:
+// draws random numbers, asks for the time or its process id, reads its input, prints, starts a
+// process, opens a connection, changes files.
+inline constexpr std::array<std::string_view, 8> kImpurities = {
+    "random", "time", "pid", "input", "output", "children", "sockets", "files"};
+
 // How many workers there are when little is asked: always max, what is needed and some besides, or
 // what is needed.
 enum class WorkerKind { fixed, dynamic, on_demand };
@@ -190,6 +196,7 @@ struct ProgramSettings {
   std::vector<std::string> pass_params;  // NAME, NAME*: also such as steer interpreters
   std::vector<std::string> preload;
   Learn learn = Learn::installed;
+  std::vector<std::string> accept;  // of kImpurities: done ahead all the same
 
   bool operator==(const ProgramSettings&) const = default;
 };

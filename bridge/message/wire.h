@@ -15,7 +15,6 @@
 
 /* The largest packet. A request whose strings do not fit travels in a memfd. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
-
 /* Descriptors that a request carries, in this order; the strings' memfd is the fourth, if any. */
 #define MESSAGE_REQUEST_FDS 3
 #define MESSAGE_FDS_MAX 4
@@ -76,7 +75,8 @@ enum note_kind {
   NOTE_WARNING = 3,   /* worth a line in the log; text */
   NOTE_FILE = 4,    /* files that the checkpoint was made of, one a line; a change makes it anew */
   NOTE_FOLDERS = 5, /* of a zygote: where its interpreter looks for modules, one a line */
-  NOTE_READ = 6     /* variables that were read before the checkpoint, one name a line */
+  NOTE_READ = 6,    /* variables that were read before the checkpoint, one name a line */
+  NOTE_LEVEL = 7    /* of a zygote: why it will stand less deep than it was asked to */
 };
 
 struct message_header {

@@ -1,5 +1,8 @@
 #include "pool/warm_environment.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "message/wire.h"
@@ -53,6 +56,8 @@ WarmEnvironment warm_environment(policy::LaunchVariables variables,
       (start.making == worker::Making::ahead ? " ahead" : "") +
       " learn=" + std::string(config::to_string(settings.learn)) +
       " tracking=" + std::string(config::to_string(settings.rewind.tracking)) +
+      (settings.accept.empty() ? ""
+                               : " accept=" + fmt::format("{}", fmt::join(settings.accept, ","))) +
       " name=" + start.program.substr(start.program.rfind('/') + 1);
   if (start.binding == Binding::early) variables["LD_BIND_NOW"] = "1";
   WarmEnvironment environment;

@@ -14,7 +14,7 @@ import time
 
 MAGIC, VERSION = 0x43474942, 4
 FORK, CHECKPOINT, FORK_FAILED, REQUEST, READY, DONE, NOTE, VERIFY, VERIFIED, RETIRED = range(1, 11)
-LOADED, SHALLOWER, WARNING, FILE, FOLDERS = range(1, 6)
+LOADED, SHALLOWER, WARNING, FILE, FOLDERS, READ, LEVEL = range(1, 8)
 RESETS = {1: "fork", 2: "rewind", 3: "none"}
 TRACKINGS = {1: "compare", 2: "scan", 3: "soft-dirty"}
 RETIREMENTS = ["not", "threads", "children", "identity", "session", "limits", "descriptors",
@@ -316,12 +316,13 @@ class Zygote:
     words. without: parts of the reset that are left out, so that a leak is seen."""
 
     def __init__(self, argv, level="linked", env=None, cwd="/", preload=None, reset="fork",
-                 tracking="auto", without="", learn="installed", **popen_options):
+                 tracking="auto", without="", learn="installed", accept="", **popen_options):
         self.channel = Channel()
         self.log_file = tempfile.TemporaryFile()
         fd = self.channel.theirs.fileno()
         words = f"fd={fd} level={level} reset={reset} learn={learn} tracking={tracking}"
         words += f" without={without}" if without else ""
+        words += f" accept={accept}" if accept else ""
         self.process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log_file,
             pass_fds=[fd], cwd=cwd, **popen_options,

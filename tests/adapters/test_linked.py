@@ -257,8 +257,8 @@ def test_openssl_draws_other_numbers_in_each_worker(folder, needs):
 @pytest.mark.parametrize("act, why", [
     ('getenv("QUERY_STRING") != 0', "QUERY_STRING"), ('getenv("HTTP_COOKIE") != 0', "HTTP_COOKIE"),
     ("socket(AF_UNIX, SOCK_STREAM, 0)", "descriptor"), ("alarm(100)", "timer"),
-    ('open("/tmp/cgibridge-test", O_CREAT | O_RDWR, 0600) + unlink("/tmp/cgibridge-test")', "for writing"),
-    ("dup2(open(\"/etc/passwd\", 0), 0)", "descriptor 0"), ("fork() || (pause(), 1)", "child"),
+    ('open("/tmp/cgibridge-test", O_CREAT | O_RDWR, 0600) + unlink("/tmp/cgibridge-test")', "changes files"),
+    ("dup2(open(\"/etc/passwd\", 0), 0)", "descriptor 0"), ("fork() || (pause(), 1)", "starts a process"),
     ("mmap(0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != 0", "shared")])
 def test_what_a_constructor_must_not_do_is_noticed(folder, act, why):
     program = folder.compile("early.cc", """

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, Zygote, adapters_dir, run_plainly
+from driver import FILE, LAUNCH_ENV, LEVEL, REQUEST_ENV, SHALLOWER, Zygote, adapters_dir, run_plainly
 
 PERL = "/usr/bin/perl"
 
@@ -122,11 +122,16 @@ def test_the_start_time_is_the_request_s(folder):
     ("BEGIN { $q = exists $ENV{CONTENT_LENGTH} }", "CONTENT_LENGTH"),
     ("BEGIN { @all = keys %ENV }", "lists all"), ("BEGIN { %copy = %ENV }", "lists all"),
     ("BEGIN { print 'early' }", "prints"), ("BEGIN { $| = 1; print 'early' }", "prints"),
-    ("BEGIN { alarm 100 }", "timer"),
-    ("BEGIN { open LOG, '>>', '/dev/shm/cgibridge-test' }", "writing"),
+    ("BEGIN { open LOG, '>>', '/dev/shm/cgibridge-test' }", "changes files"),
 ])
 def test_an_early_look_at_the_request_is_noticed(folder, early, why):
-    assert why in refusal(folder.script("x.pl", early + "\nprint 1;"))
+    script = folder.script("x.pl", early + "\nprint 1;")
+    with perl_zygote(script) as zygote:
+        assert zygote.level == 2 and why in zygote.note(LEVEL)[0]
+
+
+def test_a_timer_that_runs_is_refused(folder):
+    assert "timer" in refusal(folder.script("x.pl", "BEGIN { alarm 100 }\nprint 1;"))
 
 
 def test_variables_that_are_constant_for_a_program_may_be_read_early(folder):

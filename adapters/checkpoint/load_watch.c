@@ -1,0 +1,164 @@
+#include "load_watch.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "passed_calls.h"
+#include "raw_call.h"
+
+static const struct {
+  const char *name, *does;
+} kKinds[IMPURITIES] = {{"random", "draws random numbers"},
+                        {"time", "asks for the time"},
+                        {"pid", "asks for its process id"},
+                        {"input", "reads its input"},
+                        {"output", "prints"},
+                        {"children", "starts a process"},
+                        {"sockets", "opens a connection"},
+                        {"files", "changes files"}};
+
+void load_watch_accept(const char *list, size_t bytes) {
+  const char *end = list + bytes;
+  while (list < end) {
+    size_t length = strcspn(list, ", ");
+    if (length > (size_t)(end - list)) length = (size_t)(end - list);
+    for (int kind = 0; kind < IMPURITIES; ++kind) {
+      if (strlen(kKinds[kind].name) == length && memcmp(list, kKinds[kind].name, length) == 0) {
+        state.load.accepted |= 1u << kind;
+      }
+    }
+    list += length + 1;
+  }
+}
+
+void load_watch_begin(void) {
+  state.load.is_on = 1;
+  state.load.found[0] = '\0';
+}
+
+/* ---- standard output ---- */
+
+/* libc prints by calls of its own, which nobody can stand in front of. */
+void load_watch_catch_output(void) {
+  int file = memfd_create("cgibridge-output", MFD_CLOEXEC);
+  int kept = file < 0 ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, descriptor_least_own());
+  if (kept >= 0 && dup2(file, STDOUT_FILENO) >= 0) state.load.output = kept;
+  if (file >= 0) close(file);
+}
+
+static int has_printed(void) {
+  struct stat status;
+  return state.load.output > 0 && fstat(STDOUT_FILENO, &status) == 0 && status.st_size > 0;
+}
+
+void load_watch_end(void) {
+  state.load.is_on = 0;
+  if (state.load.output == 0) return;
+  dup2(state.load.output, STDOUT_FILENO);
+  close(state.load.output);
+  state.load.output = 0;
+}
+
+/* ---- who it was ---- */
+
+/* Generators that notice a fork: each request is one to them. Allocators, which keep what they draw
+ * to themselves. */
+static int renews_itself(const char *library) {
+  static const char *const kNames[] = {
+      "libcrypto.so", "libssl.so",   "libgnutls.so", "libgcrypt.so", "libnss3.so",  "libfreebl",
+      "libjemalloc",  "libmimalloc", "libtcmalloc",  "libsoftokn3",  "libnettle.so"};
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strncmp(library, kNames[i], strlen(kNames[i])) == 0) return 1;
+  }
+  /* What the operator preloads is his affair. */
+  return strstr(state.preload_text, library) != NULL;
+}
+
+/* Perl's own words for where it stands: " at FILE line N." */
+static int perl_place(char *place, size_t bytes) {
+  pthread_key_t *key = dlsym(RTLD_DEFAULT, "PL_thr_key");
+  void *(*mess)(void *, const char *, ...) =
+      (void *(*)(void *, const char *, ...))dlsym(RTLD_DEFAULT, "Perl_mess");
+  char *(*text_of)(void *, void *, size_t *, unsigned) =
+      (char *(*)(void *, void *, size_t *, unsigned))dlsym(RTLD_DEFAULT, "Perl_sv_2pv_flags");
+  void *perl = key != NULL ? pthread_getspecific(*key) : NULL;
+  if (perl == NULL || mess == NULL || text_of == NULL) return 0;
+  size_t length = 0;
+  const char *text = text_of(perl, mess(perl, "%s", ""), &length, 0);
+  if (text == NULL || length < 2) return 0;
+  snprintf(place, bytes, ",%.*s", (int)(length - 2), text);
+  return 1;
+}
+
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+void load_watch_note(enum impurity kind, const char *function, const void *caller) {
+  struct load_watch *load = &state.load;
+  Dl_info library;
+  if (state.role != ROLE_ZYGOTE || !load->is_on || load->found[0] != '\0') return;
+  if ((load->accepted >> kind & 1) != 0 || is_of_this_library(caller)) return;
+  if (raw_call(SYS_getpid) != state.pid) return;
+  int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
+  const char *name = is_known ? name_of(library.dli_fname) : "code that was made";
+  if (renews_itself(name)) return;
+  load->is_on = 0; /* to find the place may call what is watched */
+  char place[kFoundMax / 2];
+  if (!perl_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
+  snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
+  load->is_on = 1;
+}
+
+const char *load_watch_found(void) {
+  struct load_watch *load = &state.load;
+  int may_print = (load->accepted >> IMPURE_OUTPUT & 1) != 0;
+  if (load->is_on && load->found[0] == '\0' && !may_print && has_printed()) {
+    strcpy(load->found, kKinds[IMPURE_OUTPUT].does);
+  }
+  return load->found;
+}
+
+int load_watch_is_random(const char *path) {
+  return path != NULL && (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0);
+}
+
+/* ---- the functions by which it is done ---- */
+
+static const void *caller_of(const long *arguments) {
+  return (const void *)arguments[kReturnAddressAt];
+}
+
+#define LOOK(kind, look)                                              \
+  void *look(const struct passed_call *call, const long *arguments) { \
+    load_watch_note(kind, call->name, caller_of(arguments));          \
+    return NULL;                                                      \
+  }
+LOOK(IMPURE_RANDOM, look_at_random)
+LOOK(IMPURE_TIME, look_at_time)
+LOOK(IMPURE_PID, look_at_pid)
+LOOK(IMPURE_CHILDREN, look_at_child)
+LOOK(IMPURE_SOCKETS, look_at_connection)
+LOOK(IMPURE_FILES, look_at_change)
+
+void *look_at_input(const struct passed_call *call, const long *arguments) {
+  if ((int)arguments[0] == STDIN_FILENO) {
+    load_watch_note(IMPURE_INPUT, call->name, caller_of(arguments));
+  }
+  return NULL;
+}
+
+void *look_at_output(const struct passed_call *call, const long *arguments) {
+  if ((int)arguments[0] == STDOUT_FILENO || (int)arguments[0] == STDERR_FILENO) {
+    load_watch_note(IMPURE_OUTPUT, call->name, caller_of(arguments));
+  }
+  return NULL;
+}

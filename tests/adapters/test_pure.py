@@ -1,0 +1,208 @@
+"""What a program does while it loads is done once for all its visitors if it is loaded ahead: so only what is
+pure is, and what is not is done in each request, as it always was."""
+
+import os
+
+import pytest
+
+from driver import (LAUNCH_ENV, LEVEL, REQUEST_ENV, SHALLOWER, WARNING, Warm, Zygote, adapters_dir,
+                    run_plainly)
+
+PERL = "/usr/bin/perl"
+TIMES = 4
+
+
+def perl_zygote(script, *switches, modules=(), reset="rewind", accept="", **more):
+    ours = "-MCGIBridge" + ("=" + ",".join(modules) if modules else "")
+    zygote = Warm([PERL, f"-I{adapters_dir()}/perl", ours, *switches, script], level="compiled",
+                  reset=reset, accept=accept, **more)
+    zygote.argv = [PERL, *switches, script]
+    return zygote
+
+
+# A module's or a script's text, and the word by which it is told why it is left to the requests.
+IMPURE = {
+    "a key": ("our $key = do { open my $f, '<', '/dev/urandom' or die; read $f, my $k, 8; unpack 'H*', $k };",
+              "random"),
+    "rand": ("our $key = rand;", "random"),
+    "a time": ("our $key = time;", "time"),
+    "a time of HiRes": ("use Time::HiRes; our $key = Time::HiRes::time();", "time"),
+    "a pid": ("our $key = $$;", "process id"),
+    "a child": ("our $key = `echo hello`;", "process"),
+    "a system": ("our $key = system('true');", "process"),
+    "its input": ("our $key = do { sysread STDIN, my $t, 9; $t };", "input"),
+    "output": ("$| = 1; print \"X-Early: yes\\n\"; our $key = 1;", "prints"),
+    "a word on stderr": ("print STDERR \"early\\n\"; our $key = 1;", "prints"),
+    "a socket": ("use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0); "
+                 "connect($s, sockaddr_in(9, inet_aton('127.0.0.1'))); our $key = 1;", "connection"),
+    "a file": ("mkdir '/tmp/cgibridge-test-pure'; rmdir '/tmp/cgibridge-test-pure'; our $key = 1;",
+               "changes files"),
+    "the request": ("our $key = $ENV{QUERY_STRING};", "QUERY_STRING"),
+    "all variables": ("our $key = join ' ', map { \"$_=$ENV{$_}\" } sort grep { !/^_$/ } keys %ENV;",
+                      "%ENV"),
+}
+SHOWS = ("print \"Content-Type: text/plain\\n\\n\", $main::key // $Own::key // $Impure::key // 'none', ' ', 2,"
+         " \"\\n\";\n")
+
+
+def is_stable(text):
+    """Whether a process of its own answers the same twice."""
+    return text not in ("a key", "rand", "a time", "a time of HiRes", "a pid")
+
+
+def each_is_its_own(zygote, plain, kind, reset):
+    answers = [zygote.ask() for _ in range(TIMES)]
+    for answer in answers:
+        assert (answer.code, len(answer.stdout.split())) == (plain.code, len(plain.stdout.split()))
+        assert answer.stderr == plain.stderr
+        if is_stable(kind):
+            assert answer.stdout == plain.stdout
+    if kind in ("a key", "rand", "a time of HiRes"):
+        assert len({answer.text for answer in answers}) == TIMES
+    if kind == "a pid" and reset == "fork":
+        assert len({answer.text for answer in answers}) == TIMES
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("kind", IMPURE)
+class TestPerl:
+    def test_a_script_that_does_it_while_compiling_is_compiled_in_each_request(self, folder, kind, reset):
+        text, why = IMPURE[kind]
+        script = folder.script("x.pl", "use POSIX ();\nBEGIN { " + text + " }\n" + SHOWS)
+        plain = run_plainly([PERL, script])
+        with perl_zygote(script, reset=reset) as zygote:
+            assert zygote.stands, (zygote.notes, zygote.log())
+            assert zygote.level == 2, zygote.notes
+            assert why in zygote.note(LEVEL)[0], zygote.notes
+            each_is_its_own(zygote, plain, kind, reset)
+
+    def test_a_module_of_its_own_that_does_it_is_loaded_in_each_request(self, folder, kind, reset):
+        text, why = IMPURE[kind]
+        folder.script("Own.pm", f"package Own;\n{text}\n1;\n")
+        script = folder.script("x.pl", "use FindBin; use lib $FindBin::Bin;\nuse POSIX ();\nuse Own;\n"
+                               + SHOWS)
+        plain = run_plainly([PERL, script])
+        with perl_zygote(script, reset=reset) as zygote:
+            assert zygote.stands, (zygote.notes, zygote.log())
+            assert zygote.level == 2 and why in zygote.note(LEVEL)[0], zygote.notes
+            each_is_its_own(zygote, plain, kind, reset)
+
+    def test_an_installed_module_that_does_it_is_not_loaded_ahead(self, folder, kind, reset):
+        text, why = IMPURE[kind]
+        folder.script("lib/Impure.pm", f"package Impure;\n{text}\n1;\n")
+        folder.script("lib/Pure.pm", "package Pure;\nour $count = 1; 1;\n")
+        script = folder.script("x.pl", "my $there = exists $INC{'Pure.pm'}; require Impure; require Pure;\n"
+                               "print STDERR 'not ahead' unless $there || !exists $ENV{HTTP_WARM};\n" + SHOWS)
+        env = {**LAUNCH_ENV, "PERL5LIB": str(folder.path / "lib")}
+        request = {**REQUEST_ENV, "PERL5LIB": str(folder.path / "lib")}
+        plain = run_plainly([PERL, script], env=request)
+        with perl_zygote(script, modules=("Impure", "Pure"), reset=reset, env=env) as zygote:
+            assert zygote.level == 3, zygote.notes
+            assert any("Impure" in text and why in text for text in zygote.note(WARNING)), zygote.notes
+            answers = [zygote.ask(env={**request, "HTTP_WARM": "1"}) for _ in range(TIMES)]
+            assert {answer.stderr for answer in answers} == {plain.stderr}
+            if kind in ("a key", "rand", "a time of HiRes"):
+                assert len({answer.text for answer in answers}) == TIMES
+
+
+def test_the_place_is_named(folder):
+    folder.script("Own.pm", "package Own;\n\nour $key = time;\n1;\n")
+    script = folder.script("x.pl", "use FindBin; use lib $FindBin::Bin;\nuse Own;\nprint 1;\n")
+    with perl_zygote(script) as zygote:
+        assert f"asks for the time (time, at {folder.path}/Own.pm line 3)" in zygote.note(LEVEL)[0]
+
+
+def test_pure_modules_are_loaded_ahead_of_a_script_that_is_not(folder):
+    script = folder.script("x.pl", "BEGIN { $early = exists $INC{'POSIX.pm'} ? 1 : 0; $t = time }\n"
+                           "use POSIX (); use Text::Wrap; print $early, \"\\n\";\n")
+    with perl_zygote(script) as zygote:
+        assert zygote.level == 2
+        assert [zygote.ask().text for _ in range(TIMES)] == ["1\n"] * TIMES
+
+
+def test_what_the_operator_accepts_is_no_reason(folder):
+    script = folder.script("x.pl", "BEGIN { $t = time; $pid = $$ }\nprint \"$t\\n\";\n")
+    with perl_zygote(script, accept="time,pid") as zygote:
+        assert zygote.level == 3
+        assert len({zygote.ask().text for _ in range(TIMES)}) == 1
+    with perl_zygote(script, accept="pid") as zygote:
+        assert zygote.level == 2
+
+
+def test_a_script_that_is_compiled_in_each_request_is_otherwise_as_ever(folder):
+    script = folder.script("x.pl", """#!/usr/bin/perl -w
+use strict; use warnings;
+our @order; my $count = 0; sub next_one { ++$count }
+BEGIN { push @order, 'BEGIN', time > 0, "@ARGV", $0, $ENV{QUERY_STRING} } INIT { push @order, 'INIT' }
+END { print "END $?\\n"; $? = 7 }
+print "$_\\n" for @order, next_one(), ${^GLOBAL_PHASE}, __FILE__, __LINE__, $^W, fileno(DATA) > 2;
+print while <DATA>; print while <STDIN>; warn 'careful'; my $x; print "a$x\\n";
+print join(',', map { $_ // '' } caller), "@ARGV\\n"; print sort(grep { /Bridge/ } keys %INC), "\\n";
+die 'the end';
+__DATA__
+rows
+of data
+""")
+    plain = run_plainly([PERL, "-w", script, "a", "b c"], body=b"some\nbody\n")
+    with perl_zygote(script, "-w") as zygote:
+        assert zygote.level == 2, zygote.notes
+        for _ in range(TIMES):
+            assert zygote.ask("a", "b c", body=b"some\nbody\n").seen() == plain.seen()
+
+
+EARLY = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fcntl.h>
+#include <random>
+#include <sys/random.h>
+#include <unistd.h>
+static unsigned long draw() { unsigned long n; getrandom(&n, sizeof n, 0); return n; }
+static unsigned long device() { std::random_device source("/dev/urandom"); return source(); }
+static unsigned long read_device() {
+  unsigned long n; int fd = open("/dev/urandom", O_RDONLY); if (read(fd, &n, sizeof n) < 8) abort();
+  close(fd); return n; }
+static auto early = %s;
+int main() { printf("%%lu\n", (unsigned long)early); }
+"""
+
+
+@pytest.mark.parametrize("text, why", [
+    ("draw()", "random"), ("device()", "random"), ("std::random_device()()", "random"),
+    ("read_device()", "random"), ("arc4random()", "random"),
+    ("time(nullptr)", "time"), ("getpid()", "process id"), ("system(\"true\")", "process"),
+    ("printf(\"early\") + fflush(stdout)", "prints"), ("write(2, \"early\", 5)", "prints")])
+def test_a_native_program_whose_constructors_do_it_is_not_warm(folder, text, why):
+    program = folder.compile("early.cc", EARLY % text)
+    with Zygote([program], reset="rewind") as zygote:
+        assert not zygote.stands
+        assert why in zygote.note(SHALLOWER)[0], zygote.notes
+
+
+def test_a_native_program_is_warm_if_the_operator_accepts_it(folder):
+    program = folder.compile("early.cc", EARLY % "time(nullptr)")
+    with Zygote([program], reset="rewind", accept="time,random") as zygote:
+        assert zygote.stands, zygote.notes
+
+
+def test_what_main_does_is_each_request_s_own(folder):
+    program = folder.compile("late.c", r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int main() { printf("%d\n", time(0) > 0 && getpid() > 0 && system("true") == 0); }
+""")
+    with Warm([program]) as zygote:
+        assert zygote.ask().text == "1\n"
+
+
+# Interpreters and tools whose start must stay pure: what they do before main() costs them the level.
+@pytest.mark.parametrize("program", ["perl", "python3", "ruby", "tclsh", "bash", "dash", "gawk", "lua5.4",
+                                     "git", "sqlite3", "curl", "openssl", "find", "sed"])
+def test_the_start_of_common_programs_is_pure(program, needs):
+    needs(program)
+    path = next(path for path in (f"/usr/bin/{program}", f"/bin/{program}") if os.path.exists(path))
+    with Zygote([path], reset="rewind") as zygote:
+        assert zygote.stands, zygote.notes
