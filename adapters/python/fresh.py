@@ -144,6 +144,11 @@ class ForkHandlers:
                 + [one["after_in_child"] for one in self.handlers if "after_in_child" in one])
 
 
+def renew_authkey(process):
+    """Drawn when the module is loaded: who has it may speak to another request's managers and pools."""
+    process.current_process().authkey = os.urandom(32)
+
+
 def renewals(fork_handlers, generators):
     """Random generators, times, numbers of the process; a list of what is to be called."""
     modules, steps = sys.modules, fork_handlers.prepare()
@@ -155,6 +160,8 @@ def renewals(fork_handlers, generators):
         steps.append(modules["numpy.random"].seed)
     if "uuid" in modules:
         steps.append(lambda uuid=modules["uuid"]: setattr(uuid, "_last_timestamp", None))
+    if "multiprocessing.process" in modules:
+        steps.append(lambda process=modules["multiprocessing.process"]: renew_authkey(process))
     if "logging" in modules:
         import time
         now = time.time_ns if sys.version_info >= (3, 13) else time.time

@@ -1,6 +1,7 @@
 """reset=rewind and what must never come twice: a snapshot freezes random generators too, so each
 request's are drawn anew. What CGI programs draw alike in each process stays alike."""
 
+import pathlib
 import subprocess
 
 import pytest
@@ -119,6 +120,28 @@ def test_python_s_tokens(folder):
                   level="compiled", verify=False) as warm:
             seen = draws_no_token_twice(warm)
             assert len(seen) == 13
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+@pytest.mark.parametrize("preload", ["multiprocessing.process", "multiprocessing.managers", ""])
+def test_python_s_key_of_processes(folder, preload, reset):
+    script = folder.script("x.py", "import multiprocessing.process as process\n"
+                           "key = process.current_process().authkey\n"
+                           "print(type(key).__name__, key.hex())")
+    with Warm([PYTHON, f"{adapters_dir()}/python/start.py", f"--preload={preload}", script],
+              level="compiled", reset=reset) as warm:
+        keys = [warm.ask().text for _ in range(20)]
+    assert len(set(keys)) == 20 and all(len(key.split()[1]) == 64 for key in keys)
+    assert {key.split()[0] for key in keys} == {"AuthenticationString"}
+
+
+def test_nothing_else_of_python_draws_when_it_is_loaded():
+    """Which would be the same for all requests, if the module is loaded ahead."""
+    script = pathlib.Path(__file__).with_name("draws_at_import.py")
+    done = subprocess.run([PYTHON, "-W", "ignore", script], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    # crypt tries each method with a salt, and keeps none.
+    assert set(done.stdout.split()) - {"crypt"} == {"multiprocessing.process"}
 
 
 @pytest.mark.parametrize("text", [PERL_TEXT, PERL_EARLY], ids=["fresh", "drawn from while compiling"])
