@@ -138,6 +138,11 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
     strcpy(engine->reason, "memory that was not writable at the checkpoint became so");
     return RETIRED_MAPPINGS;
   }
+  if (then->kind == MAPPING_STACK && (now->prot & ~then->prot & PROT_EXEC) != 0) {
+    /* By the loading of a library, which libc notes among its constants. */
+    strcpy(engine->reason, "the stack became executable");
+    return RETIRED_MAPPINGS;
+  }
   if (raw_call(SYS_mprotect, start, end - start, then->prot) == 0) return RETIRED_NOT;
   strcpy(engine->reason, "a protection that stood at the checkpoint cannot be put back");
   return RETIRED_MAPPINGS;

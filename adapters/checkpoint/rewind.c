@@ -372,6 +372,10 @@ int rewind_prepare(char *reason, size_t reason_bytes) {
   }
   if (snapshot_prepare(reason, reason_bytes) != 0) return -1;
   struct engine *engine = state.engine;
+  if (context_prepare(&engine->context) != 0) {
+    snprintf(reason, reason_bytes, "the processor guards where its functions return to");
+    return -1;
+  }
   clone_robust_list(&engine->robust_list, &engine->robust_list_bytes);
   engine->wanted_tracking = (unsigned)state.tracking;
   fork_handlers_prepare();
