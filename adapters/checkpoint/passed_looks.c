@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/vfs.h>
@@ -91,17 +92,36 @@ static void note_open_of_load(const struct passed_call *call, const char *path, 
   }
 }
 
+/* What is put back anyway, where there was a child. */
+static int is_put_back(long fd) {
+  static const char *const kNames[] = {"/comm", "/oom_score_adj", "/oom_adj", "/coredump_filter",
+                                       "/timerslack_ns"};
+  char link[40], path[64];
+  snprintf(link, sizeof link, "/proc/self/fd/%ld", fd);
+  long length = raw_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = '\0';
+  const char *name = strrchr(path, '/');
+  for (size_t i = 0; name != NULL && i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strcmp(name, kNames[i]) == 0) return 1;
+  }
+  return 0;
+}
+
 void note_open(int directory, const char *path, int flags) {
   if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return;
   if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND) return;
   struct statfs status;
   long fd = raw_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
   if (fd < 0) return;
-  int is_known = raw_call(SYS_fstatfs, fd, &status) == 0;
-  raw_call(SYS_close, fd);
-  if (is_known && is_of_processes(&status)) {
-    call_doubt(RETIRED_CALL, "open, to write to a file of the kernel's");
+  if (raw_call(SYS_fstatfs, fd, &status) == 0 && is_of_processes(&status)) {
+    if (is_put_back(fd)) {
+      call_touch(TOUCHED_BY_OTHERS | TOUCHED_PRCTL);
+    } else {
+      call_doubt(RETIRED_CALL, "open, to write to a file of the kernel's");
+    }
   }
+  raw_call(SYS_close, fd);
 }
 
 void *look_at_open(const struct passed_call *call, const long *arguments) {

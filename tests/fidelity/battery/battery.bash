@@ -74,6 +74,8 @@ kind directory_before ''; look_directory_before() { echo "${OLDPWD:-none}"; }; l
 kind directory_stack 'memory'; look_directory_stack() { echo "${#DIRSTACK[@]}"; }; leave_directory_stack() { pushd /usr >/dev/null || :; }
 kind umask 'umask'; look_umask() { builtin umask; }; leave_umask() { umask 777; }
 kind limit 'limits'; look_limit() { ulimit -Sn; }; leave_limit() { ulimit -Sn 777; }
+kind limit_by_a_tool 'limits'; look_limit_by_a_tool() { ulimit -Si; }; leave_limit_by_a_tool() { prlimit --pid $$ --sigpending=77:; }
+kind score_of_memory 'limits'; look_score_of_memory() { echo "$(</proc/$$/oom_score_adj)"; }; leave_score_of_memory() { echo 77 >/proc/$$/oom_score_adj; }
 kind limit_of_cores 'limits'; look_limit_of_cores() { ulimit -Sc; }; leave_limit_of_cores() { ulimit -Sc 7; }
 kind limit_for_good ''; look_limit_for_good() { ulimit -Hq; }; leave_limit_for_good() { ulimit -q 77; }
 kind descriptor 'descriptors'; look_descriptor() { [[ -e /proc/self/fd/7 ]]; echo $?; }; leave_descriptor() { exec 7>/dev/null; }

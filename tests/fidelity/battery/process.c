@@ -1,6 +1,7 @@
 /* Kinds of state that the kernel keeps for a process. */
 #include "battery.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ipc.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -74,6 +76,48 @@ static void look_limit_for_good(void) {
 }
 static void leave_limit_for_good(void) {
   lower_limit(RLIMIT_MSGQUEUE, 77, 1);
+}
+
+KIND(limit_by_a_child, "limits")
+static void look_limit_by_a_child(void) {
+  say_limit(RLIMIT_SIGPENDING);
+}
+static void leave_limit_by_a_child(void) {
+  struct rlimit now;
+  getrlimit(RLIMIT_SIGPENDING, &now);
+  now.rlim_cur = 77;
+  if (fork() == 0) _exit(prlimit(getppid(), RLIMIT_SIGPENDING, &now, NULL));
+  wait(NULL);
+}
+
+KIND(limit_by_a_handle, "limits")
+static void look_limit_by_a_handle(void) {
+  say_limit(RLIMIT_MEMLOCK);
+}
+static void leave_limit_by_a_handle(void) {
+  struct rlimit now;
+  getrlimit(RLIMIT_MEMLOCK, &now);
+  now.rlim_cur = 4096;
+  int (*set)(int, const struct rlimit *) = dlsym(dlopen("libc.so.6", RTLD_NOW), "setrlimit");
+  set(RLIMIT_MEMLOCK, &now);
+}
+
+KIND(score_of_memory, "limits")
+static void look_score_of_memory(void) {
+  say_lines("oom_score_adj", (const char *const[]){"", NULL});
+}
+static void leave_score_of_memory(void) {
+  FILE *score = fopen("/proc/self/oom_score_adj", "w");
+  fputs("77", score);
+  fclose(score);
+}
+
+KIND(file_system_s_user, "")
+static void look_file_system_s_user(void) {
+  say_status("Uid");
+}
+static void leave_file_system_s_user(void) {
+  setfsuid(65534);
 }
 
 KIND(nice, "limits")
