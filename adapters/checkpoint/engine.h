@@ -23,7 +23,7 @@
 #include "memory.h"
 #include "rare_calls.h"
 
-enum { kEngineStackBytes = 64 * 1024 };
+enum { kEngineStackBytes = 64 * 1024, kOwnFiles = 4 + kOpenFilesMax };
 
 /* Parts of the reset that tests may leave out, to see what leaks without them. */
 enum reset_part {
@@ -81,6 +81,8 @@ struct engine {
   int fds_fd;      /* /proc/self/fd */
   int first_own_fd, last_own_fd;
   long open_at_rest; /* descriptors; 0: not known */
+  dev_t own_devices[kOwnFiles];
+  ino_t own_inodes[kOwnFiles]; /* of maps, pagemap, stat, fd, then of pristine_fds */
   dev_t channel_dev;
   ino_t channel_ino;
   int pristine_fds[kOpenFilesMax];

@@ -59,6 +59,8 @@ int address_space_record(struct engine *engine);
 /* let_go.c: descriptors as at the checkpoint, those of a request closed. */
 enum retirement descriptors_put_back(struct engine *engine);
 void descriptors_count(struct engine *engine); /* that are open, at rest */
+/* Whether the library's own are still what they were: they are numbers like any others. */
+enum retirement descriptors_check(struct engine *engine);
 
 /* timers.c */
 int timer_runs(void);

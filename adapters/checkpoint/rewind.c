@@ -230,6 +230,7 @@ static enum retirement let_go(struct engine *engine, enum retirement why) {
   memcpy(reason, engine->reason, sizeof reason);
   /* Another thread may use what is mapped until the process is gone. */
   enum retirement fault = why == RETIRED_THREADS ? why : mapped_files_let_go(engine);
+  if (!goes && fault == RETIRED_NOT) fault = descriptors_check(engine);
   if (!goes && fault == RETIRED_NOT) fault = descriptors_put_back(engine);
   if (goes) memcpy(engine->reason, reason, sizeof reason);
   if (!goes) why = fault;

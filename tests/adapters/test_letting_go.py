@@ -186,6 +186,29 @@ def test_a_shell_s_lock_is_free_for_the_next_worker(folder, needs, reset):
                 workers[n % 2] = zygote.worker()
 
 
+@pytest.mark.parametrize("with_file", [0, 1])
+@pytest.mark.parametrize("number", range(501, 508))
+def test_what_a_program_puts_under_a_number_of_ours(folder, number, with_file):
+    """It may close any descriptor, or put one of its own there."""
+    program = folder.compile("x.c", """
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+__attribute__((constructor)) static void early(void) { if (%d) open("/etc/passwd", O_RDONLY); }
+int main(void) {
+  struct stat status; int was_open = fstat(%d, &status) == 0;
+  dup2(1, %d); printf("%%d\\n", was_open); return 0;
+}""" % (with_file, number, number))
+    with Zygote([program], reset="rewind") as zygote:
+        worker = zygote.worker()
+        answer = worker.request([program], say_ready=True)
+        assert answer.retirement == ("descriptors" if answer.text == "1\n" else None), answer.reason
+        if answer.stays:
+            assert worker.request([program], say_ready=True).text == answer.text
+            assert zygote.verify(worker)[1] == ""
+
+
 @node.needs_node
 def test_node_s_streams_are_let_go_of_before_it_takes_itself_apart(folder):
     text = """const fs = require('fs'); const name = process.argv[2];
