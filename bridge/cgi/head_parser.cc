@@ -77,11 +77,27 @@ HeadFault HeadParser::parse() {
   return HeadFault::none;
 }
 
+// Where a head has both, the field is what the program wants its server to say, as elsewhere: the
+// line in front goes.
+bool HeadParser::has_status_field() const {
+  for (std::size_t start = 0; start < bytes_.size();) {
+    const std::size_t end = std::min(bytes_.find('\n', start), bytes_.size());
+    const std::optional<HeaderField> field = parse_header_field(bytes_.substr(start, end - start));
+    if (field && same_name(field->name, kOwn[0])) return true;
+    start = end + 1;
+  }
+  return false;
+}
+
 HeadParser::Verdict HeadParser::take_nph(std::string_view status_text) {
+  head_.form = HeadForm::nph;
+  if (has_status_field()) {
+    replace(0, bytes_.find('\n') + 1, "");
+    return Verdict::keep;
+  }
   const std::optional<int> status = parse_status(status_text);
   if (!status) return Verdict::status_is_bad;
   head_.status = *status;
-  head_.form = HeadForm::nph;
   has_status_ = true;
   replace(0, static_cast<std::size_t>(status_text.data() - bytes_.data()), "Status: ");
   return Verdict::keep;

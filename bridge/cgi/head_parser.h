@@ -27,6 +27,7 @@ class HeadParser {
   enum class Verdict { keep, drop, status_is_bad };
 
   Verdict take_nph(std::string_view status_text);
+  bool has_status_field() const;
   Verdict judge(std::string_view line);
   Verdict judge_field(const HeaderField& field);
   Verdict drop(std::string_view why);

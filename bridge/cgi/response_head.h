@@ -20,7 +20,7 @@ enum class ResponseKind {
 };
 
 // How the head was spelled: by a CGI program, or by one that believes it talks to the client
-// itself ("HTTP/1.1 200 OK", RFC 3875 5).
+// itself ("HTTP/1.1 200 OK", RFC 3875 5). A Status field says more than that line.
 enum class HeadForm { parsed, nph };
 
 enum class HeadStep { need_more, complete, bad };

@@ -58,6 +58,12 @@ def test_an_nph_program_speaks_for_itself(answer):
     assert (response.head["x-n"], response.body) == ("ph", b"body\n")
 
 
+def test_a_status_field_says_more_than_a_status_line(answer):
+    response = answer("HTTP/1.0 200\\nContent-Type: text/plain\\nStatus: 404 Not Found\\n\\nbody\\n")
+    assert response.head["status"] == "404 Not Found"
+    assert (response.head["content-type"], response.body) == ("text/plain", b"body\n")
+
+
 def test_a_head_request_gets_no_body(answer):
     response = answer("Content-Type: text/plain\\nContent-Length: 5\\n\\nbody\\n", method="HEAD")
     assert response.body == b""

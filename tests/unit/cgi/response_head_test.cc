@@ -82,8 +82,12 @@ const GoodCase kGood[] = {
     {"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\n\r\n", "Status: 200 OK\r\nContent-Type: a/b\r\n\r\n",
      200, ResponseKind::document, "", 0, HeadForm::nph},
     {"HTTP/1.0 404\n\n", "Status: 404\n\n", 404, ResponseKind::document, "", 0, HeadForm::nph},
-    {"HTTP/1.1 200 OK\nStatus: 500\nConnection: close\n\n", "Status: 200 OK\n\n", 200,
-     ResponseKind::document, "", 2, HeadForm::nph},
+    {"HTTP/1.0 200\nStatus: 404 Not Found\n\n", "Status: 404 Not Found\n\n", 404,
+     ResponseKind::document, "", 0, HeadForm::nph},
+    {"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nstatus: 404\r\nStatus: 403\r\n\r\n",
+     "Content-Type: a/b\r\nstatus: 404\r\n\r\n", 404, ResponseKind::document, "", 1, HeadForm::nph},
+    {"HTTP/1.1 200 OK\nConnection: close\n\n", "Status: 200 OK\n\n", 200, ResponseKind::document,
+     "", 1, HeadForm::nph},
     {"HTTP/1.1  301 Moved\nLocation: http://a/\n\n", "Status: 301 Moved\nLocation: http://a/\n\n",
      301, ResponseKind::client_redirect, "http://a/", 0, HeadForm::nph},
     // A status line that comes late is only a stray line.
@@ -115,6 +119,7 @@ const BadCase kBad[] = {
     {"Status: 2000\n\n", HeadFault::bad_status},
     {"Status: 100 Continue\n\n", HeadFault::bad_status},
     {"HTTP/1.1 OK\n\n", HeadFault::bad_status},
+    {"HTTP/1.1 200 OK\nStatus: abc\n\n", HeadFault::bad_status},
 };
 
 void expect_good(const cgi::ResponseHeadReader& reader, const GoodCase& good) {
