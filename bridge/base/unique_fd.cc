@@ -31,6 +31,12 @@ Result<FdPair> make_pipe(NonblockingEnd nonblocking) {
   return FdPair{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
+Result<UniqueFd> make_empty_input() {
+  auto ends = make_pipe();
+  if (!ends) return ends.error();
+  return std::move(ends.value().first);
+}
+
 Result<FdPair> make_socket_pair(int type) {
   int fds[2];
   if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) != 0) {

@@ -39,6 +39,11 @@ enum class NonblockingEnd { none, reading, writing };
 
 Result<FdPair> make_pipe(NonblockingEnd nonblocking = NonblockingEnd::none);
 
+// Standard input without a byte in it: a pipe's reading end whose other end is closed. Each is one
+// of its own, as flags, owners of signals and locks would hold for everybody who shares it; those
+// of /dev/null, where a lock is the file's, even if it is opened anew.
+Result<UniqueFd> make_empty_input();
+
 // A connected pair of AF_UNIX sockets of type (SOCK_STREAM, SOCK_SEQPACKET; SOCK_CLOEXEC is added).
 Result<FdPair> make_socket_pair(int type);
 

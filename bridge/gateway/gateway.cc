@@ -1,6 +1,5 @@
 #include "gateway/gateway.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 
 #include "base/log.h"
@@ -39,9 +38,8 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
     : loop_(loop),
       pools_(pools),
       settings_now_(std::move(settings_now)),
-      dev_null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
       journal_(loop, pools.surroundings().reaper),
-      shadows_(loop, pools, comparisons_, dev_null_.get(),
+      shadows_(loop, pools, comparisons_,
                [this](const auto& program, auto match) { compared(program, match); }),
       care_(loop, [this] { close_connections(); }),
       sweep_(loop, [this] { sweep(); }) {

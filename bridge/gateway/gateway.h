@@ -78,7 +78,6 @@ class Gateway {
   // settings' env as cgi wants it; valid until the settings change.
   cgi::ConfiguredEnvironment configured_environment(const config::ProgramSettings& settings);
   fastcgi::ServerLimits server_limits();
-  int dev_null() const { return dev_null_.get(); }
   Counts& counts() { return counts_; }
   const Counts& counts() const { return counts_; }
   std::size_t connections() const { return connections_.size(); }
@@ -121,7 +120,6 @@ class Gateway {
   std::vector<std::string> roots_;  // that resolver_ was made for
   std::unique_ptr<router::Resolver> resolver_;
   SettingsNow settings_now_;
-  base::UniqueFd dev_null_;
   Counts counts_;
   std::unordered_map<const config::ProgramSettings*,
                      std::vector<std::pair<std::string, std::string>>>

@@ -150,9 +150,7 @@ base::Result<std::array<int, 3>> Request::descriptors() {
     // The worker that was to take it by FastCGI did not.
     if (started_) connect_response();
   }
-  const int in_fd = body_ != nullptr ? program_ends_.in.get()
-                    : spooled_       ? spooled_.get()
-                                     : gateway_.dev_null();
+  const int in_fd = spooled_ ? spooled_.get() : program_ends_.in.get();
   return std::array<int, 3>{in_fd, program_ends_.out.get(), program_ends_.err.get()};
 }
 
@@ -181,6 +179,11 @@ base::Status Request::make_ends() {
   auto err = base::make_pipe(base::NonblockingEnd::reading);
   if (!err) return err.error();
   if (const auto made = make_body_ends(); !made) return made.error();
+  if (!program_ends_.in && !spooled_) {
+    auto in = base::make_empty_input();
+    if (!in) return in.error();
+    program_ends_.in = in.take();
+  }
   stdout_end_ = std::move(out.value().first);
   stderr_end_ = std::move(err.value().first);
   program_ends_.out = std::move(out.value().second);

@@ -20,10 +20,9 @@ base::Duration time_for(const config::ProgramSettings& settings) {
 }  // namespace
 
 SecondRun::SecondRun(loop::Loop& loop, pool::Pool& pool, const Task& task, compare::Side side,
-                     int dev_null, OnOver on_over)
+                     OnOver on_over)
     : loop_(loop),
       task_(task),
-      dev_null_(dev_null),
       on_over_(std::move(on_over)),
       copy_(task.settings->shadow.answer_max),
       head_(task.keep_alive->bridge.response_head_max),
@@ -56,8 +55,12 @@ base::Result<std::array<int, 3>> SecondRun::descriptors() {
     if (outcome_.has_run) watch_output();
   }
   if (const auto made = make_body_ends(); !made) return made.error();
-  return std::array<int, 3>{task_.has_body ? program_in_.get() : dev_null_, program_out_.get(),
-                            program_err_.get()};
+  if (!program_in_) {
+    auto in = base::make_empty_input();
+    if (!in) return in.error();
+    program_in_ = in.take();
+  }
+  return std::array<int, 3>{program_in_.get(), program_out_.get(), program_err_.get()};
 }
 
 base::Status SecondRun::make_body_ends() {

@@ -48,7 +48,7 @@ class SecondRun : public pool::RunClient {
   using OnOver = std::function<void(Outcome)>;
 
   // task is borrowed and outlives it.
-  SecondRun(loop::Loop& loop, pool::Pool& pool, const Task& task, compare::Side side, int dev_null,
+  SecondRun(loop::Loop& loop, pool::Pool& pool, const Task& task, compare::Side side,
             OnOver on_over);
 
  private:
@@ -72,7 +72,6 @@ class SecondRun : public pool::RunClient {
 
   loop::Loop& loop_;
   const Task& task_;
-  const int dev_null_;
   OnOver on_over_;
   Outcome outcome_;
   AnswerCopy copy_;

@@ -27,11 +27,10 @@ void count(compare::Figures& figures, const SecondRun::Outcome& outcome) {
 }  // namespace
 
 Shadows::Shadows(loop::Loop& loop, pool::Pools& pools, compare::Comparisons& comparisons,
-                 int dev_null, OnCompared on_compared)
+                 OnCompared on_compared)
     : loop_(loop),
       pools_(pools),
       comparisons_(comparisons),
-      dev_null_(dev_null),
       on_compared_(std::move(on_compared)),
       pump_(loop, [this] { pump(); }) {}
 
@@ -86,7 +85,7 @@ void Shadows::begin(Task task) {
 void Shadows::run(Comparing& comparing, compare::Side side, SecondRun::OnOver on_over) {
   comparing.was_run = std::move(comparing.run);
   comparing.run = std::make_unique<SecondRun>(loop_, pools_.of(comparing.task.program),
-                                              comparing.task, side, dev_null_, std::move(on_over));
+                                              comparing.task, side, std::move(on_over));
 }
 
 void Shadows::on_persistent(Comparing& comparing, SecondRun::Outcome outcome) {

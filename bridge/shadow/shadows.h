@@ -23,8 +23,8 @@ class Shadows {
   // Runs on the loop, once for each that was compared.
   using OnCompared = std::function<void(const std::string& program, compare::Match match)>;
 
-  // The references outlive it. dev_null: open for reading, borrowed.
-  Shadows(loop::Loop& loop, pool::Pools& pools, compare::Comparisons& comparisons, int dev_null,
+  // The references outlive it.
+  Shadows(loop::Loop& loop, pool::Pools& pools, compare::Comparisons& comparisons,
           OnCompared on_compared);
 
   void add(Task task);
@@ -57,7 +57,6 @@ class Shadows {
   loop::Loop& loop_;
   pool::Pools& pools_;
   compare::Comparisons& comparisons_;
-  const int dev_null_;
   const OnCompared on_compared_;
   std::deque<Task> waiting_;
   std::list<Comparing> running_;

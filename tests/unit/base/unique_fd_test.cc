@@ -50,6 +50,16 @@ TEST(MakePipe, makes_only_the_end_asked_for_nonblocking) {
   EXPECT_EQ(flags(writing.second), O_NONBLOCK);
 }
 
+TEST(MakeEmptyInput, ends_at_once_and_shares_no_flags) {
+  const auto one = make_empty_input().take();
+  const auto other = make_empty_input().take();
+  ::fcntl(one.get(), F_SETFL, O_NONBLOCK);
+  EXPECT_EQ(::fcntl(other.get(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(::fcntl(other.get(), F_GETFD), FD_CLOEXEC);
+  char byte;
+  EXPECT_EQ(::read(other.get(), &byte, 1), 0);
+}
+
 TEST(SetNonblocking, makes_a_read_of_an_empty_pipe_return) {
   auto pipe = make_pipe();
   ASSERT_TRUE(pipe.ok());
