@@ -59,6 +59,15 @@ void write_bridge(MetricsText& out, const gateway::Gateway& gateway, const pool:
          counts.closed_unfinished);
   single({"cgibridge_requests_active", "gauge", "Requests that run or wait"},
          counts.requests_active);
+  single({"cgibridge_programs_in_background", "gauge",
+          "Programs that have closed their standard output and go on"},
+         counts.background.now);
+  single({"cgibridge_programs_gone_on", "counter",
+          "Programs that went on after they had closed their standard output"},
+         counts.background.total);
+  single({"cgibridge_programs_ended_in_background", "counter",
+          "Of these, those that were ended at timeouts.background"},
+         counts.background.ended);
   single({"cgibridge_requests", "counter", "Requests so far"}, counts.requests_total);
   single({"cgibridge_request_errors", "counter", "Requests that the bridge answered with an error"},
          counts.errors);

@@ -8,7 +8,7 @@
 
 #include "admin/page_guard.h"
 #include "admin/status.h"
-#include "gateway/page.h"
+#include "gateway/page_visit.h"
 
 namespace admin {
 

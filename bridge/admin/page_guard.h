@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "gateway/page.h"
+#include "gateway/page_visit.h"
 
 namespace admin {
 

@@ -421,6 +421,10 @@ std::vector<Field<ProgramSettings>> make_pool_fields() {
             "Time between SIGTERM and SIGKILL for a program that has to end."),
   };
 }
+      field(
+          MEMBER(timeouts.background), duration(0s, 24h), live,
+          "How long a program may go on when it has closed its standard output, and so its answer "
+          "is whole. 0: no limit."),
 
 // What its processes may do.
 std::vector<Field<ProgramSettings>> make_process_fields() {

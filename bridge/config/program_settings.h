@@ -157,8 +157,9 @@ struct ProgramSettings {
   } queue;
   struct Timeouts {
     Duration start = std::chrono::seconds(10);
-    Duration request = std::chrono::seconds(30);  // 0: no limit
-    Duration output = Duration::zero();           // 0: no limit
+    Duration request = std::chrono::seconds(30);     // 0: no limit
+    Duration output = Duration::zero();              // 0: no limit
+    Duration background = std::chrono::minutes(10);  // 0: no limit
     Duration kill_grace = std::chrono::seconds(3);
     bool operator==(const Timeouts&) const = default;
   } timeouts;

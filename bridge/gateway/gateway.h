@@ -12,7 +12,7 @@
 #include "fastcgi/server_connection.h"
 #include "gateway/connection.h"
 #include "gateway/listener.h"
-#include "gateway/page.h"
+#include "gateway/page_visit.h"
 #include "gateway/remains.h"
 #include "journal/journal.h"
 #include "pool/pools.h"
@@ -31,6 +31,7 @@ struct Counts {
   std::uint64_t peers_refused = 0;      // that bridge.allow, or the control socket, refused
   std::uint64_t closed_for_room = 0;    // idle connections, at bridge.connections_max
   std::uint64_t closed_unfinished = 0;  // for bridge.params_timeout
+  RequestTime::Counts background;       // programs that go on behind their answers
 };
 
 // The settings that hold for a request that begins now.

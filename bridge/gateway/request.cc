@@ -131,7 +131,7 @@ void Request::open_response(BodyWanted body_wanted) {
       keep_alive_->bridge.response_head_max, label(),
       ResponseStream::Sink{
           &answer_->out(), [this] { return answer_->has_room(); }, [this] { answer_->wrote(); },
-          [this] { program_ends_ = {}; },
+          [this] { program_ends_ = {}; }, [this] { on_output_closed(); },
           [this](const std::string& reason) { on_bad_head(reason); }, [this] { complete(); },
           [this](const cgi::ResponseHead& head) {
             if (copy_ != nullptr) copy_->take_head(head);
@@ -208,18 +208,7 @@ void Request::on_started(compare::Arm arm) {
     body_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] { watch_body(); });
     body_timer_->start(kBodyPause);
   }
-  if (settings_->timeouts.request.count() > 0) {
-    request_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] {
-      timeout_ = fmt::format("not done after {} ms (timeouts.request)",
-                             settings_->timeouts.request.count());
-      on_timeout();
-    });
-    request_timer_->start(settings_->timeouts.request);
-  }
-  if (settings_->timeouts.output.count() > 0) {
-    output_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this] { watch_silence(); });
-    output_timer_->start(settings_->timeouts.output);
-  }
+  begin_time();
 }
 
 // A client that pauses in its body, though there is room for it, may be waiting for the answer.
@@ -230,19 +219,41 @@ void Request::watch_body() {
   body_timer_->start(kBodyPause);
 }
 
-// While the client takes nothing, the program's silence is not its own.
-void Request::watch_silence() {
-  const base::Duration limit = settings_->timeouts.output;
-  const auto silent =
-      std::chrono::duration_cast<base::Duration>(base::Clock::now() - response_->last_output());
-  if (!answer_->has_room()) return output_timer_->start(limit);
-  if (silent < limit) return output_timer_->start(limit - silent);
-  timeout_ = fmt::format("no output for {} ms (timeouts.output)", limit.count());
-  on_timeout();
+void Request::begin_time() {
+  time_ = std::make_unique<RequestTime>(
+      gateway_.loop(), settings_->timeouts, gateway_.counts().background,
+      RequestTime::Events{
+          [this](const std::string& why) {
+            fail(504, "The program took too long.", why + ": it is ended",
+                 compare::Failure::timeout);
+          },
+          [this] { on_answered(); },
+          [this] {
+            base::log_warn(
+                "{}: it goes on behind its answer for more than {} ms (timeouts.background): it is "
+                "ended",
+                label(), settings_->timeouts.background.count());
+            ended_in_background_ = true;
+            run_->terminate();
+          },
+          // While the client takes nothing, the program's silence is not its own.
+          [this] { return answer_->has_room() ? response_->last_output() : base::Clock::now(); }});
 }
 
-void Request::on_timeout() {
-  fail(504, "The program took too long.", *timeout_ + ": it is ended", compare::Failure::timeout);
+// Nobody writes to its standard output any more. Without a whole head that is no answer, and what
+// the program does next may say why: its end is waited for.
+void Request::on_output_closed() {
+  if (finished_ || !response_->head_read() || !run_->running()) return;
+  time_->output_closed(run_->pid());
+}
+
+// The exit code is not known yet: END_REQUEST says 0.
+void Request::on_answered() {
+  answered_at_ = base::Clock::now();
+  slow_timer_.reset();
+  response_->let_go();
+  // One whose client has left already is an Epilogue, which waits for the program's end.
+  if (!moved_) answer_->finish(id_, 0);
 }
 
 // ---- the body ----
@@ -307,6 +318,7 @@ bool Request::answer_is_whole() const {
 }
 
 void Request::move_to(Answer& answer) {
+  moved_ = true;
   answer_ = &answer;
   response_->move_to(answer.out());
   if (!body_complete_) body_end();
@@ -331,6 +343,7 @@ void Request::on_ended(const worker::Ending& ending) {
   ending_ = ending;
   if (entry_ != nullptr) entry_->program_ended(ending);
   stack_turn_.reset();
+  time_.reset();
   observation_.cpu = ending.cpu;
   observation_.peak_kib = ending.peak_kib;
   if (!ending.description.empty() && !finished_) {

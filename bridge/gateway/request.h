@@ -11,6 +11,7 @@
 #include "fastcgi/name_value.h"
 #include "gateway/body_spool.h"
 #include "gateway/page_visit.h"
+#include "gateway/request_time.h"
 #include "gateway/response_stream.h"
 #include "journal/entry.h"
 #include "journal/stack_queue.h"
@@ -32,7 +33,8 @@ class Answer {
   virtual void wrote() = 0;
   // A body piece found (no) room: reading of the connection may (not) go on.
   virtual void body_room_changed() = 0;
-  // The request is over: END_REQUEST with this exit code. It is destroyed at the end of the turn.
+  // END_REQUEST with this exit code. A request whose program goes on is the gateway's then, any
+  // other is destroyed at the end of the turn.
   virtual void finish(fastcgi::RequestId id, std::uint32_t app_status) = 0;
   // The answer cannot be completed and must not look complete.
   virtual void break_off(fastcgi::RequestId id, std::uint32_t app_status) = 0;
@@ -94,8 +96,9 @@ class Request : public pool::RunClient {
   void end_spool();
   void open_response(BodyWanted body_wanted);
   void on_bad_head(const std::string& reason);
-  void on_timeout();
-  void watch_silence();
+  void begin_time();
+  void on_output_closed();
+  void on_answered();
   void watch_body();
   void choose_arm(const cgi::Variables& variables, const router::FileIdentity& identity);
   void visit_page();
@@ -118,6 +121,8 @@ class Request : public pool::RunClient {
   std::vector<std::string> query_words_;
   bool body_complete_ = false;
   bool started_ = false, finished_ = false, observed_ = false;
+  bool moved_ = false, ended_in_background_ = false;
+  base::TimePoint answered_at_{};  // before its program's end; else unset
   std::uint32_t app_status_ = 0;
   worker::Ending ending_;  // of the program
   const base::TimePoint since_ = base::Clock::now();
@@ -127,7 +132,6 @@ class Request : public pool::RunClient {
   std::unique_ptr<shadow::AnswerCopy> copy_;  // of the answer, for it
   std::unique_ptr<PageVisit> visit_;          // if no program is meant, but the bridge's page
   std::unique_ptr<journal::Entry> entry_;     // if the journal wants to know of it
-  std::optional<std::string> timeout_;        // which limit was passed
 
   // The program's ends of the pipes, from descriptors() until it is sure that the program has
   // begun: another worker may have to take them. Held longer, standard input's would hide that the
@@ -141,7 +145,8 @@ class Request : public pool::RunClient {
   std::optional<BodySpool> spool_;          // one of a length that its end will tell
   base::UniqueFd spooled_;                  // that one, once it has come whole
   std::unique_ptr<ResponseStream> response_;
-  std::unique_ptr<loop::Timer> request_timer_, output_timer_, body_timer_, slow_timer_;
+  std::unique_ptr<loop::Timer> body_timer_, slow_timer_;
+  std::unique_ptr<RequestTime> time_;                      // while the program runs
   std::unique_ptr<journal::StackQueue::Turn> stack_turn_;  // while it runs, if it has to wait
   std::uint64_t body_seen_ = 0;
   std::unique_ptr<pool::Run> run_;

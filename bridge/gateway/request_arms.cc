@@ -79,10 +79,13 @@ void Request::observe() {
     if (seen.status >= 500) seen.failure = compare::Failure::status;
     if (app_status_ != 0) seen.failure = compare::Failure::exit_code;
     if (!ending_.description.empty()) seen.failure = compare::Failure::signal;
+    // Its answer was whole long before.
+    if (ended_in_background_) seen.failure = compare::Failure::none;
   }
   // An answer that was broken off, or that nobody waited for, had begun all the same.
   if (seen.status == 0 && response_ != nullptr) seen.status = response_->status();
-  seen.latency = std::chrono::duration_cast<compare::Microseconds>(base::Clock::now() - since_);
+  seen.latency = std::chrono::duration_cast<compare::Microseconds>(
+      (answered_at_ == base::TimePoint{} ? base::Clock::now() : answered_at_) - since_);
   if (run_ != nullptr) seen.queue = run_->queue_time();
   if (body_ != nullptr) seen.bytes_in = body_->received();
   if (response_ != nullptr) seen.bytes_out = response_->bytes_read();
@@ -90,7 +93,7 @@ void Request::observe() {
   if (program_.empty()) return;
   gateway_.observe(program_, seen);
   if (shadow_ == nullptr) return;
-  if (answered) return give_to_shadow();
+  if (answered && !ended_in_background_) return give_to_shadow();
   gateway_.comparisons().of(program_).shadow.skipped(compare::Skip::failed);
 }
 

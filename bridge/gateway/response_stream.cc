@@ -109,6 +109,7 @@ void ResponseStream::program_ended() {
 
 bool ResponseStream::answer_is_whole() const {
   if (!head_given()) return false;
+  if (closed_) return true;
   const int status = head_.head().status;
   // RFC 9110 §6.4.1: these have no body.
   if (body_wanted_ == BodyWanted::no || status == 204 || status == 304) return true;
@@ -134,7 +135,9 @@ void ResponseStream::resume() {
 void ResponseStream::pump_stdout() {
   if (!sink_.has_room()) return;
   const ReadStep step = head_sent_ || head_bad_ ? read_body() : read_head();
-  if (step == ReadStep::over) end_stdout();
+  if (step != ReadStep::over) return;
+  end_stdout();
+  if (!ended_) sink_.on_closed();
 }
 
 void ResponseStream::pump_stderr() {
@@ -167,6 +170,7 @@ void ResponseStream::end_stdout() {
   if (stdout_watch_ != nullptr) stdout_watch_->closing();
   stdout_watch_.reset();
   stdout_.reset();
+  closed_ = true;
 }
 
 void ResponseStream::end_stderr() {

@@ -24,7 +24,6 @@ enum class HoldBack { no, yes };
 
 // Reads both pipes at once, turns what comes into records, and stops reading while the connection
 // has no room. The body is read by the kernel right behind its record header, without a copy.
-//
 // Most programs are done before anybody could have seen their first byte: so for the first kUnseen
 // the pipes are not even watched, and the whole answer is one read and one wakeup, of us and of the
 // web server. From then on output is passed on as it is written.
@@ -32,10 +31,11 @@ class ResponseStream {
  public:
   // The connection's side. All run on the loop.
   struct Sink {
-    base::OutBuffer* out;            // where records go
-    std::function<bool()> has_room;  // whether out may grow further
-    std::function<void()> wrote;     // out has grown
-    std::function<void()> on_begun;  // the first byte came
+    base::OutBuffer* out;             // where records go
+    std::function<bool()> has_room;   // whether out may grow further
+    std::function<void()> wrote;      // out has grown
+    std::function<void()> on_begun;   // the first byte came
+    std::function<void()> on_closed;  // nobody writes output any more, before the program's end
     // The head is no CGI response head (reason is a sentence). Told once, when all that the program
     // printed was read, so that its standard error is known; nothing was written.
     std::function<void(const std::string& reason)> on_bad_head;
@@ -79,17 +79,16 @@ class ResponseStream {
 
   // The request's body has come whole, or its client pauses: nothing is held back any more.
   void let_go();
-
   // The connection has room again.
   void resume();
 
-  // Whether out holds all of the answer: a body as long as its Content-Length, or the head of an
-  // answer that has none. What the program still does is no part of it.
+  // Whether out holds all of the answer, whatever the program still does: a body as long as its
+  // Content-Length, the head of an answer without one, or all output, if nobody writes any more.
   bool answer_is_whole() const;
+  bool head_read() const { return head_sent_; }
 
   // Records go there from here on.
   void move_to(base::OutBuffer& out) { sink_.out = &out; }
-
   // The pipes' reading ends, for somebody else to read; nothing comes from here any more.
   base::FdPair release();
 
@@ -143,6 +142,7 @@ class ResponseStream {
   bool begun_ = false;
   bool head_sent_ = false;
   bool head_bad_ = false;  // what follows is read and dropped
+  bool closed_ = false;    // the end of its standard output was read
   bool ended_ = false;
   bool over_ = false;  // on_bad_head or on_complete was told
 };

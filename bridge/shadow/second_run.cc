@@ -83,7 +83,7 @@ base::Result<base::UniqueFd> SecondRun::body() {
 void SecondRun::watch_output() {
   out_watch_ = std::make_unique<loop::FdWatch>(loop_, out_.get(), [this](unsigned) {
     program_out_.reset();
-    if (read_output() == Read::end) out_watch_->ask(loop::kNothing);
+    if (read_output() == Read::end) on_output_closed();
   });
   err_watch_ = std::make_unique<loop::FdWatch>(loop_, err_.get(), [this](unsigned) {
     program_err_.reset();
@@ -102,6 +102,13 @@ void SecondRun::on_started(compare::Arm arm) {
   body_->write(task_.body);
   body_->end();
   body_->connect(std::move(in_));
+}
+
+// What the program still does is no part of its answer, and may take as long as a client's.
+void SecondRun::on_output_closed() {
+  out_watch_->ask(loop::kNothing);
+  const base::Duration background = task_.settings->timeouts.background;
+  background.count() > 0 ? time_is_up_.start(background) : time_is_up_.stop();
 }
 
 SecondRun::Read SecondRun::read_output() {

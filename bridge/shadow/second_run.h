@@ -65,6 +65,7 @@ class SecondRun : public pool::RunClient {
   enum class Read { some, nothing_now, end };
   base::Status make_body_ends();
   void watch_output();
+  void on_output_closed();
   Read read_output();
   Read read_errors();
   void take(base::ByteView bytes);

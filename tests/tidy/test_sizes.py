@@ -18,7 +18,7 @@ LARGER = {
     # A row, or a member, for each setting.
     "bridge/config/fields.cc": 580, "bridge/config/program_settings.h": 230,
     # The life of a request, in one place.
-    "bridge/gateway/request.cc": 410,
+    "bridge/gateway/request.cc": 425, "bridge/gateway/request.h": 155,
 }
 
 

@@ -63,7 +63,7 @@ level = "compiled"
 workers = { kind = "dynamic", min = 0, max = 8, spare = 2, idle_timeout = "1m", )"
             R"(max_requests = 10000, recycle_spread = 10, max_age = "0s", max_memory = 0 }
 queue = { max = 256, timeout = "5s" }
-timeouts = { start = "10s", request = "30s", output = "0s", kill_grace = "3s" }
+timeouts = { start = "10s", request = "30s", output = "0s", background = "10m", kill_grace = "3s" }
 limits = { body = 0, cpu = 0, cpu_weight = 100, memory = 0, processes = 0, )"
             R"(open_files = 0, user_processes = 0, file_size = 0, address_space = 0, )"
             R"(cpu_time = "0s", core = true, error_output = "1MiB" }

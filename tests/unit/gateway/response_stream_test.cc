@@ -51,17 +51,18 @@ class ResponseStreamTest : public testing::Test {
   loop::Loop loop_;
   base::OutBuffer out_;
   bool room_ = true;
-  int begun_ = 0, complete_ = 0;
+  int begun_ = 0, closed_ = 0, complete_ = 0;
   std::string bad_head_;
-  ResponseStream stream_{loop_,
-                         1,
-                         BodyWanted::yes,
-                         HoldBack::no,
-                         base::kKiB,
-                         "test",
-                         {&out_, [this] { return room_; }, [] {}, [this] { ++begun_; },
-                          [this](const std::string& reason) { bad_head_ = reason; },
-                          [this] { ++complete_; }, [](const cgi::ResponseHead&) {}}};
+  ResponseStream stream_{
+      loop_,
+      1,
+      BodyWanted::yes,
+      HoldBack::no,
+      base::kKiB,
+      "test",
+      {&out_, [this] { return room_; }, [] {}, [this] { ++begun_; }, [this] { ++closed_; },
+       [this](const std::string& reason) { bad_head_ = reason; }, [this] { ++complete_; },
+       [](const cgi::ResponseHead&) {}}};
   base::UniqueFd program_err_;
   base::UniqueFd program_out_;
 
@@ -130,6 +131,28 @@ TEST_F(ResponseStreamTest, passes_output_on_while_the_program_runs) {
   EXPECT_TRUE(both == "out:second|err:oh|" || both == "err:oh|out:second|") << both;
   EXPECT_EQ(begun_, 1);
   EXPECT_EQ(complete_, 0);
+}
+
+TEST_F(ResponseStreamTest, is_whole_when_nobody_writes_output_any_more) {
+  print("A: b\n\nbody");
+  run_until(1);
+  EXPECT_FALSE(stream_.answer_is_whole());
+  program_out_.reset();
+  for (int i = 0; i < 5000 && closed_ == 0; ++i) run_for(base::Duration(1));
+  EXPECT_EQ(closed_, 1);
+  EXPECT_TRUE(stream_.answer_is_whole());
+  complain("still there");
+  stream_.program_ended();
+  EXPECT_EQ(taken(), "out:A: b\n\nbody|err:still there|");
+  EXPECT_EQ(complete_, 1);
+}
+
+TEST_F(ResponseStreamTest, tells_nothing_of_output_that_ends_with_its_program) {
+  print("A: b\n\nbody");
+  program_out_.reset();
+  stream_.program_ended();
+  EXPECT_EQ(closed_, 0);
+  EXPECT_EQ(complete_, 1);
 }
 
 TEST_F(ResponseStreamTest, stops_at_a_full_connection_and_goes_on_later) {
