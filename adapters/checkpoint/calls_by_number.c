@@ -158,7 +158,7 @@ static _Noreturn void leave(int exit_code) {
   if (state.role == ROLE_ANSWERING && state.reset == RESET_REWIND && state.pid == getpid()) {
     rewind_end(exit_code);
   }
-  for (;;) raw_call(SYS_exit_group, exit_code);
+  give_up(exit_code);
 }
 
 INTERPOSED void _exit(int exit_code) {

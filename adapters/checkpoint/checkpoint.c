@@ -11,7 +11,7 @@
 
 _Noreturn void checkpoint_refuse(const char *reason) {
   channel_note(NOTE_SHALLOWER, reason, strlen(reason));
-  _exit(0);
+  give_up(0);
 }
 
 void checkpoint_stand(void) {
@@ -52,7 +52,7 @@ void checkpoint_stand(void) {
   body.text_bytes = (uint32_t)strlen(reason);
   if (channel_send(MESSAGE_CHECKPOINT, &body, sizeof body, reason, body.text_bytes,
                    PATIENCE_SECOND) != 0) {
-    _exit(0);
+    give_up(0);
   }
   zygote_serve();
   errno = 0;

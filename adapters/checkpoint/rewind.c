@@ -30,10 +30,6 @@ static void set_signal_mask(uint64_t mask) {
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 }
 
-static _Noreturn void leave(int exit_code) {
-  for (;;) raw_call(SYS_exit_group, exit_code);
-}
-
 /* ---- messages, without libc ---- */
 
 static long send_packet(struct engine *engine, uint16_t type, const void *body, size_t body_bytes,
@@ -63,7 +59,7 @@ static long say_ready(struct engine *engine) {
 static _Noreturn void retire(struct engine *engine, enum retirement why) {
   struct message_retired body = {.retirement = why, .text_bytes = (uint32_t)strlen(engine->reason)};
   send_packet(engine, MESSAGE_RETIRED, &body, sizeof body, engine->reason, body.text_bytes);
-  leave(engine->exit_code);
+  give_up(engine->exit_code);
 }
 
 static long say_done(struct engine *engine, enum retirement why) {
@@ -116,7 +112,7 @@ static int take_request(struct engine *engine) {
   do {
     got = raw_call(SYS_recvmsg, engine->channel, &call, 0);
   } while (got == -EINTR);
-  if (got <= 0) leave(0);
+  if (got <= 0) give_up(0);
   size_t strings = (size_t)got - sizeof header - sizeof packet->head;
   int with_memfd = (packet->head.flags & REQUEST_IN_MEMFD) != 0, memfd = -1;
   if (got < (long)(sizeof header + sizeof packet->head) || header.type != MESSAGE_REQUEST ||
@@ -132,7 +128,7 @@ static int take_request(struct engine *engine) {
 static _Noreturn void rest(void) {
   struct engine *engine = state.engine;
   set_signal_mask(engine->signal_mask);
-  if (take_request(engine) != 0) leave(kBadRequest);
+  if (take_request(engine) != 0) give_up(kBadRequest);
   engine->request_id = engine->packet.head.request_id;
   engine->wants_ready = (engine->packet.head.flags & REQUEST_SAY_READY) != 0;
   engine->cpu_at_start = usage_cpu();
@@ -301,7 +297,7 @@ static int open_own_all(struct engine *engine, int channel) {
  * went on behind its checkpoint. */
 static _Noreturn void begin(void) {
   struct engine *engine = state.engine;
-  if (kernel_state_record(engine) != 0) leave(kBadRequest);
+  if (kernel_state_record(engine) != 0) give_up(kBadRequest);
   enum retirement why = heap_end_put_back(engine);
   if (why == RETIRED_NOT) why = descriptors_put_back(engine);
   if (why == RETIRED_NOT) why = kernel_state_put_back(engine);
@@ -309,10 +305,10 @@ static _Noreturn void begin(void) {
   if (why == RETIRED_NOT) why = memory_put_back(engine);
   if (why != RETIRED_NOT) retire(engine, why);
   tracking_begin(engine, (enum page_tracking)engine->wanted_tracking);
-  if (address_space_record(engine) != 0) leave(kBadRequest);
+  if (address_space_record(engine) != 0) give_up(kBadRequest);
   descriptors_count(engine);
   engine->last_tracking = TRACKING_AUTO;
-  if (say_ready(engine) < 0) leave(0);
+  if (say_ready(engine) < 0) give_up(0);
   rest();
 }
 
@@ -320,12 +316,12 @@ static _Noreturn void worker_main(int channel) {
   struct engine *engine = state.engine;
   engine->pid = getpid();
   raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-  if (getppid() != state.bridge_pid) leave(0);
+  if (getppid() != state.bridge_pid) give_up(0);
   setpgid(0, 0);
   /* Where a tracer has to be an ancestor, the zygote may look at this worker all the same. */
   raw_call(SYS_prctl, PR_SET_PTRACER, engine->zygote_pid, 0, 0, 0);
   close(state.channel);
-  if (open_own_all(engine, channel) != 0) leave(kBadRequest);
+  if (open_own_all(engine, channel) != 0) give_up(kBadRequest);
   context_call_on(engine->stack + kEngineStackBytes, begin);
 }
 
@@ -357,7 +353,7 @@ static void become_child(void) {
   char *text = engine->big_text != NULL ? engine->big_text : packet->text;
   if (request_parse(&state.request, &packet->head, text, engine->pointers,
                     sizeof engine->pointers / sizeof *engine->pointers) != 0) {
-    _exit(kBadRequest);
+    give_up(kBadRequest);
   }
   worker_enter_directory();
   state.touched = 0;

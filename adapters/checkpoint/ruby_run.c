@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "raw_call.h"
 
 int ruby_run_expect(const char *code) {
   if (!state.ruby_goes_by || strlen(code) >= sizeof state.ruby_code) return -1;
@@ -37,7 +38,7 @@ static int run_adapter(void) {
 
 static int end(int failed) {
   int (*cleanup)(int) = (int (*)(int))dlsym(RTLD_DEFAULT, "ruby_cleanup");
-  if (cleanup == NULL) _exit(70);
+  if (cleanup == NULL) give_up(70);
   return cleanup(failed);
 }
 
@@ -54,7 +55,7 @@ INTERPOSED void *ruby_options(int argc, char **argv) {
   void *(*real)(int, char **) = (void *(*)(int, char **))dlsym(RTLD_NEXT, "ruby_options");
   void (*at_exit)(void (*)(void *)) =
       (void (*)(void (*)(void *)))dlsym(RTLD_DEFAULT, "ruby_vm_at_exit");
-  if (real == NULL) _exit(70);
+  if (real == NULL) give_up(70);
   state.ruby_goes_by = 1;
   /* The first of these functions is called last. */
   if (at_exit != NULL && state.role != ROLE_NONE) at_exit(spare_the_rest);
@@ -65,7 +66,7 @@ INTERPOSED int ruby_run_node(void *node) {
   int (*real)(void *) = (int (*)(void *))dlsym(RTLD_NEXT, "ruby_run_node");
   /* Ruby's collector looks for what is alive on the stack. */
   void *volatile compiled = node;
-  if (real == NULL) _exit(70);
+  if (real == NULL) give_up(70);
   int failed = state.ruby_code[0] != '\0' && was_compiled(node) ? run_adapter() : 0;
   return failed != 0 ? end(failed) : real(compiled);
 }

@@ -4,13 +4,17 @@
 #include <limits.h>
 #include <link.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "raw_call.h"
 #include "usage.h"
+
+enum { kCannotStart = 71 }; /* exit code; the bridge logs it */
 
 typedef int main_function(int, char **, char **);
 typedef int start_function(main_function *, int, char **, void (*)(void), void (*)(void),
@@ -43,7 +47,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   cpu_limit_remember();
   reset_signals();
   int channel = descriptor_move_high(state.channel);
-  if (channel < 0) _exit(70);
+  if (channel < 0) give_up(70);
   channel_adopt(channel);
   fork_handlers_add_own(channel_forget_in_child);
   descriptors_remember_start();
@@ -82,7 +86,10 @@ void start_anew(const struct request *request) {
 static void start_anew_for_other_arguments(const struct request *request, int argc, char **argv) {
   int same = request->argc == (uint32_t)argc;
   for (int i = 0; same && i < argc; ++i) same = strcmp(request->argv[i], argv[i]) == 0;
-  if (!same && dl_iterate_phdr(find_word, argv) == 1) start_anew(request);
+  if (same || dl_iterate_phdr(find_word, argv) != 1) return;
+  start_anew(request);
+  dprintf(2, "cgibridge: cannot start %s anew: %s\n", argv[0], strerrorname_np(errno));
+  give_up(kCannotStart);
 }
 
 static int main_at_checkpoint(int argc, char **argv, char **envp) {
@@ -103,7 +110,7 @@ static int main_at_checkpoint(int argc, char **argv, char **envp) {
 INTERPOSED int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),
                                  void (*fini)(void), void (*rtld_fini)(void), void *stack_end) {
   start_function *start = (start_function *)dlsym(RTLD_NEXT, "__libc_start_main");
-  if (start == NULL) _exit(70);
+  if (start == NULL) give_up(70);
   if (state.role != ROLE_NONE) {
     /* Registered first, so it runs last: behind the program's handlers, C++ destructors and every
      * library's own end (which libc registers from here on). */

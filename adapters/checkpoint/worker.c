@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "raw_call.h"
 #include "usage.h"
 
 /* Exit codes of a worker that could not even start its request; the bridge logs them. */
@@ -34,7 +35,7 @@ static char *map_text(int memfd, size_t bytes) {
 
 static void become_fresh(const int *fds) {
   for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
-    if (dup2(fds[i], i) < 0) _exit(kBadRequest);
+    if (dup2(fds[i], i) < 0) give_up(kBadRequest);
   }
   for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
     if (fds[i] > 2) close(fds[i]);
@@ -47,7 +48,7 @@ static void become_fresh(const int *fds) {
 void worker_enter_directory(void) {
   if (chdir(state.request.cwd) == 0) return;
   dprintf(2, "cgibridge: cannot enter %s: %s\n", state.request.cwd, strerrorname_np(errno));
-  _exit(kNoDirectory);
+  give_up(kNoDirectory);
 }
 
 /* Returns -1 if there is no request to come. */
@@ -57,9 +58,9 @@ static int wait_for_request(void) {
   struct packet *packet = &mailbox->packet;
   ssize_t bytes = channel_receive(&type, packet, sizeof *packet, fds, &fd_count);
   if (bytes < 0) return -1;
-  if (type != MESSAGE_REQUEST || bytes < (ssize_t)sizeof packet->head) _exit(kBadRequest);
+  if (type != MESSAGE_REQUEST || bytes < (ssize_t)sizeof packet->head) give_up(kBadRequest);
   int with_memfd = (packet->head.flags & REQUEST_IN_MEMFD) != 0;
-  if (fd_count != MESSAGE_REQUEST_FDS + with_memfd) _exit(kBadRequest);
+  if (fd_count != MESSAGE_REQUEST_FDS + with_memfd) give_up(kBadRequest);
   char *text = packet->text;
   if (with_memfd) {
     text = map_text(fds[MESSAGE_REQUEST_FDS], packet->head.strings_bytes);
@@ -68,7 +69,7 @@ static int wait_for_request(void) {
   }
   if (text == NULL ||
       request_parse(&state.request, &packet->head, text, mailbox->pointers, kPointersInPlace) != 0)
-    _exit(kBadRequest);
+    give_up(kBadRequest);
   cpu_at_start = usage_cpu();
   cpu_limit_renew();
   become_fresh(fds);
@@ -82,17 +83,18 @@ void worker_begin(int channel, uint64_t worker_id) {
   state.role = ROLE_WORKER;
   state.pid = getpid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != state.bridge_pid) _exit(0); /* the bridge went before the signal was asked for */
+  if (getppid() != state.bridge_pid)
+    give_up(0); /* the bridge went before the signal was asked for */
   setpgid(0, 0);
   mailbox = mmap(NULL, sizeof *mailbox, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mailbox == MAP_FAILED) _exit(kBadRequest);
+  if (mailbox == MAP_FAILED) give_up(kBadRequest);
   close(state.channel);
   int high = descriptor_move_high(channel);
-  if (high < 0 || descriptors_make_private() != 0) _exit(kBadRequest);
+  if (high < 0 || descriptors_make_private() != 0) give_up(kBadRequest);
   channel_adopt(high);
   struct message_ready body = {.pid = state.pid};
-  if (channel_send(MESSAGE_READY, &body, sizeof body, NULL, 0, PATIENCE_SECOND) != 0) _exit(0);
-  if (wait_for_request() != 0) _exit(0);
+  if (channel_send(MESSAGE_READY, &body, sizeof body, NULL, 0, PATIENCE_SECOND) != 0) give_up(0);
+  if (wait_for_request() != 0) give_up(0);
   state.role = ROLE_ANSWERING;
 }
 

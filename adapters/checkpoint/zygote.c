@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "raw_call.h"
 
 static void report_failure(const struct message_fork *fork, const char *reason) {
   channel_send(MESSAGE_FORK_FAILED, fork, sizeof *fork, reason, strlen(reason), PATIENCE_SECOND);
@@ -46,7 +47,7 @@ void zygote_serve(void) {
       verify_worker(&body.verify);
       continue;
     }
-    if (bytes != (ssize_t)sizeof body.fork || type != MESSAGE_FORK || fd_count != 1) _exit(0);
+    if (bytes != (ssize_t)sizeof body.fork || type != MESSAGE_FORK || fd_count != 1) give_up(0);
     if (state.is_ahead) {
       worker_begin(fds[0], body.fork.worker_id);
       return;
