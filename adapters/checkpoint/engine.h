@@ -104,7 +104,7 @@ struct engine {
   uint64_t entries[kEntriesMax]; /* of /proc/self/pagemap */
   /* Of the request that runs, or is ending. */
   uint64_t request_id;
-  uint64_t cpu_at_start; /* of the request: usage_cpu() */
+  uint64_t cpu_at_start, children_at_start; /* of the request: usage_cpu(), usage_children() */
   unsigned touched;
   uint64_t touched_signals;
   int mappings_changed; /* by letting go of files, before the reset */

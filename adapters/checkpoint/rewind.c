@@ -73,6 +73,8 @@ static long say_done(struct engine *engine, enum retirement why) {
   const char *text = why == RETIRED_NOT ? NULL : engine->reason;
   body.text_bytes = text == NULL ? 0 : (uint32_t)strlen(text);
   usage_fill(&body, engine->cpu_at_start);
+  if (engine->touched != 0 || engine->touched_signals != 0) body.unusual |= DONE_RARE_CALL;
+  if (usage_children() != engine->children_at_start) body.unusual |= DONE_FORKED;
   return send_packet(engine, MESSAGE_DONE, &body, sizeof body, text, body.text_bytes);
 }
 
@@ -109,9 +111,13 @@ static int take_request(struct engine *engine) {
   struct msghdr call = {
       .msg_iov = parts, .msg_iovlen = 2, .msg_control = control, .msg_controllen = sizeof control};
   long got;
-  do {
+  for (;;) {
     got = raw_call(SYS_recvmsg, engine->channel, &call, 0);
-  } while (got == -EINTR);
+    if (got == -EINTR) continue;
+    if (got != (long)sizeof header || header.type != MESSAGE_REST) break;
+    if (say_ready(engine) < 0) give_up(0);
+    call.msg_controllen = sizeof control;
+  }
   if (got <= 0) give_up(0);
   size_t strings = (size_t)got - sizeof header - sizeof packet->head;
   int with_memfd = (packet->head.flags & REQUEST_IN_MEMFD) != 0, memfd = -1;
@@ -132,6 +138,7 @@ static _Noreturn void rest(void) {
   engine->request_id = engine->packet.head.request_id;
   engine->wants_ready = (engine->packet.head.flags & REQUEST_SAY_READY) != 0;
   engine->cpu_at_start = usage_cpu();
+  engine->children_at_start = usage_children();
   cpu_limit_renew();
   context_resume(&engine->context);
 }

@@ -25,6 +25,13 @@ uint64_t usage_cpu(void) {
   return used(&peak_kib);
 }
 
+/* No process lives without a page fault. */
+uint64_t usage_children(void) {
+  struct rusage children = {0};
+  raw_call(SYS_getrusage, RUSAGE_CHILDREN, &children);
+  return (uint64_t)children.ru_minflt + (uint64_t)children.ru_majflt;
+}
+
 void usage_fill(struct message_done *done, uint64_t cpu_at_start) {
   uint64_t cpu = used(&done->peak_kib) - cpu_at_start;
   done->cpu_microseconds = cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)cpu;

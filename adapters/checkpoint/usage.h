@@ -10,6 +10,9 @@
  * waited for. */
 uint64_t usage_cpu(void);
 
+/* Changes whenever a child was waited for. */
+uint64_t usage_children(void);
+
 /* Fills in what was used since usage_cpu() was cpu_at_start, and the process's peak so far. */
 void usage_fill(struct message_done *done, uint64_t cpu_at_start);
 

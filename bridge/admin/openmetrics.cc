@@ -265,12 +265,17 @@ void write_rewinds(MetricsText& out, const Subjects& subjects) {
   for (const Subject& subject : subjects) {
     out.sample(subject.labels, subject.pool.rewinds->differences());
   }
+  out.begin({"cgibridge_program_started_anew", "counter",
+             "Requests that were started anew, as the level was wrong for them"});
+  for (const Subject& subject : subjects) {
+    out.sample(subject.labels, subject.pool.started_anew);
+  }
   out.begin({"cgibridge_program_workers_retired", "counter", "Workers that could not stay"});
   for (const Subject& subject : subjects) {
-    for (std::uint32_t reason = 1; reason < pool::kRetirementKinds; ++reason) {
+    for (std::uint32_t reason = 1; reason < policy::kRetirementKinds; ++reason) {
       const std::uint64_t count = subject.pool.retirements->counted(reason);
       if (count == 0) continue;
-      out.sample(subject.labels.with("reason", pool::retirement_name(reason)), count);
+      out.sample(subject.labels.with("reason", policy::retirement_name(reason)), count);
     }
   }
 }

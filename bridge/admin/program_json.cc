@@ -11,11 +11,11 @@ constexpr std::array<std::string_view, 4> kTrackingNames = {"none", "compare", "
                                                             "soft-dirty"};
 static_assert(kTrackingNames.size() == TRACKING_SOFT_DIRTY + 1);
 
-json percentiles_json(const pool::Percentiles& percentiles) {
+json percentiles_json(const policy::Percentiles& percentiles) {
   return {{"p50", percentiles.p50}, {"p99", percentiles.p99}};
 }
 
-json rewind_json(const pool::RewindRecord& rewinds) {
+json rewind_json(const policy::RewindRecord& rewinds) {
   return {{"rewinds", rewinds.rewinds()},
           {"tracking", kTrackingNames[rewinds.tracking()]},
           {"pages", percentiles_json(rewinds.pages())},
@@ -24,11 +24,11 @@ json rewind_json(const pool::RewindRecord& rewinds) {
           {"differences", rewinds.differences()}};
 }
 
-json retired_json(const pool::Retirements& retirements) {
+json retired_json(const policy::Retirements& retirements) {
   json retired = json::object();
-  for (std::uint32_t reason = 1; reason < pool::kRetirementKinds; ++reason) {
+  for (std::uint32_t reason = 1; reason < policy::kRetirementKinds; ++reason) {
     if (retirements.counted(reason) == 0) continue;
-    retired[std::string(pool::retirement_name(reason))] = retirements.counted(reason);
+    retired[std::string(policy::retirement_name(reason))] = retirements.counted(reason);
   }
   return retired;
 }
@@ -93,6 +93,7 @@ json program_json(const pool::PoolStatus& program, const config::ProgramSettings
       {"retired", retired_json(*program.retirements)},
       {"given_back", program.given_back},
       {"misfits", {{"count", program.misfits}, {"variable", program.misfit_name}}},
+      {"started_anew", program.started_anew},
       {"queue", program.waiting},
       {"zygote_pid", program.zygote_pid > 0 ? json(program.zygote_pid) : json(nullptr)},
       {"worker_pids", program.worker_pids},

@@ -25,7 +25,7 @@ Times times_of(std::vector<Microseconds> samples);
 
 // Workers that could not stay for another request, for one reason.
 struct Retired {
-  std::string reason;  // pool::retirement_name()
+  std::string reason;  // policy::retirement_name()
   std::string why;     // what the last of them said
   std::uint64_t workers = 0;
 };

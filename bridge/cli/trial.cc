@@ -113,8 +113,8 @@ class Trial {
   OwnBridge bridge_;
   std::vector<std::string> records_;
   compare::ShadowRecord record_;
-  config::Launch launch_ = config::Launch::cgi;                         // of the arm that is tried
-  std::array<std::uint64_t, pool::kRetirementKinds> retired_before_{};  // in the arms before
+  config::Launch launch_ = config::Launch::cgi;  // of the arm that is tried
+  std::array<std::uint64_t, policy::kRetirementKinds> retired_before_{};  // in the arms before
 };
 
 void Trial::run() {
@@ -333,12 +333,13 @@ void Trial::take_times(Arm arm, ArmFindings& found) {
 
 void Trial::take_status(Arm arm, ArmFindings& found) {
   const pool::PoolStatus now = bridge_.status();
-  for (std::uint32_t reason = 1; reason < pool::kRetiredMaxRequests && arm != Arm::fork; ++reason) {
+  for (std::uint32_t reason = 1; reason < policy::kRetiredMaxRequests && arm != Arm::fork;
+       ++reason) {
     const std::uint64_t workers = now.retirements->counted(reason) - retired_before_[reason];
     retired_before_[reason] += workers;
     if (workers == 0) continue;
     found.retired.push_back(
-        {std::string(pool::retirement_name(reason)), now.retirements->last_why(reason), workers});
+        {std::string(policy::retirement_name(reason)), now.retirements->last_why(reason), workers});
   }
   if (arm != Arm::rewind) return;
   found.verified = now.rewinds->verified();

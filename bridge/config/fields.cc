@@ -366,12 +366,16 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
             "it."),
       field(MEMBER(rewind.verify), count(0, 1'000'000'000), live,
             "Every so many rewinds of a worker its zygote compares it with itself. 0: never."),
+      field(
+          MEMBER(rewind.verify_cpu), per_cent(0, 100), live,
+          "Beside that, workers that rest are compared while a core is free, for this part of one "
+          "core at most. 0: never."),
       field(MEMBER(rewind.tracking), choice<Tracking>(kTrackingNames), new_generation,
             "How a worker finds the memory that a request changed. auto: what costs it least of "
             "what the kernel offers."),
       field(MEMBER(rewind.max_retired), count(0, 100), live,
-            "A program is given reset = fork if more than this per cent of its requests leave a "
-            "worker that cannot be put back."),
+            "A program is given reset = fork for a time if more than this per cent of its requests "
+            "leave a worker that cannot be put back, and rewinding costs more than forking."),
       field(MEMBER(level), choice<Level>(kLevelNames), new_generation,
             "The deepest checkpoint that is tried: before main, with the interpreter up (Node), or "
             "after a "
@@ -417,14 +421,14 @@ std::vector<Field<ProgramSettings>> make_pool_fields() {
             "How long a request may take, from its start to its end. 0: no limit."),
       field(MEMBER(timeouts.output), duration(0s, 24h), live,
             "How long a program may print nothing. 0: no limit."),
-      field(MEMBER(timeouts.kill_grace), duration(0s, 10min), live,
-            "Time between SIGTERM and SIGKILL for a program that has to end."),
-  };
-}
       field(
           MEMBER(timeouts.background), duration(0s, 24h), live,
           "How long a program may go on when it has closed its standard output, and so its answer "
           "is whole. 0: no limit."),
+      field(MEMBER(timeouts.kill_grace), duration(0s, 10min), live,
+            "Time between SIGTERM and SIGKILL for a program that has to end."),
+  };
+}
 
 // What its processes may do.
 std::vector<Field<ProgramSettings>> make_process_fields() {

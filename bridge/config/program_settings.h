@@ -133,6 +133,7 @@ struct ProgramSettings {
   Reset reset = Reset::rewind;
   struct Rewind {
     unsigned verify = 1000;  // every so many rewinds are checked; 0: none
+    double verify_cpu = 2;   // per cent of one core, for checks in idle time; 0: none
     Tracking tracking = Tracking::automatic;
     unsigned max_retired = 20;  // per cent of requests whose worker could not stay
     bool operator==(const Rewind&) const = default;

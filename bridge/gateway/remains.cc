@@ -36,11 +36,12 @@ void Remains::discard() {
   stdout_watch_->ask(loop::kNothing);
 }
 
-void Remains::on_ended(const worker::Ending& ending) {
+worker::Printed Remains::on_ended(const worker::Ending& ending) {
   if (entry_ != nullptr) entry_->program_ended(ending);
   over_ = true;
   if (stderr_ != nullptr) stderr_->drain();
   on_over_();
+  return {};  // nobody looked
 }
 
 // A worker that had been given it may be gone before it began: then it shall not begin at all.

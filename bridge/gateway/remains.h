@@ -38,7 +38,7 @@ class Remains : public pool::RunClient {
   void on_output(base::ByteView) override {}
   void on_errors(base::ByteView bytes) override { error_lines_.write(bytes); }
   void on_started(compare::Arm arm) override;
-  void on_ended(const worker::Ending& ending) override;
+  worker::Printed on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
 
   void discard();

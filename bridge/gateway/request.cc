@@ -338,7 +338,7 @@ void Request::complete() {
   break_off(app_status_);
 }
 
-void Request::on_ended(const worker::Ending& ending) {
+worker::Printed Request::on_ended(const worker::Ending& ending) {
   app_status_ = ending.app_status;
   ending_ = ending;
   if (entry_ != nullptr) entry_->program_ended(ending);
@@ -352,6 +352,8 @@ void Request::on_ended(const worker::Ending& ending) {
   program_ends_ = {};
   if (body_ != nullptr) body_->close();
   response_->program_ended();
+  // What a slow client has left in the pipes began with something that it has taken.
+  return {.output = response_->bytes_read() > 0, .errors = !response_->last_error_line().empty()};
 }
 
 void Request::on_bad_head(const std::string& reason) {

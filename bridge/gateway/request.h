@@ -82,7 +82,7 @@ class Request : public pool::RunClient {
   void on_output(base::ByteView bytes) override;
   void on_errors(base::ByteView bytes) override;
   void on_started(compare::Arm arm) override;
-  void on_ended(const worker::Ending& ending) override;
+  worker::Printed on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
 
   std::optional<cgi::Refusal> route(const cgi::Variables& variables);

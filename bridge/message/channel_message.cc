@@ -72,6 +72,7 @@ base::Result<Received> decode_done(base::ByteView body) {
                   .microseconds = fields.microseconds,
                   .cpu_microseconds = fields.cpu_microseconds,
                   .peak_kib = fields.peak_kib,
+                  .unusual = fields.unusual & (DONE_RARE_CALL | DONE_FORKED),
                   .text = std::string(body)};
 }
 
@@ -89,7 +90,7 @@ base::Result<Received> decode_verified(base::ByteView body) {
   message_verify fields;
   if (!take_struct(body, fields)) return malformed("verified");
   return Received{.type = MESSAGE_VERIFIED,
-                  .id = fields.worker_id,
+                  .id = fields.look_id,
                   .pid = fields.pid,
                   .pages = fields.pages,
                   .text = std::string(body)};
@@ -154,10 +155,16 @@ base::ByteString encode_fork(std::uint64_t worker_id) {
   return packet;
 }
 
-base::ByteString encode_verify(std::uint64_t worker_id, std::int32_t pid) {
+base::ByteString encode_rest() {
+  base::ByteString packet;
+  append_struct(packet, header(MESSAGE_REST, 0));
+  return packet;
+}
+
+base::ByteString encode_verify(std::uint64_t look_id, std::int32_t pid) {
   base::ByteString packet;
   append_struct(packet, header(MESSAGE_VERIFY, sizeof(message_verify)));
-  append_struct(packet, message_verify{worker_id, pid, 0});
+  append_struct(packet, message_verify{look_id, pid, 0});
   return packet;
 }
 

@@ -34,12 +34,13 @@ struct EncodedRequest {
 EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready,
                               const RequestStrings& strings);
 base::ByteString encode_fork(std::uint64_t worker_id);
-base::ByteString encode_verify(std::uint64_t worker_id, std::int32_t pid);
+base::ByteString encode_verify(std::uint64_t look_id, std::int32_t pid);
+base::ByteString encode_rest();
 
 // What a zygote or a worker said. Only the members that belong to type are set.
 struct Received {
   message_type type;
-  std::uint64_t id = 0;                // DONE: the request; FORK_FAILED, VERIFIED: the worker
+  std::uint64_t id = 0;                // DONE: the request; FORK_FAILED: the worker; VERIFIED: look
   std::int32_t pid = 0;                // READY, VERIFIED
   std::uint32_t level = 0;             // CHECKPOINT: enum checkpoint_level
   std::uint32_t threads = 0;           // CHECKPOINT
@@ -52,6 +53,7 @@ struct Received {
   std::uint32_t microseconds = 0;      // DONE
   std::uint32_t cpu_microseconds = 0;  // DONE
   std::uint32_t peak_kib = 0;          // DONE
+  std::uint32_t unusual = 0;           // DONE: DONE_ bits
   std::uint32_t note_kind = 0;         // NOTE: enum note_kind
   std::string text{};                  // all but READY
 };

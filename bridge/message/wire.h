@@ -31,10 +31,11 @@ enum message_type {
   MESSAGE_VERIFIED = 9,    /* message_verify, then the first differences as text; none: equal */
   /* bridge -> worker */
   MESSAGE_REQUEST = 4, /* message_request, then its strings (or a memfd with them) */
+  MESSAGE_REST = 11,   /* nothing; to one that rewinds: say READY as soon as you rest */
   /* worker -> bridge */
-  MESSAGE_READY = 5,    /* message_ready: waits for a request. Once behind its fork, and behind each
-                         * reset that a request asked to hear of (REQUEST_SAY_READY) */
-  MESSAGE_DONE = 6,     /* message_done: the program came to its end; then why the worker exits */
+  MESSAGE_READY = 5, /* message_ready: waits for a request. Once behind its fork, for each REST and
+                      * behind each reset that a request asked to hear of (REQUEST_SAY_READY) */
+  MESSAGE_DONE = 6,  /* message_done: the program came to its end; then why the worker exits */
   MESSAGE_RETIRED = 10, /* message_retired, then why: it exits although its DONE said that it stays.
                          * A request sent to it since then was not begun */
   /* zygote or worker -> bridge */
@@ -42,7 +43,6 @@ enum message_type {
 };
 
 enum checkpoint_level { LEVEL_LINKED = 1, LEVEL_BOOTED = 2, LEVEL_COMPILED = 3 };
-
 enum checkpoint_reset { RESET_FORK = 1, RESET_REWIND = 2, RESET_NONE = 3 };
 
 /* How a rewinding worker finds the pages that changed. */
@@ -89,9 +89,8 @@ struct message_header {
 struct message_fork {
   uint64_t worker_id;
 };
-
 struct message_verify {
-  uint64_t worker_id;
+  uint64_t look_id; /* which comparison this is: the bridge's, given back in VERIFIED */
   int32_t pid;
   uint32_t pages; /* compared; in VERIFIED */
 };
@@ -116,8 +115,7 @@ struct message_ready {
  * as execve() would give them. */
 struct message_request {
   uint64_t request_id;
-  uint32_t argc;
-  uint32_t envc;
+  uint32_t argc, envc;
   uint32_t strings_bytes;
   uint32_t flags;
 };
@@ -133,9 +131,12 @@ struct message_done {
    * pages put back, how long it took. */
   uint32_t tracking, pages, microseconds;
   uint32_t text_bytes;
-  uint32_t cpu_microseconds;   /* of the program and the children that it waited for */
-  uint32_t peak_kib, reserved; /* resident memory at its greatest in the process's life */
+  uint32_t cpu_microseconds; /* of the program and the children that it waited for */
+  uint32_t peak_kib;         /* resident memory at its greatest in the process's life */
+  uint32_t unusual;          /* what few requests do: */
 };
+#define DONE_RARE_CALL 1u /* a call that changes kernel state */
+#define DONE_FORKED 2u    /* it had children, and waited for them */
 
 struct message_retired {
   uint32_t retirement; /* enum retirement */
@@ -143,8 +144,7 @@ struct message_retired {
 };
 
 struct message_note {
-  uint32_t kind; /* enum note_kind */
-  uint32_t text_bytes;
+  uint32_t kind, text_bytes; /* kind: enum note_kind */
 };
 
 #endif

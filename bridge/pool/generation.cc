@@ -225,6 +225,7 @@ void Generation::demote(const std::string& why) {
   warmth_ = Warmth::warming;
   shallower_reason_ = why;
   step_back(why);
+  fell_back_ = true;  // it may have been one visitor's doing
   events_.on_change();
 }
 
@@ -236,8 +237,8 @@ base::Status Generation::fork_worker(std::uint64_t worker_id, base::UniqueFd cha
   return starter_->fork_worker(worker_id, std::move(channel_end));
 }
 
-base::Status Generation::verify_worker(std::uint64_t worker_id, pid_t pid) {
-  return starter_->verify_worker(worker_id, pid);
+base::Status Generation::verify_worker(std::uint64_t look_id, pid_t pid) {
+  return starter_->verify_worker(look_id, pid);
 }
 
 void Generation::become_cold(const std::string& why) {

@@ -40,7 +40,7 @@ class Generation {
   struct Events {
     std::function<void()> on_change;  // warmth() may have changed
     std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
-    std::function<void(std::uint64_t worker_id, const std::string& difference)> on_verified;
+    std::function<void(std::uint64_t look_id, const std::string& difference)> on_verified;
   };
 
   Generation(const Surroundings& surroundings, GenerationPlan plan, Events events);
@@ -70,8 +70,8 @@ class Generation {
   pid_t zygote_pid() const { return starter_ == nullptr ? -1 : starter_->pid(); }
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end);
   // Has the zygote compare a worker with itself; it must be that worker's zygote.
-  base::Status verify_worker(std::uint64_t worker_id, pid_t pid);
-  // A worker found that the program cannot bear this level: it is made anew, one level less deep.
+  base::Status verify_worker(std::uint64_t look_id, pid_t pid);
+  // The level does not pay: it is made anew, one level less deep, until that is tried again.
   void demote(const std::string& why);
   // The zygote does not do what it is told: it is killed, and another is started.
   void replace_zygote(const std::string& why);

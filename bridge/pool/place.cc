@@ -4,7 +4,7 @@
 
 #include "base/process_memory.h"
 #include "policy/recycling.h"
-#include "pool/retirements.h"
+#include "policy/retirements.h"
 
 namespace pool {
 namespace {
@@ -39,17 +39,19 @@ std::optional<Relief> relief_of(const Place& place,
   const auto age = std::chrono::duration_cast<base::Duration>(base::Clock::now() - place.born);
   switch (policy::worn_out(place.worker->id(), limits, place.worker->served(), age)) {
     case policy::WornOut::by_requests:
-      return Relief{kRetiredMaxRequests, fmt::format("{} requests (workers.max_requests is {})",
-                                                     place.worker->served(), limits.max_requests)};
+      return Relief{policy::kRetiredMaxRequests,
+                    fmt::format("{} requests (workers.max_requests is {})", place.worker->served(),
+                                limits.max_requests)};
     case policy::WornOut::by_age:
-      return Relief{kRetiredMaxAge, fmt::format("{} ms old (workers.max_age is {} ms)", age.count(),
-                                                limits.max_age.count())};
+      return Relief{policy::kRetiredMaxAge, fmt::format("{} ms old (workers.max_age is {} ms)",
+                                                        age.count(), limits.max_age.count())};
     case policy::WornOut::no:
       break;
   }
   if (!place.heavy || !too_much_memory(place, limits)) return std::nullopt;
-  return Relief{kRetiredMaxMemory, fmt::format("more than {} bytes of memory (workers.max_memory)",
-                                               limits.max_memory)};
+  return Relief{
+      policy::kRetiredMaxMemory,
+      fmt::format("more than {} bytes of memory (workers.max_memory)", limits.max_memory)};
 }
 
 void look_at_memory(Place& place, const config::ProgramSettings::Workers& limits) {

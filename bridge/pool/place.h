@@ -1,6 +1,7 @@
 // A worker, and what its pool knows of it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +25,32 @@ struct Place {
   Run* run = nullptr;
   base::TimePoint since = base::Clock::now();  // of its fork, or of what it does behind a request
   base::TimePoint born = base::Clock::now();
-  bool heavy = false;  // above workers.max_memory when it was last looked at
+  unsigned behaviours = 0;    // policy::kOrdinary and the like, since it was last compared
+  std::uint64_t look_id = 0;  // of the comparison with its zygote under way; 0: none
+  bool started_anew = false;  // its request was: the level was wrong for it
+  bool loads = false;         // its request has loaded something
+  bool heavy = false;         // above workers.max_memory when it was last looked at
+};
+
+// What `status` says of a worker.
+struct WorkerStatus {
+  pid_t pid = -1;
+  std::string_view state;  // worker::to_string(WorkerState)
+  compare::Arm arm = compare::Arm::classic;
+  std::uint64_t served = 0;  // requests that came to their end
+  base::Duration in_state{};
+};
+
+// What a pool hears of its workers. All run on the loop.
+struct WorkersEvents {
+  std::function<void()> on_change;  // something that a pump should look at
+  std::function<worker::Printed(Run&, const worker::Ending&)> on_ended;
+  // run's worker ended without having begun it: it waits again.
+  std::function<void(Run&)> on_unbegun;
+  std::function<void(const message::Received&)> on_note;
+  // A worker that should have been as at first was not. None of that zygote's is given a request
+  // any more when it returns.
+  std::function<void(const std::string& difference)> on_difference;
 };
 
 // How a worker with this reset answers.

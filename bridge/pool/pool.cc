@@ -34,11 +34,13 @@ Pool::Pool(const Surroundings& surroundings, std::string program)
     : surroundings_(surroundings),
       program_(std::move(program)),
       workers_(surroundings, program_, settings_,
-               Workers::Events{[this] { pump_.schedule(); },
-                               [this](Run& run, const auto& ending) { on_ended(run, ending); },
-                               [this](Run& run) { on_unbegun(run); },
-                               [this](const message::Received& note) { on_note(note); }}),
+               WorkersEvents{[this] { pump_.schedule(); },
+                             [this](Run& run, const auto& ending) { return on_ended(run, ending); },
+                             [this](Run& run) { on_unbegun(run); },
+                             [this](const message::Received& note) { on_note(note); },
+                             [this](const auto& difference) { on_difference(difference); }}),
       cold_backoff_(kColdPause, kColdPauseMost),
+      demotion_backoff_(kColdPause, kColdPauseMost),
       rest_timer_(surroundings.loop, [this] { look_whether_rested(); }),
       fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
       calm_timer_(surroundings.loop, [this] { start_when_calm(); }),
@@ -281,7 +283,7 @@ void Pool::count_started(const Run& run, int by) {
   (run.arm_ == compare::Arm::classic ? counts_.classic : counts_.persistent) += add;
 }
 
-void Pool::on_ended(Run& run, const worker::Ending& ending) {
+worker::Printed Pool::on_ended(Run& run, const worker::Ending& ending) {
   if (ending.app_status != 0 && run.job_.for_whom == ForWhom::client) ++counts_.failed;
   if (!ending.description.empty()) {
     if (ending.app_status == 128 + SIGXCPU) ++counts_.over_cpu_time;
@@ -296,7 +298,7 @@ void Pool::on_ended(Run& run, const worker::Ending& ending) {
   if (why.empty()) return run.client_->on_ended(ending);
   worker::Ending explained = ending;
   explained.description += ": " + why;
-  run.client_->on_ended(explained);
+  return run.client_->on_ended(explained);
 }
 
 // Its client knows nothing of it. It was the first of those that wait now.

@@ -13,6 +13,7 @@
 #include "policy/backoff.h"
 #include "policy/plan.h"
 #include "policy/recent_peak.h"
+#include "policy/reset_costs.h"
 #include "policy/shares.h"
 #include "pool/generation.h"
 #include "pool/pool_status.h"
@@ -31,7 +32,6 @@ class Pool {
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-
   // What the next request is about: its settings and the version of the file that was just seen.
   // Another version starts a new generation, and the old one serves nobody from here on; other
   // settings start one too, but the old one serves until the new one is warm.
@@ -86,11 +86,15 @@ class Pool {
   void note_warmth();
   void started(Run& run);
   void count_started(const Run& run, int by);
-  void on_ended(Run& run, const worker::Ending& ending);
+  worker::Printed on_ended(Run& run, const worker::Ending& ending);
   void on_unbegun(Run& run);
   void on_note(const message::Received& note);
   void learn(const std::string& text);
+  void note_started_anew(const std::string& why);
   void demote_if_due();
+  void demote(const std::string& why);
+  void trust_again_if_due();
+  void on_difference(const std::string& difference);
   void start_generation(Depth depth = Depth::any);
   void try_deeper_if_due(std::string_view environment);
   void start_when_calm();
@@ -99,6 +103,7 @@ class Pool {
   void look_whether_rested();
   void check_invariants() const;
   policy::PoolView view() const;
+  std::optional<base::Duration> retry_in() const;
   bool runs_any() const;
   bool warm() const { return active_ != nullptr && active_->warmth() == Warmth::warm; }
 
@@ -111,32 +116,29 @@ class Pool {
   policy::StartChoice start_choice_;
   std::set<std::string> learned_;
   std::set<std::string> not_learned_;  // named in vain, and told of in the log
-  bool learned_more_ = false;
-  unsigned relearned_ = 0;  // generations started for what was learned of this version
-  std::string demotion_;    // why this version runs with reset = fork; empty if it does not
-
+  unsigned relearned_ = 0;             // generations started for what was learned of this version
+  policy::Demotion demotion_;          // whether this version runs with reset = fork
+  std::string anew_why_;               // the last request that was started anew
   modules::ChangeDamper damper_;
   base::Duration told_pause_{0};  // the pause that the log has told of
   // The settings with which no generation came up, while an older one serves; tried again later.
   std::optional<config::ProgramSettings> failed_settings_;
   std::vector<std::string> failed_steps_;
   base::TimePoint failed_at_{};
-
   std::unique_ptr<Generation> active_;
   std::unique_ptr<Generation> upcoming_;  // takes over from active_ once it is no longer warming
   std::vector<std::unique_ptr<Generation>> outgoing_;  // destroyed at the end of the turn
   std::uint64_t generations_ = 0;
-
   std::deque<Run*> waiting_;  // clients'
   std::deque<Run*> beside_;   // shadows'
   Workers workers_;
   policy::RecentPeak recent_peak_;
-  bool rested_ = false;
+  bool rested_ = false, learned_more_ = false;
   base::TimePoint last_used_{};
   base::TimePoint warmth_wanted_{};  // when a request last might have had a worker
   base::TimePoint cold_since_{};
   base::Duration cold_pause_{0};  // then, before another try; 0: it is as warm as can be
-  policy::Backoff cold_backoff_;
+  policy::Backoff cold_backoff_, demotion_backoff_;
   PoolStatus counts_;
   loop::Timer rest_timer_;
   loop::Timer fork_timer_;  // runs while requests wait for a fork

@@ -15,6 +15,9 @@ namespace {
 // another try; and one that was warm for so long shows that making it warm works.
 constexpr std::chrono::seconds kColdPause{60};
 constexpr std::size_t kLearnedMax = 200;
+// A request that is started anew costs what it would cost at level linked, and a little more: while
+// some are not, the deeper level pays.
+constexpr unsigned kAnewPerCentMost = 80;
 
 }  // namespace
 
@@ -50,7 +53,17 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
     base::log_info("program={}: {} has changed: a new generation", program_, changed);
     stale = true;
   }
-  if (!stale) return try_deeper_if_due(environment);
+  const bool others = other_file || other_settings || !changed.empty();
+  if (!demotion_.why.empty() &&
+      (others || !config::same_generation(settings_, demotion_.settings))) {
+    demotion_ = {};
+    demotion_backoff_.succeeded();
+    stale = true;
+  }
+  if (!stale) {
+    trust_again_if_due();
+    return try_deeper_if_due(environment);
+  }
   if (other_file || other_settings || !changed.empty()) cold_backoff_.succeeded();
   if (other_file || !changed.empty()) damper_.note_change(last_used_);
   if (other_file) {
@@ -60,7 +73,6 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
     relearned_ = 0;
     start_choice_.forget_read();
   }
-  demotion_.clear();
   // The old version of a file, or an environment that was wrong, must not answer once more.
   if (!other_settings || other_file) cool_down();
   start_choice_.take(environment);
@@ -101,7 +113,7 @@ void Pool::start_generation(Depth depth) {
                       .program = program_,
                       .executable = look_at_file(),
                       .settings = settings_,
-                      .demotion = demotion_,
+                      .demotion = demotion_.why,
                       .constants = start_choice_.constants(),
                       .learned = {},
                       .enclosed = surroundings_.cgroups.wanted(settings_.limits),
@@ -124,8 +136,8 @@ void Pool::start_generation(Depth depth) {
                            base::log_warn("program={} cannot fork worker={}: {}; classic for now",
                                           program_, worker_id, why);
                          },
-                         [this](std::uint64_t worker_id, const std::string& difference) {
-                           workers_.verified(worker_id, difference);
+                         [this](std::uint64_t look_id, const std::string& difference) {
+                           workers_.verified(look_id, difference);
                          }});
   pump_.schedule();
 }
@@ -236,23 +248,76 @@ void Pool::inherit(const std::vector<std::string>& learned) {
   }
 }
 
+// That requests leave workers which cannot be put back may be one visitor's doing: it matters only
+// where rewinding costs more than forking would.
 void Pool::demote_if_due() {
-  if (!demotion_.empty() || !warm() || active_->reset() != config::Reset::rewind) return;
+  if (!warm()) return;
+  if (workers_.started_anew().more_than(kAnewPerCentMost)) {
+    active_->demote(fmt::format("{} of the last {} requests were started anew: {}",
+                                workers_.started_anew().count(), policy::RecentShare::kWindow,
+                                anew_why_));
+    return workers_.forget_started_anew();
+  }
+  if (!demotion_.why.empty() || active_->reset() != config::Reset::rewind) return;
+  if (base::Clock::now() > cold_since_ + kColdPause) demotion_backoff_.succeeded();
   if (!workers_.retirements().more_than(settings_.rewind.max_retired)) return;
-  demotion_ = workers_.retirements().describe();
+  const policy::ResetCosts costs = workers_.reset_costs();
+  if (costs.rewinding_pays()) return;
+  demotion_.pause = demotion_backoff_.failed();
+  demote(fmt::format("{}; {}", workers_.retirements().describe(), costs.describe()));
   base::log_warn(
-      "program={} gen={}: {}; it gets reset = fork from here on (rewind.max_retired is {})",
-      program_, active_->plan().number, demotion_, settings_.rewind.max_retired);
+      "program={} gen={}: {}; it gets reset = fork from here on (rewind.max_retired is {}), and "
+      "rewind is tried again in {} s, or when it changes",
+      program_, active_->plan().number, demotion_.why, settings_.rewind.max_retired,
+      demotion_.pause.count() / 1000);
   start_generation();
+}
+
+void Pool::demote(const std::string& why) {
+  demotion_.why = why;
+  demotion_.settings = settings_;
+  demotion_.since = base::Clock::now();
+}
+
+// The one that forks serves until the one that rewinds is warm.
+void Pool::trust_again_if_due() {
+  if (demotion_.why.empty() || demotion_.is_proven || !warm() || upcoming_ != nullptr) return;
+  if (last_used_ <= demotion_.since + demotion_.pause) return;
+  demotion_ = {};
+  start_generation();
+}
+
+// What one request left was there for the next. No other worker of that zygote is trusted either;
+// requests run classic until one that forks stands.
+void Pool::on_difference(const std::string& difference) {
+  if (demotion_.is_proven) return;
+  demotion_.is_proven = true;
+  demote("a rewind left something behind: " + base::printable(difference, 300));
+  base::log_warn(
+      "program={}: {}; it gets reset = fork until the program, a file that it loaded or its "
+      "settings "
+      "change",
+      program_, demotion_.why);
+  cool_down();
+  start_generation();
+}
+
+// Such a request is answered as classic would; it moves nobody else.
+void Pool::note_started_anew(const std::string& why) {
+  ++counts_.started_anew;
+  const std::string shown = base::printable(why, 300);
+  if (std::exchange(anew_why_, shown) == shown) return;
+  base::log_info(
+      "program={}: a request was started anew: {} (more of the kind are only counted; if they are "
+      "more than {} of a hundred, the level is wrong for it)",
+      program_, shown, kAnewPerCentMost);
 }
 
 void Pool::on_note(const message::Received& note) {
   if (note.note_kind == NOTE_WARNING) {
     base::log_warn("program={} {}", program_, base::printable(note.text, 300));
   }
-  if (note.note_kind == NOTE_SHALLOWER && active_ != nullptr) {
-    active_->demote(base::printable(note.text, 300));
-  }
+  if (note.note_kind == NOTE_SHALLOWER) note_started_anew(note.text);
   if (note.note_kind == NOTE_LOADED && settings_.learn != config::Learn::none) learn(note.text);
 }
 

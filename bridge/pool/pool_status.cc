@@ -41,11 +41,7 @@ PoolStatus Pool::status() const {
   status.returning = now.returning;
   status.waiting = waiting_.size();
   status.waits_for_place = claim_.waiting();
-  if (cold_pause_.count() > 0) {
-    status.retry_in = std::max(
-        base::Duration::zero(),
-        std::chrono::duration_cast<base::Duration>(cold_since_ + cold_pause_ - base::Clock::now()));
-  }
+  status.retry_in = retry_in();
   status.newest_generation = generations_;
   if (settings_.learn != config::Learn::none) status.learned = {learned_.begin(), learned_.end()};
   status.worker_pids = workers_.pids();
@@ -77,6 +73,16 @@ PoolStatus Pool::status() const {
     status.reset_reason = generation->reset_reason();
   }
   return status;
+}
+
+std::optional<base::Duration> Pool::retry_in() const {
+  const auto left = [](base::TimePoint since, base::Duration pause) {
+    const auto rest = since + pause - base::Clock::now();
+    return std::max(base::Duration::zero(), std::chrono::duration_cast<base::Duration>(rest));
+  };
+  if (cold_pause_.count() > 0) return left(cold_since_, cold_pause_);
+  if (demotion_.why.empty() || demotion_.is_proven) return std::nullopt;
+  return left(demotion_.since, demotion_.pause);
 }
 
 void Pool::check_invariants() const {

@@ -10,8 +10,8 @@
 
 #include "config/settings.h"
 #include "limits/cgroup_files.h"
-#include "pool/retirements.h"
-#include "pool/rewind_record.h"
+#include "policy/retirements.h"
+#include "policy/rewind_record.h"
 #include "pool/workers.h"
 
 namespace pool {
@@ -41,21 +41,22 @@ struct PoolStatus {
   pid_t zygote_pid = -1;  // -1: it has none
   std::vector<pid_t> worker_pids;
   std::vector<WorkerStatus> worker_list;
-  std::vector<std::string> learned;          // modules loaded before the checkpoint beside preload
-  std::uint64_t requests = 0;                // started
-  std::uint64_t classic = 0;                 // of them, by fork and exec
-  std::uint64_t persistent = 0;              // of them, by a warm worker
-  std::uint64_t refused = 0;                 // queue full, waited too long, not startable
-  std::uint64_t refused_full = 0;            // of them, by queue.max
-  std::uint64_t refused_late = 0;            // of them, by queue.timeout
-  std::uint64_t failed = 0;                  // ended by a signal or with an exit code that is not 0
-  std::uint64_t over_cpu_time = 0;           // ended by the kernel for limits.cpu_time
-  std::uint64_t over_file_size = 0;          // and for limits.file_size
-  std::uint64_t given_back = 0;              // by a worker that ended before it began them
-  std::uint64_t misfits = 0;                 // ran classic: not what the zygote read at its start
-  std::string misfit_name;                   // by which variable, the last of them
-  const Retirements* retirements = nullptr;  // valid as long as the pool is
-  const RewindRecord* rewinds = nullptr;
+  std::vector<std::string> learned;  // modules loaded before the checkpoint beside preload
+  std::uint64_t requests = 0;        // started
+  std::uint64_t classic = 0;         // of them, by fork and exec
+  std::uint64_t persistent = 0;      // of them, by a warm worker
+  std::uint64_t refused = 0;         // queue full, waited too long, not startable
+  std::uint64_t refused_full = 0;    // of them, by queue.max
+  std::uint64_t refused_late = 0;    // of them, by queue.timeout
+  std::uint64_t failed = 0;          // ended by a signal or with an exit code that is not 0
+  std::uint64_t over_cpu_time = 0;   // ended by the kernel for limits.cpu_time
+  std::uint64_t over_file_size = 0;  // and for limits.file_size
+  std::uint64_t started_anew = 0;    // as the level was wrong for them
+  std::uint64_t given_back = 0;      // by a worker that ended before it began them
+  std::uint64_t misfits = 0;         // ran classic: not what the zygote read at its start
+  std::string misfit_name;           // by which variable, the last of them
+  const policy::Retirements* retirements = nullptr;  // valid as long as the pool is
+  const policy::RewindRecord* rewinds = nullptr;
   std::optional<limits::Figures> cgroup;  // what its processes use together, if it has one
 };
 

@@ -54,8 +54,9 @@ class RunClient : public upstream::AnswerSink {
   // The program has them, for the first time. arm: how it really runs.
   virtual void on_started(compare::Arm arm) = 0;
 
-  // The program came to its end. Its output may still be in the pipes.
-  virtual void on_ended(const worker::Ending& ending) = 0;
+  // The program came to its end. Its output may still be in the pipes, and is read now, as far as
+  // the client takes it: whether there was, or will be, any.
+  virtual worker::Printed on_ended(const worker::Ending& ending) = 0;
 
   // It does not run: no room in time (503), or it could not be started (502). After on_started()
   // only if a worker was gone before it began.

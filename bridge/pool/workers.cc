@@ -29,14 +29,17 @@ std::string folder_of(const std::string& path) {
 }  // namespace
 
 Workers::Workers(const Surroundings& surroundings, const std::string& program,
-                 const config::ProgramSettings& settings, Events events)
+                 const config::ProgramSettings& settings, WorkersEvents events)
     : surroundings_(surroundings),
       program_(program),
       label_("program=" + program),
       folder_(folder_of(program)),
       settings_(settings),
       events_(std::move(events)),
-      young_deaths_(kYoungDeathPause, kYoungDeathPauseMost, kYoungDeathsAtOnce) {}
+      young_deaths_(kYoungDeathPause, kYoungDeathPauseMost, kYoungDeathsAtOnce),
+      idle_checks_(surroundings.loop, settings,
+                   {[this] { return resting(); },
+                    [this](std::uint64_t worker_id) { return ask_whether_at_rest(worker_id); }}) {}
 
 Workers::~Workers() {
   for (auto& [id, place] : places_) place.worker->forget_request();
@@ -51,6 +54,7 @@ void Workers::serve(Generation* generation) {
     if (worker::is_returning(place.worker->state())) place.worker->retire();
   }
   retirements_.start_anew();
+  started_anew_ = {};
 }
 
 // A zygote that ended by itself has left workers behind: each serves out what it has.
@@ -128,8 +132,18 @@ void Workers::on_ready(worker::Worker& worker) {
   const Place& place = places_.at(worker.id());
   if (!is_of_serving_generation(place)) return worker.retire();
   generation_->count_ready_worker();
+  if (worker.served() == 0) note_start_time(place);
   std::erase(idle_, &worker);  // it may have been idle before
   idle_.push_back(&worker);
+}
+
+// Of one that a zygote has forked; a process that is started ahead of need is no fork.
+void Workers::note_start_time(const Place& place) {
+  if (place.by_fastcgi != nullptr || generation_->making() != worker::Making::forked) return;
+  const auto time =
+      std::chrono::duration_cast<std::chrono::microseconds>(base::Clock::now() - place.born);
+  if (place.arm == compare::Arm::rewind) start_times_.add(time);
+  if (place.arm == compare::Arm::fork) forked_start_times_.add(time);
 }
 
 // ---- a request ----
@@ -206,7 +220,10 @@ bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker)
   return true;
 }
 
+// A comparison under way is of no use any more; it does not keep the worker from its work.
 void Workers::take_place(Place& place, Run& run) {
+  place.look_id = 0;
+  place.started_anew = place.loads = false;
   place.run = &run;
   run.worker_ = place.worker.get();
   run.arm_ = place.arm;
@@ -247,118 +264,6 @@ void Workers::abandon(Run& run) {
   place.run = nullptr;
   place.worker->forget_request();
   place.worker->terminate();
-}
-
-void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
-  events_.on_change();
-  Run* run = std::exchange(places_.at(worker_id).run, nullptr);
-  if (run != nullptr) events_.on_ended(*run, ending);
-}
-
-void Workers::on_unbegun(worker::Worker& worker) {
-  events_.on_change();
-  Run* run = std::exchange(places_.at(worker.id()).run, nullptr);
-  if (run != nullptr) events_.on_unbegun(*run);
-}
-
-// ---- behind a request ----
-
-void Workers::on_done(worker::Worker& worker, const message::Received& done) {
-  events_.on_change();
-  Place& place = places_.at(worker.id());
-  if (done.tracking != TRACKING_AUTO) {
-    rewinds_.add(done.tracking, done.pages, done.microseconds);
-  }
-  if (young_deaths_.failures() > 0) young_deaths_.succeeded();
-  if (worker.terminating()) return;
-  if (exits_behind_request(place.arm)) return done.stays ? worker.retire() : void();
-  if (!done.stays) {
-    const bool no_reason = done.retirement == RETIRED_NOT;
-    return count_retired(worker, place, no_reason ? worker::kRetiredLeft : done.retirement,
-                         done.text);
-  }
-  if (is_of_serving_generation(place)) retirements_.count_stay();
-  place.since = worker.idle_since();
-  if (worker.state() == WorkerState::idle) settle(worker, place);
-}
-
-// It takes another request, if it should.
-void Workers::settle(worker::Worker& worker, const Place& place) {
-  if (!serves(place)) return worker.retire();
-  if (const auto relief = relief_of(place, settings_.workers)) {
-    count_retired(worker, place, relief->retirement, relief->why);
-    return worker.retire();
-  }
-  idle_.push_back(&worker);
-}
-
-void Workers::on_reset_over(worker::Worker& worker) {
-  Place& place = places_.at(worker.id());
-  place.since = base::Clock::now();
-  if (serves(place) && generation_->verify_worker(worker.id(), worker.pid())) return;
-  events_.on_change();
-  worker.retire();
-}
-
-void Workers::verified(std::uint64_t worker_id, const std::string& difference) {
-  const auto found = places_.find(worker_id);
-  if (found == places_.end()) return;
-  Place& place = found->second;
-  worker::Worker& worker = *place.worker;
-  if (worker.state() != WorkerState::checking || !serves(place)) return;
-  events_.on_change();
-  rewinds_.count_verified();
-  if (difference.empty()) {
-    worker.pass_check();
-    return settle(worker, place);
-  }
-  rewinds_.count_difference();
-  const std::string shown = base::printable(difference, 1000);
-  base::log_warn(
-      "program={} gen={} worker={} pid={}: differs from its zygote after {} request(s): {}; "
-      "the worker is ended",
-      program_, place.zygote.generation, worker_id, worker.pid(), worker.served(), shown);
-  count_retired(worker, place, RETIRED_VERIFY, difference);
-  worker.terminate();
-}
-
-void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const std::string& why) {
-  events_.on_change();
-  const Place& place = places_.at(worker.id());
-  count_retired(worker, place, retirement, why);
-  const bool again = base::Clock::now() >= no_fork_before_;
-  if (retirement != RETIRED_FAULT || !again || !serves(place) || !died_young(worker)) return;
-  const base::Duration pause = young_deaths_.failed();
-  if (pause.count() == 0) return;
-  no_fork_before_ = base::Clock::now() + pause;
-  base::log_warn(
-      "program={} worker={} died with nothing to do, as others before it: {}; none is "
-      "forked for {} ms, requests run classic",
-      program_, worker.id(), base::printable(why, 300), pause.count());
-}
-
-void Workers::count_retired(const worker::Worker& worker, const Place& place,
-                            std::uint32_t retirement, const std::string& why) {
-  if (exits_behind_request(place.arm) || !is_of_serving_generation(place)) return;
-  const std::string shown = base::printable(why, 300);
-  if (!retirements_.count(retirement, shown)) return;
-  base::log_info(
-      "program={} gen={} worker={} pid={} cannot stay for another request: {}{}; it is "
-      "replaced (later ones for this reason are only counted)",
-      program_, place.zygote.generation, worker.id(), worker.pid(), retirement_name(retirement),
-      shown.empty() ? "" : ": " + shown);
-}
-
-void Workers::on_note(worker::Worker&, const message::Received& note) {
-  events_.on_note(note);
-}
-
-void Workers::on_gone(worker::Worker& worker) {
-  std::erase(idle_, &worker);
-  const bool serves_now = is_of_serving_generation(places_.at(worker.id()));
-  if (worker.lost() && serves_now) generation_->count_lost_worker(worker.lost_why());
-  gone_.push_back(worker.id());
-  events_.on_change();
 }
 
 // ---- their number ----

@@ -9,43 +9,28 @@
 
 #include "policy/backoff.h"
 #include "policy/plan.h"
+#include "policy/recent_share.h"
+#include "policy/reset_costs.h"
+#include "policy/retirements.h"
+#include "policy/rewind_record.h"
 #include "pool/generation.h"
+#include "pool/idle_checks.h"
 #include "pool/place.h"
-#include "pool/retirements.h"
-#include "pool/rewind_record.h"
 #include "pool/run.h"
 #include "worker/worker.h"
 
 namespace pool {
 
-// What `status` says of a worker.
-struct WorkerStatus {
-  pid_t pid = -1;
-  std::string_view state;  // worker::to_string(WorkerState)
-  compare::Arm arm = compare::Arm::classic;
-  std::uint64_t served = 0;  // requests that came to their end
-  base::Duration in_state{};
-};
-
 // Owned by its pool, whose settings it reads. Knows which zygote each worker is a copy of: a worker
 // of another than the serving one finishes its request and takes no more.
 class Workers : private worker::WorkerOwner {
  public:
-  // All run on the loop.
-  struct Events {
-    std::function<void()> on_change;  // something that a pump should look at
-    std::function<void(Run&, const worker::Ending&)> on_ended;
-    // run's worker ended without having begun it: it waits again.
-    std::function<void(Run&)> on_unbegun;
-    std::function<void(const message::Received&)> on_note;
-  };
-
   // No request waits longer for a fork or a reset that began: it runs classic.
   static constexpr std::chrono::milliseconds kPatience{1000};
 
   // The references outlive it.
   Workers(const Surroundings& surroundings, const std::string& program,
-          const config::ProgramSettings& settings, Events events);
+          const config::ProgramSettings& settings, WorkersEvents events);
   ~Workers() override;
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -76,8 +61,8 @@ class Workers : private worker::WorkerOwner {
 
   static constexpr std::size_t kAll = ~std::size_t{0};
   void retire_idle(std::size_t count);
-  // What the serving generation's zygote found of a worker.
-  void verified(std::uint64_t worker_id, const std::string& difference);
+  // What the serving generation's zygote found of a worker in that look.
+  void verified(std::uint64_t look_id, const std::string& difference);
   // Ends a worker that takes too long over its reset. Not empty: why the zygote, which takes too
   // long over a fork or a comparison, has to be replaced.
   std::string end_overdue();
@@ -96,14 +81,19 @@ class Workers : private worker::WorkerOwner {
   void count(policy::PoolView& view) const;
   std::vector<pid_t> pids() const;
   std::vector<WorkerStatus> list() const;  // the first forked first
-  const Retirements& retirements() const { return retirements_; }
-  const RewindRecord& rewinds() const { return rewinds_; }
+  const policy::Retirements& retirements() const { return retirements_; }
+  const policy::RewindRecord& rewinds() const { return rewinds_; }
+  policy::ResetCosts reset_costs() const;
+  // Requests for which the level was wrong, so that they were started anew.
+  const policy::RecentShare& started_anew() const { return started_anew_; }
+  void forget_started_anew() { started_anew_ = {}; }
   void check_invariants() const;
 
  private:
   // worker::WorkerOwner
   void on_ready(worker::Worker& worker) override;
   void on_done(worker::Worker& worker, const message::Received& done) override;
+  void on_at_rest(worker::Worker& worker) override;
   void on_reset_over(worker::Worker& worker) override;
   void on_retired(worker::Worker& worker, std::uint32_t retirement,
                   const std::string& why) override;
@@ -119,6 +109,13 @@ class Workers : private worker::WorkerOwner {
   static void take_place(Place& place, Run& run);
   message::SayReady whether_to_check(const Place& place);
   void on_ended(std::uint64_t worker_id, const worker::Ending& ending);
+  void differs(Place& place, const std::string& difference);
+  Place* looked_at(std::uint64_t look_id);
+  std::vector<IdleChecks::Candidate> resting() const;
+  std::uint64_t ask_whether_at_rest(std::uint64_t worker_id);
+  void note_start_time(const Place& place);
+  void note_behaviour(Place& place, const message::Received& done);
+  void stay(worker::Worker& worker, Place& place, worker::Printed printed);
   void settle(worker::Worker& worker, const Place& place);
   void count_retired(const worker::Worker& worker, const Place& place, std::uint32_t retirement,
                      const std::string& why);
@@ -131,7 +128,7 @@ class Workers : private worker::WorkerOwner {
   const std::string label_;
   const std::string folder_;  // the program's, where it runs
   const config::ProgramSettings& settings_;
-  Events events_;
+  WorkersEvents events_;
   Generation* generation_ = nullptr;
   std::uint64_t next_worker_id_ = 1;
   std::uint64_t next_request_id_ = 1;
@@ -141,8 +138,12 @@ class Workers : private worker::WorkerOwner {
   base::TimePoint no_fork_before_{};
   policy::Backoff young_deaths_;  // of workers that nobody had given anything to do
   std::uint64_t assigned_rewinds_ = 0;
-  Retirements retirements_;
-  RewindRecord rewinds_;
+  IdleChecks idle_checks_;
+  std::uint64_t next_look_id_ = 1;
+  policy::RecentMedian start_times_, forked_start_times_;  // from a fork to its READY
+  policy::RecentShare started_anew_;
+  policy::Retirements retirements_;
+  policy::RewindRecord rewinds_;
 };
 
 }  // namespace pool

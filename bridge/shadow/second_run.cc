@@ -148,10 +148,12 @@ void SecondRun::take(base::ByteView bytes) {
   if (wants_body) copy_.add_body(head_.body());
 }
 
-void SecondRun::on_ended(const worker::Ending& ending) {
+worker::Printed SecondRun::on_ended(const worker::Ending& ending) {
   while (out_ && read_output() == Read::some) {
   }
+  const bool printed = outcome_.observation.bytes_out > 0;
   over(ending);
+  return {.output = printed};
 }
 
 void SecondRun::on_refused(const cgi::Refusal&) {

@@ -59,7 +59,7 @@ class SecondRun : public pool::RunClient {
   void on_output(base::ByteView bytes) override;
   void on_errors(base::ByteView) override {}
   void on_started(compare::Arm arm) override;
-  void on_ended(const worker::Ending& ending) override;
+  worker::Printed on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
 
   enum class Read { some, nothing_now, end };

@@ -24,7 +24,7 @@ class AheadStarter : public Starter {
 
   base::Status start(const WarmProgram& program) override;
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) override;
-  base::Status verify_worker(std::uint64_t worker_id, pid_t worker_pid) override;
+  base::Status verify_worker(std::uint64_t look_id, pid_t worker_pid) override;
 
   pid_t pid() const override;
   config::Level level() const override { return level_; }

@@ -51,8 +51,9 @@ class Starter {
     std::function<void(std::uint32_t kind, const std::string& text)> on_note;
     // That worker will not be; its channel ends as well.
     std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
-    // A worker was compared with its zygote; difference: the first ones found, or empty.
-    std::function<void(std::uint64_t worker_id, const std::string& difference)> on_verified;
+    // A worker was compared with its zygote, as verify_worker() asked; difference: the first ones
+    // found, or empty.
+    std::function<void(std::uint64_t look_id, const std::string& difference)> on_verified;
   };
 
   virtual ~Starter() = default;
@@ -63,7 +64,8 @@ class Starter {
   virtual base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) = 0;
 
   // Has that worker, which waits in its reset state, compared with its zygote. Only once ready.
-  virtual base::Status verify_worker(std::uint64_t worker_id, pid_t worker_pid) = 0;
+  // look_id: one that no other look had.
+  virtual base::Status verify_worker(std::uint64_t look_id, pid_t worker_pid) = 0;
 
   // A process that is no worker: the zygote, or the one that is ahead; -1 if there is none.
   virtual pid_t pid() const = 0;

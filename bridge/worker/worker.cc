@@ -89,6 +89,13 @@ base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_read
   return sent;
 }
 
+base::Status Worker::ask_whether_at_rest() {
+  BRIDGE_ASSERT(state_ == WorkerState::idle);
+  if (asked_) return base::Error{"it has not said whether it was at rest"};
+  asked_ = true;
+  return channel_->send(message::encode_rest(), {});
+}
+
 void Worker::pass_check() {
   BRIDGE_ASSERT(state_ == WorkerState::checking);
   enter(WorkerState::idle);
@@ -154,6 +161,10 @@ void Worker::on_message(const message::Received& received) {
 }
 
 void Worker::on_ready_message(pid_t pid) {
+  if (asked_ && pid == pid_) {
+    asked_ = false;
+    return owner_.on_at_rest(*this);
+  }
   if (state_ == WorkerState::resetting && pid == pid_) {
     enter(WorkerState::checking);
     return owner_.on_reset_over(*this);

@@ -19,29 +19,6 @@
 
 namespace worker {
 
-class Worker;
-
-// What its pool hears of a worker. All run on the loop; none may destroy the worker.
-class WorkerOwner {
- public:
-  virtual ~WorkerOwner() = default;
-
-  virtual void on_ready(Worker& worker) = 0;  // starting → idle
-  // The program of its request came to its own end, as done says: busy → idle, resetting or ending.
-  // The request hears of it next.
-  virtual void on_done(Worker& worker, const message::Received& done) = 0;
-  // resetting → checking: its zygote may look at it now.
-  virtual void on_reset_over(Worker& worker) = 0;
-  // It will serve no more, by its own word or because it died; retirement: enum retirement or
-  // kRetiredLeft. Not told of a worker that was told to end, nor of one whose DONE said so.
-  virtual void on_retired(Worker& worker, std::uint32_t retirement, const std::string& why) = 0;
-  // It ends without having begun the request that it was given, whose on_ended will not be called:
-  // another may take it.
-  virtual void on_unbegun(Worker& worker) = 0;
-  virtual void on_gone(Worker& worker) = 0;  // reaped, or lost before it was ever there
-  virtual void on_note(Worker& worker, const message::Received& note) = 0;
-};
-
 // Owned by its pool, which destroys it at the end of a turn.
 class Worker {
  public:
@@ -67,6 +44,10 @@ class Worker {
   base::Status assign(std::uint64_t request_id, message::SayReady say_ready,
                       const message::EncodedRequest& request, std::span<const int> fds,
                       OnEnded on_ended);
+
+  // Has an idle worker say when it has put itself back; it stays idle. An error if it
+  // did not answer the last time.
+  base::Status ask_whether_at_rest();
 
   // Its zygote found no difference: checking → idle.
   void pass_check();
@@ -142,6 +123,7 @@ class Worker {
   unsigned notes_ = 0;  // of the request
   std::string lost_why_;
   std::unique_ptr<loop::Timer> grace_timer_;  // made only when it is needed
+  bool asked_ = false;                        // whether it is at rest
   bool explained_ = false;                    // why it ends is known, or asked for by us
   bool dead_ = false;                         // has died; perhaps held for its group's sake
   bool grace_over_ = false;                   // its group was killed

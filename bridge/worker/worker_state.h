@@ -1,4 +1,4 @@
-// The states of a worker's life, and how a request's program ended.
+// The states of a worker's life, how a request's program ended, and who hears of both.
 #pragma once
 
 #include <sys/wait.h>
@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "message/channel_message.h"
 #include "message/wire.h"
 
 namespace worker {
@@ -50,7 +51,38 @@ inline std::string describe_end(int wait_status) {
          ")";
 }
 
+// What a request's program put out before it ended.
+struct Printed {
+  bool output = true;
+  bool errors = false;
+};
+
 // Beside enum retirement: it ended in the middle of a request, by _exit(), exec() or a signal.
 constexpr std::uint32_t kRetiredLeft = RETIREMENTS;
+
+class Worker;
+
+// What its pool hears of a worker. All run on the loop; none may destroy the worker.
+class WorkerOwner {
+ public:
+  virtual ~WorkerOwner() = default;
+
+  virtual void on_ready(Worker& worker) = 0;  // starting → idle
+  // The program of its request came to its own end, as done says: busy → idle, resetting or ending.
+  // The request hears of it next.
+  virtual void on_done(Worker& worker, const message::Received& done) = 0;
+  // The answer to ask_whether_at_rest(); the worker may have a request by now.
+  virtual void on_at_rest(Worker& worker) = 0;
+  // resetting → checking: its zygote may look at it now.
+  virtual void on_reset_over(Worker& worker) = 0;
+  // It will serve no more, by its own word or because it died; retirement: enum retirement or
+  // kRetiredLeft. Not told of a worker that was told to end, nor of one whose DONE said so.
+  virtual void on_retired(Worker& worker, std::uint32_t retirement, const std::string& why) = 0;
+  // It ends without having begun the request that it was given, whose on_ended will not be called:
+  // another may take it.
+  virtual void on_unbegun(Worker& worker) = 0;
+  virtual void on_gone(Worker& worker) = 0;  // reaped, or lost before it was ever there
+  virtual void on_note(Worker& worker, const message::Received& note) = 0;
+};
 
 }  // namespace worker

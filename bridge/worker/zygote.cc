@@ -98,8 +98,8 @@ base::Status Zygote::fork_worker(std::uint64_t worker_id, base::UniqueFd channel
   return channel_->send(message::encode_fork(worker_id), std::span(&fd, 1));
 }
 
-base::Status Zygote::verify_worker(std::uint64_t worker_id, pid_t worker_pid) {
-  return channel_->send(message::encode_verify(worker_id, worker_pid), {});
+base::Status Zygote::verify_worker(std::uint64_t look_id, pid_t worker_pid) {
+  return channel_->send(message::encode_verify(look_id, worker_pid), {});
 }
 
 base::Status Zygote::become_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {

@@ -31,7 +31,7 @@ class Zygote : public Forerunner {
 
   base::Status start(const WarmProgram& program) override;
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) override;
-  base::Status verify_worker(std::uint64_t worker_id, pid_t worker_pid) override;
+  base::Status verify_worker(std::uint64_t look_id, pid_t worker_pid) override;
 
   // Has it become that worker itself, with Making::ahead. Only in state ready; then it is gone, and
   // its process belongs to the worker, which says so on channel_end. No event follows.

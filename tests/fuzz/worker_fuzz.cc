@@ -89,7 +89,7 @@ class Play : public worker::WorkerOwner {
 
  private:
   void step() {
-    switch (bytes_.next() % 16) {
+    switch (bytes_.next() % 17) {
       case 0:
         return say(bytes_.take(bytes_.next()));
       case 1:
@@ -126,6 +126,9 @@ class Play : public worker::WorkerOwner {
         return read_request();
       case 15:
         return say(std::string(bytes_.next() % 2 == 0 ? 0 : 9000, 'x'));
+      case 16:
+        if (worker_->state() == WorkerState::idle) (void)worker_->ask_whether_at_rest();
+        return;
     }
   }
 
@@ -212,6 +215,7 @@ class Play : public worker::WorkerOwner {
 
   void on_ready(Worker&) override { BRIDGE_ASSERT(!gone_); }
   void on_done(Worker&, const message::Received&) override { BRIDGE_ASSERT(!gone_); }
+  void on_at_rest(Worker&) override { BRIDGE_ASSERT(!gone_); }
   void on_reset_over(Worker& worker) override {
     BRIDGE_ASSERT(!gone_);
     const unsigned choice = bytes_.next() % 3;

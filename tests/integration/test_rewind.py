@@ -237,6 +237,10 @@ class TestFallingBack:
         assert "requests left a worker that cannot be put back: mostly threads" in entry["reset_reason"]
         assert "not reset = rewind: " in bridge.command("status")
         bridge.expect_log(r"warning .*mostly threads.*it gets reset = fork from here on")
+        assert "us to put back or replace its worker, and" in entry["reset_reason"]
+        # It is not for ever.
+        assert 0 < entry["retry_in_ms"] <= 60_000
+        assert "tried again in" in bridge.command("status")
         assert bridge.log().count("cannot stay for another request") == 1
         retired = bridge.program(script)["retired"]
         bridge.request(script)
@@ -334,7 +338,7 @@ class TestVerify:
     @pytest.mark.parametrize("verify,checked", [(0, 0), (4, 5)])
     def test_so_many_are_checked_as_the_setting_says(self, site, verify, checked):
         script = site.c("x", HELLO_C)
-        bridge = site.start_bridge(ONE + f"rewind = {{ verify = {verify} }}")
+        bridge = site.start_bridge(ONE + f"rewind = {{ verify = {verify}, verify_cpu = 0 }}")
         warm(bridge, script)
         for _ in range(20):
             bridge.request(script)
@@ -369,6 +373,13 @@ class TestVerify:
         assert pid_of(bridge.request(script)) != changed
         entry = bridge.program(script)
         assert entry["rewind"]["differences"] == 1 and entry["retired"] == {"verify": 1}
+        # A leak that was proven is not tried again.
+        entry = bridge.wait_warm(script)
+        assert entry["reset"] == "fork" and entry["retry_in_ms"] is None
+        assert "a rewind left something behind: memory at" in entry["reset_reason"]
+        bridge.expect_log("it gets reset = fork until the program, a file")
+        script.touch()
+        assert wait_until(lambda: warm(bridge, script)["reset"] == "rewind", "it is trusted again")
 
 
 def change_code_of(pid, program):

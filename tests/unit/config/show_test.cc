@@ -58,7 +58,7 @@ arm_header = ""
 interpreter = ""
 launch = "auto"
 reset = "rewind"
-rewind = { verify = 1000, tracking = "auto", max_retired = 20 }
+rewind = { verify = 1000, verify_cpu = 2, tracking = "auto", max_retired = 20 }
 level = "compiled"
 workers = { kind = "dynamic", min = 0, max = 8, spare = 2, idle_timeout = "1m", )"
             R"(max_requests = 10000, recycle_spread = 10, max_age = "0s", max_memory = 0 }

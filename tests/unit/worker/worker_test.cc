@@ -46,6 +46,7 @@ class Owner : public WorkerOwner {
   void on_done(Worker&, const message::Received& done) override {
     told.push_back(done.stays ? "done, stays" : "done");
   }
+  void on_at_rest(Worker&) override { told.push_back("at rest"); }
   void on_reset_over(Worker&) override { told.push_back("reset over"); }
   void on_retired(Worker&, std::uint32_t retirement, const std::string& why) override {
     told.push_back("retired " + std::to_string(retirement) + ": " + why);
@@ -214,6 +215,27 @@ TEST_F(WorkerTest, is_checked_behind_a_request_that_asked_for_it) {
   EXPECT_EQ(worker_.state(), WorkerState::checking);
   worker_.pass_check();
   EXPECT_EQ(worker_.state(), WorkerState::idle);
+}
+
+TEST_F(WorkerTest, says_whether_it_is_at_rest_and_stays_idle) {
+  become_ready();
+  ASSERT_TRUE(worker_.ask_whether_at_rest());
+  EXPECT_EQ(worker_.state(), WorkerState::idle);
+  EXPECT_FALSE(worker_.ask_whether_at_rest());  // it has not answered
+  say(packet(MESSAGE_READY, message_ready{pid_, 0}));
+  until(2);
+  EXPECT_EQ(owner_.told.back(), "at rest");
+  EXPECT_EQ(worker_.state(), WorkerState::idle);
+}
+
+TEST_F(WorkerTest, takes_a_request_though_it_was_asked_whether_it_rests) {
+  become_ready();
+  ASSERT_TRUE(worker_.ask_whether_at_rest());
+  assign(1);
+  say(packet(MESSAGE_READY, message_ready{pid_, 0}));
+  say(done(1, 1));
+  until(4);
+  EXPECT_EQ(owner_.told, (Words{"ready", "at rest", "done, stays", "ended 0"}));
 }
 
 TEST_F(WorkerTest, that_says_ready_unasked_is_ended) {

@@ -1,10 +1,10 @@
-#include "pool/retirements.h"
+#include "policy/retirements.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace pool {
+namespace policy {
 namespace {
 
 TEST(Retirements, have_a_name_each) {
@@ -16,6 +16,7 @@ TEST(Retirements, have_a_name_each) {
   EXPECT_EQ(names.size(), kRetirementKinds);
   EXPECT_EQ(retirement_name(RETIRED_FAULT), "fault");
   EXPECT_EQ(retirement_name(worker::kRetiredLeft), "left");
+  EXPECT_EQ(retirement_name(kRetiredSilent), "silent");
   EXPECT_EQ(retirement_name(kRetiredMaxRequests), "max_requests");
   EXPECT_EQ(retirement_name(kRetiredMaxAge), "max_age");
   EXPECT_EQ(retirement_name(kRetiredMaxMemory), "max_memory");
@@ -59,6 +60,7 @@ TEST(Retirements, by_the_limits_of_a_worker_say_nothing_against_the_program) {
     retirements.count(kRetiredMaxRequests, "");
     retirements.count(kRetiredMaxAge, "");
     retirements.count(kRetiredMaxMemory, "");
+    retirements.count(kRetiredAnew, "");
   }
   EXPECT_FALSE(retirements.more_than(0));
 }
@@ -75,4 +77,4 @@ TEST(Retirements, are_described_by_the_most_frequent_reason_and_its_last_words) 
 }
 
 }  // namespace
-}  // namespace pool
+}  // namespace policy

@@ -2,21 +2,26 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "policy/recent_share.h"
 #include "worker/worker.h"
 
-namespace pool {
+namespace policy {
 
-// Beside enum retirement and worker::kRetiredLeft: it had served workers.max_requests, was as old
-// as workers.max_age or as large as workers.max_memory. They say nothing against the program.
-constexpr std::uint32_t kRetiredMaxRequests = worker::kRetiredLeft + 1;
+// Beside enum retirement and worker::kRetiredLeft: its request ended without any output, which may
+// be the worker's own fault, so that it would answer the next one no better.
+constexpr std::uint32_t kRetiredSilent = worker::kRetiredLeft + 1;
+// It had served workers.max_requests, was as old as workers.max_age or as large as
+// workers.max_memory. They say nothing against the program.
+constexpr std::uint32_t kRetiredMaxRequests = kRetiredSilent + 1;
 constexpr std::uint32_t kRetiredMaxAge = kRetiredMaxRequests + 1;
 constexpr std::uint32_t kRetiredMaxMemory = kRetiredMaxAge + 1;
-constexpr std::size_t kRetirementKinds = kRetiredMaxMemory + 1;
+// Its request was started anew, which speaks against the level, but not against the reset.
+constexpr std::uint32_t kRetiredAnew = kRetiredMaxMemory + 1;
+constexpr std::size_t kRetirementKinds = kRetiredAnew + 1;
 
 // The word for a reason in the log and in `status`.
 std::string_view retirement_name(std::uint32_t retirement);
@@ -24,7 +29,7 @@ std::string_view retirement_name(std::uint32_t retirement);
 class Retirements {
  public:
   // So many requests are looked back on.
-  static constexpr std::size_t kWindow = 50;
+  static constexpr std::size_t kWindow = RecentShare::kWindow;
 
   // A request's worker stays.
   void count_stay();
@@ -33,7 +38,8 @@ class Retirements {
 
   // Whether more than per_cent of the last requests left a worker that cannot stay; false as long
   // as there were fewer than kWindow.
-  bool more_than(unsigned per_cent) const;
+  bool more_than(unsigned per_cent) const { return lately_.more_than(per_cent); }
+  unsigned per_cent() const { return lately_.per_cent(); }
   // "30 of the last 50 requests ...: mostly threads (2 threads)".
   std::string describe() const;
 
@@ -45,16 +51,10 @@ class Retirements {
   const std::string& last_why(std::uint32_t retirement) const { return last_why_[retirement]; }
 
  private:
-  enum class Outcome { stayed, retired };
-  void remember(Outcome outcome);
-
   std::array<std::uint64_t, kRetirementKinds> counts_{};
   std::array<std::uint64_t, kRetirementKinds> of_generation_{};
   std::array<std::string, kRetirementKinds> last_why_;
-  std::bitset<kWindow> window_;
-  std::size_t next_ = 0;
-  std::size_t seen_ = 0;
-  unsigned retired_in_window_ = 0;
+  RecentShare lately_;
 };
 
-}  // namespace pool
+}  // namespace policy

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace pool {
+namespace policy {
 
 // The values of a sorted range below which half and 99 of 100 lie.
 struct Percentiles {
@@ -48,4 +48,4 @@ class RewindRecord {
   std::vector<Figures> kept_;            // a ring once it is full
 };
 
-}  // namespace pool
+}  // namespace policy

@@ -1,8 +1,8 @@
-#include "pool/rewind_record.h"
+#include "policy/rewind_record.h"
 
 #include <algorithm>
 
-namespace pool {
+namespace policy {
 
 void RewindRecord::add(std::uint32_t tracking, std::uint32_t pages, std::uint32_t microseconds) {
   const Figures figures{pages, microseconds};
@@ -41,4 +41,4 @@ std::chrono::microseconds RewindRecord::usual_time() const {
   return std::chrono::microseconds(mean + mean / 2);
 }
 
-}  // namespace pool
+}  // namespace policy

@@ -1,8 +1,8 @@
-#include "pool/rewind_record.h"
+#include "policy/rewind_record.h"
 
 #include <gtest/gtest.h>
 
-namespace pool {
+namespace policy {
 namespace {
 
 TEST(RewindRecord, is_all_zero_without_a_rewind) {
@@ -40,4 +40,4 @@ TEST(RewindRecord, learns_how_long_a_rewind_usually_takes) {
 }
 
 }  // namespace
-}  // namespace pool
+}  // namespace policy

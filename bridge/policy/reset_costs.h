@@ -1,0 +1,56 @@
+// What putting a worker back costs beside forking one for each request, as measured here.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "base/clock.h"
+#include "config/program_settings.h"
+
+namespace policy {
+
+// The median of the last few of some times, which one slow moment of the machine does not move.
+class RecentMedian {
+ public:
+  static constexpr std::size_t kKept = 15;
+
+  void add(std::chrono::microseconds time);
+  // 0: none was added.
+  std::chrono::microseconds value() const;
+
+ private:
+  std::array<std::chrono::microseconds, kKept> kept_{};
+  std::size_t added_ = 0;
+};
+
+// A worker that cannot be put back costs the start of another; any other one, its rewind. With
+// reset = fork each request costs the start of a worker. So as long as rewinds cost less than
+// starts, rewinding pays, however many requests end their workers, unless nearly all do.
+// Retirements alone say nothing against it: they may be all of one visitor's making.
+struct ResetCosts {
+  unsigned retired_per_cent = 0;       // of the last requests
+  std::chrono::microseconds rewind{};  // of a worker that stays
+  std::chrono::microseconds start{};   // of one that can be put back, from its fork to its READY
+  std::chrono::microseconds forked{};  // of one for a single request; 0: not known yet, as start
+
+  // Of a request, on the average.
+  std::chrono::microseconds rewinding() const;
+  std::chrono::microseconds forking() const { return forked.count() > 0 ? forked : start; }
+  bool rewinding_pays() const { return rewinding() < forking(); }
+  // "a request costs 900 us to put back or replace its worker, and 800 us to fork one".
+  std::string describe() const;
+};
+
+// Why a program runs with reset = fork though its settings say rewind; empty: it does not.
+struct Demotion {
+  std::string why{};
+  // A leak was proven: it is not tried again until the program or its settings change.
+  bool is_proven = false;
+  config::ProgramSettings settings{};  // under which it was
+  base::TimePoint since{};
+  base::Duration pause{0};  // then, before another try
+};
+
+}  // namespace policy

@@ -1,0 +1,68 @@
+#include "pool/idle_checks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/idle_cores.h"
+
+namespace pool {
+namespace {
+
+// How soon it is looked again whether a core is free.
+constexpr std::chrono::milliseconds kBusyPause{250};
+// A comparison that took longer is not waited for: its zygote has other troubles.
+constexpr std::chrono::seconds kGiveUp{10};
+constexpr double kLeastPerCent = 0.01;
+
+}  // namespace
+
+IdleChecks::IdleChecks(loop::Loop& loop, const config::ProgramSettings& settings, Events events)
+    : settings_(settings), events_(std::move(events)), timer_(loop, [this] { look(); }) {}
+
+void IdleChecks::plan() {
+  if (settings_.rewind.verify_cpu > 0) look_after(policy_.wait(base::Clock::now()));
+}
+
+void IdleChecks::look_after(base::Duration pause) {
+  if (std::exchange(is_due_, true)) return;
+  timer_.start(pause);
+}
+
+void IdleChecks::look() {
+  is_due_ = false;
+  const base::TimePoint now = base::Clock::now();
+  if (settings_.rewind.verify_cpu <= 0) return;
+  if (check_ && now - check_->since < kGiveUp) return;  // its end plans the next
+  check_.reset();
+  const std::vector<Candidate> candidates = events_.candidates();
+  std::vector<policy::RestingWorker> resting;
+  for (const Candidate& candidate : candidates) resting.push_back(candidate.resting);
+  const auto waits = [](const policy::RestingWorker& worker) { return worker.behaviours != 0; };
+  if (std::none_of(resting.begin(), resting.end(), waits)) return;
+  if (base::idle_cores() == 0) return look_after(kBusyPause);
+  const auto chosen = policy_.choose(resting, now);
+  if (!chosen) return plan();
+  const std::uint64_t look_id = events_.ask(candidates[*chosen].worker_id);
+  if (look_id == 0) return plan();
+  check_ = {look_id, resting[*chosen].behaviours, now};
+}
+
+void IdleChecks::begun(std::uint64_t look_id) {
+  if (check_ && check_->look_id == look_id) check_->since = base::Clock::now();
+}
+
+void IdleChecks::over(std::uint64_t look_id) {
+  if (!check_ || check_->look_id != look_id) return;
+  const base::TimePoint now = base::Clock::now();
+  policy_.compared(check_->behaviours, now,
+                   std::chrono::duration_cast<std::chrono::microseconds>(now - check_->since),
+                   std::max(settings_.rewind.verify_cpu, kLeastPerCent));
+  dropped();
+}
+
+void IdleChecks::dropped() {
+  check_.reset();
+  plan();
+}
+
+}  // namespace pool

@@ -1,0 +1,61 @@
+// Workers that rest are compared with their zygote while a core is free.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "config/program_settings.h"
+#include "loop/timer.h"
+#include "policy/self_check.h"
+
+namespace pool {
+
+// When which, one at a time, within rewind.verify_cpu. The worker stays idle meanwhile: a request
+// that comes to it ends the comparison, and what was found by then is not looked at. So nobody ever
+// waits for one. Owned by the workers.
+class IdleChecks {
+ public:
+  struct Candidate {
+    std::uint64_t worker_id;
+    policy::RestingWorker resting;
+  };
+  // Both run on the loop.
+  struct Events {
+    std::function<std::vector<Candidate>()> candidates;
+    // Asks this worker whether it rests: the id of the look that follows. 0: it cannot be asked.
+    std::function<std::uint64_t(std::uint64_t worker_id)> ask;
+  };
+
+  // settings are read when they are needed, and outlive it.
+  IdleChecks(loop::Loop& loop, const config::ProgramSettings& settings, Events events);
+
+  // A worker has come to rest.
+  void plan();
+  // That worker rests, and is looked at from here on.
+  void begun(std::uint64_t look_id);
+  // It was looked at, whatever came of it.
+  void over(std::uint64_t look_id);
+  // The worker that was asked has got a request meanwhile, or cannot be looked at.
+  void dropped();
+
+ private:
+  struct Check {
+    std::uint64_t look_id;
+    unsigned behaviours;
+    base::TimePoint since;
+  };
+  void look();
+  void look_after(base::Duration pause);
+
+  const config::ProgramSettings& settings_;
+  const Events events_;
+  policy::SelfCheck policy_;
+  std::optional<Check> check_;  // under way
+  bool is_due_ = false;
+  loop::Timer timer_;
+};
+
+}  // namespace pool

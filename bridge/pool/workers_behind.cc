@@ -1,0 +1,214 @@
+// What becomes of a worker when its request has ended.
+#include "base/log.h"
+#include "pool/workers.h"
+#include "worker/child_reaper.h"
+
+namespace pool {
+
+using worker::WorkerState;
+
+void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
+  events_.on_change();
+  Place& place = places_.at(worker_id);
+  Run* run = std::exchange(place.run, nullptr);
+  const auto printed = run == nullptr ? worker::Printed{} : events_.on_ended(*run, ending);
+  if (printed.errors) place.behaviours |= policy::kComplained;
+  if (place.arm != compare::Arm::classic && is_of_serving_generation(place)) {
+    using Was = policy::RecentShare::Was;
+    started_anew_.note(place.started_anew ? Was::yes : Was::no);
+  }
+  if (place.worker->state() == WorkerState::idle) stay(*place.worker, place, printed);
+}
+
+// Its program ended and it is still there, ready for another request.
+void Workers::stay(worker::Worker& worker, Place& place, worker::Printed printed) {
+  if (exits_behind_request(place.arm)) return worker.retire();
+  if (!printed.output && place.by_fastcgi == nullptr) {
+    count_retired(worker, place, policy::kRetiredSilent, "a request ended without any output");
+    return worker.retire();
+  }
+  if (is_of_serving_generation(place)) retirements_.count_stay();
+  settle(worker, place);
+}
+
+void Workers::on_unbegun(worker::Worker& worker) {
+  events_.on_change();
+  Run* run = std::exchange(places_.at(worker.id()).run, nullptr);
+  if (run != nullptr) events_.on_unbegun(*run);
+}
+
+void Workers::on_done(worker::Worker& worker, const message::Received& done) {
+  events_.on_change();
+  Place& place = places_.at(worker.id());
+  if (done.tracking != TRACKING_AUTO) {
+    rewinds_.add(done.tracking, done.pages, done.microseconds);
+  }
+  if (young_deaths_.failures() > 0) young_deaths_.succeeded();
+  if (worker.terminating()) return;
+  place.since = worker.idle_since();
+  if (place.arm == compare::Arm::rewind) note_behaviour(place, done);
+  // What becomes of one that stays is decided when its request has heard of its end.
+  if (worker.state() == WorkerState::idle) return;
+  if (exits_behind_request(place.arm)) return done.stays ? worker.retire() : void();
+  if (!done.stays) {
+    const bool no_reason = done.retirement == RETIRED_NOT;
+    return count_retired(worker, place, no_reason ? worker::kRetiredLeft : done.retirement,
+                         done.text);
+  }
+  if (is_of_serving_generation(place)) retirements_.count_stay();
+}
+
+// It takes another request, if it should.
+void Workers::settle(worker::Worker& worker, const Place& place) {
+  if (!serves(place)) return worker.retire();
+  if (const auto relief = relief_of(place, settings_.workers)) {
+    count_retired(worker, place, relief->retirement, relief->why);
+    return worker.retire();
+  }
+  idle_.push_back(&worker);
+  if (place.behaviours != 0) idle_checks_.plan();
+}
+
+void Workers::on_reset_over(worker::Worker& worker) {
+  Place& place = places_.at(worker.id());
+  place.since = base::Clock::now();
+  place.look_id = next_look_id_++;
+  if (serves(place) && generation_->verify_worker(place.look_id, worker.pid())) return;
+  events_.on_change();
+  worker.retire();
+}
+
+// ---- comparisons ----
+
+void Workers::note_behaviour(Place& place, const message::Received& done) {
+  place.behaviours |= policy::kOrdinary;
+  if ((done.unusual & DONE_RARE_CALL) != 0) place.behaviours |= policy::kRareCall;
+  if ((done.unusual & DONE_FORKED) != 0) place.behaviours |= policy::kForked;
+  if (place.loads) place.behaviours |= policy::kLoaded;
+  if (done.exit_code != 0) place.behaviours |= policy::kFailed;
+}
+
+std::vector<IdleChecks::Candidate> Workers::resting() const {
+  std::vector<IdleChecks::Candidate> all;
+  for (const worker::Worker* worker : idle_) {
+    const Place& place = places_.at(worker->id());
+    if (worker->state() != WorkerState::idle || !serves(place)) continue;
+    all.push_back({worker->id(), {place.behaviours, worker->idle_since()}});
+  }
+  return all;
+}
+
+std::uint64_t Workers::ask_whether_at_rest(std::uint64_t worker_id) {
+  Place& place = places_.at(worker_id);
+  if (const auto asked = place.worker->ask_whether_at_rest(); !asked) {
+    place.behaviours = 0;
+    count_retired(*place.worker, place, RETIRED_FAULT, asked.error().message);
+    place.worker->retire();
+    return 0;
+  }
+  return place.look_id = next_look_id_++;
+}
+
+void Workers::on_at_rest(worker::Worker& worker) {
+  Place& place = places_.at(worker.id());
+  const bool rests = worker.state() == WorkerState::idle && place.look_id != 0 && serves(place);
+  const bool begun = rests && generation_->verify_worker(place.look_id, worker.pid());
+  begun ? idle_checks_.begun(place.look_id) : idle_checks_.dropped();
+}
+
+Place* Workers::looked_at(std::uint64_t look_id) {
+  for (auto& [id, place] : places_) {
+    if (place.look_id == look_id) return &place;
+  }
+  return nullptr;
+}
+
+void Workers::verified(std::uint64_t look_id, const std::string& difference) {
+  idle_checks_.over(look_id);
+  Place* place = looked_at(look_id);
+  // One that has got a request meanwhile differs, and should.
+  if (look_id == 0 || place == nullptr) return;
+  place->look_id = 0;
+  worker::Worker& worker = *place->worker;
+  const bool was_resetting = worker.state() == WorkerState::checking;
+  if ((!was_resetting && worker.state() != WorkerState::idle) || !serves(*place)) return;
+  // What is seen of one that has just died says nothing.
+  if (!difference.empty() && !worker::ChildReaper::is_living_child(worker.pid())) return;
+  events_.on_change();
+  rewinds_.count_verified();
+  if (!difference.empty()) return differs(*place, difference);
+  place->behaviours = 0;
+  if (!was_resetting) return;
+  worker.pass_check();
+  settle(worker, *place);
+}
+
+void Workers::differs(Place& place, const std::string& difference) {
+  worker::Worker& worker = *place.worker;
+  rewinds_.count_difference();
+  base::log_warn(
+      "program={} gen={} worker={} pid={}: differs from its zygote after {} request(s): {}; "
+      "the worker is ended",
+      program_, place.zygote.generation, worker.id(), worker.pid(), worker.served(),
+      base::printable(difference, 1000));
+  count_retired(worker, place, RETIRED_VERIFY, difference);
+  std::erase(idle_, &worker);
+  worker.terminate();
+  events_.on_difference(difference);
+}
+
+policy::ResetCosts Workers::reset_costs() const {
+  return {.retired_per_cent = retirements_.per_cent(),
+          .rewind = std::chrono::microseconds(rewinds_.microseconds().p50),
+          .start = start_times_.value(),
+          .forked = forked_start_times_.value()};
+}
+
+// ---- its end ----
+
+void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const std::string& why) {
+  events_.on_change();
+  const Place& place = places_.at(worker.id());
+  if (place.started_anew && retirement == worker::kRetiredLeft) retirement = policy::kRetiredAnew;
+  count_retired(worker, place, retirement, why);
+  const bool again = base::Clock::now() >= no_fork_before_;
+  if (retirement != RETIRED_FAULT || !again || !serves(place) || !died_young(worker)) return;
+  const base::Duration pause = young_deaths_.failed();
+  if (pause.count() == 0) return;
+  no_fork_before_ = base::Clock::now() + pause;
+  base::log_warn(
+      "program={} worker={} died with nothing to do, as others before it: {}; none is "
+      "forked for {} ms, requests run classic",
+      program_, worker.id(), base::printable(why, 300), pause.count());
+}
+
+void Workers::count_retired(const worker::Worker& worker, const Place& place,
+                            std::uint32_t retirement, const std::string& why) {
+  if (exits_behind_request(place.arm) || !is_of_serving_generation(place)) return;
+  const std::string shown = base::printable(why, 300);
+  if (!retirements_.count(retirement, shown)) return;
+  base::log_info(
+      "program={} gen={} worker={} pid={} cannot stay for another request: {}{}; it is "
+      "replaced (later ones for this reason are only counted)",
+      program_, place.zygote.generation, worker.id(), worker.pid(),
+      policy::retirement_name(retirement), shown.empty() ? "" : ": " + shown);
+}
+
+void Workers::on_note(worker::Worker& worker, const message::Received& note) {
+  Place& place = places_.at(worker.id());
+  if (note.note_kind == NOTE_SHALLOWER) place.started_anew = true;
+  if (note.note_kind == NOTE_LOADED) place.loads = true;
+  events_.on_note(note);
+}
+
+void Workers::on_gone(worker::Worker& worker) {
+  std::erase(idle_, &worker);
+  const Place& place = places_.at(worker.id());
+  if (place.look_id != 0) idle_checks_.dropped();
+  const bool serves_now = is_of_serving_generation(place);
+  if (worker.lost() && serves_now) generation_->count_lost_worker(worker.lost_why());
+  gone_.push_back(worker.id());
+  events_.on_change();
+}
+
+}  // namespace pool
