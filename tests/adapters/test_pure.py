@@ -38,7 +38,7 @@ IMPURE = {
     "a file": ("mkdir '/tmp/cgibridge-test-pure'; rmdir '/tmp/cgibridge-test-pure'; our $key = 1;",
                "changes files"),
     "the request": ("our $key = $ENV{QUERY_STRING};", "QUERY_STRING"),
-    "all variables": ("our $key = join ' ', map { \"$_=$ENV{$_}\" } sort grep { !/^_$/ } keys %ENV;",
+    "all variables": ("our $key = join '', map { \"$_=$ENV{$_}\" } sort grep { !/^_$/ } keys %ENV;",
                       "%ENV"),
 }
 SHOWS = ("print \"Content-Type: text/plain\\n\\n\", $main::key // $Own::key // $Impure::key // 'none', ' ', 2,"

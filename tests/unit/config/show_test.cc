@@ -79,6 +79,7 @@ strict_params = false
 pass_params = []
 preload = []
 learn = "installed"
+accept = []
 )");
 }
 
