@@ -52,12 +52,22 @@ int channel_send(enum message_type type, const void *body, size_t body_bytes, co
 }
 
 void channel_note(enum note_kind kind, const char *text, size_t text_bytes) {
-  size_t most = MESSAGE_BYTES_MAX - sizeof(struct message_header) - sizeof(struct message_note);
-  if (text_bytes > most) text_bytes = most;
-  struct message_note body = {.kind = (uint32_t)kind, .text_bytes = (uint32_t)text_bytes};
-  /* A zygote may wait for its bridge, a request may not. */
-  channel_send(MESSAGE_NOTE, &body, sizeof body, text, text_bytes,
-               state.role == ROLE_ZYGOTE ? PATIENCE_SECOND : PATIENCE_NONE);
+  const size_t most =
+      MESSAGE_TO_BRIDGE_MAX - sizeof(struct message_header) - sizeof(struct message_note);
+  const int is_list = kind == NOTE_FILE || kind == NOTE_READ;
+  size_t piece = 0;
+  do {
+    text += piece;
+    piece = text_bytes < most ? text_bytes : most;
+    /* Lists go on in another note, behind the end of a line. */
+    const char *end = is_list && piece < text_bytes ? memrchr(text, '\n', piece) : NULL;
+    if (end != NULL) piece = (size_t)(end - text) + 1;
+    struct message_note body = {.kind = (uint32_t)kind, .text_bytes = (uint32_t)piece};
+    /* A zygote may wait for its bridge, a request may not. */
+    channel_send(MESSAGE_NOTE, &body, sizeof body, text, piece,
+                 state.role == ROLE_ZYGOTE ? PATIENCE_SECOND : PATIENCE_NONE);
+    text_bytes -= piece;
+  } while (is_list && text_bytes > 0);
 }
 
 static void take_fds(struct msghdr *packet, int *fds, int *fd_count) {

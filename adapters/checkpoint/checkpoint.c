@@ -31,6 +31,7 @@ void checkpoint_stand(void) {
   if (!state.is_ahead && stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
   environment_watch_tell();
   if (state.is_ahead) descriptors_remember_checkpoint();
+  lookups_tell();
   struct message_checkpoint body = {.level = (uint32_t)state.level,
                                     .threads = threads_of_process()};
   strcpy(reason, state.weaker);

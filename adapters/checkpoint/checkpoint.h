@@ -24,6 +24,7 @@
 #include "environment_watch.h"
 #include "fork.h"
 #include "load_watch.h"
+#include "lookups.h"
 #include "message/wire.h"
 
 /* Marks the functions that take a libc function's place. */
@@ -82,6 +83,8 @@ struct checkpoint_state {
   char preload_text[kLaunchTextMax];  /* "LD_PRELOAD=..." as the bridge gave it */
   char request_variable[64];          /* a request's variable that was read before the checkpoint */
   struct names_read names_read;       /* the other variables that were */
+  struct lookups lookups;             /* for files that are not there */
+  struct stat folder;                 /* the current one at the start, of a wrapper's */
   struct stat standard[3];            /* what 0, 1, 2 were at the start */
   unsigned char inherited[kInheritedFdsMax / 8];
   struct open_file files[kOpenFilesMax];

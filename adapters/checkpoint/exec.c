@@ -23,10 +23,17 @@ static int is_before_checkpoint(void) {
 
 static int exec_as_zygote(const char *path, char *const argv[], char *const envp[]) {
   char *entries[kEnvironmentMax];
-  char checkpoint[kLaunchWordsMax + 64];
+  char checkpoint[kLaunchWordsMax + 128];
   size_t count = 0;
-  snprintf(checkpoint, sizeof checkpoint, "%s=fd=%d %s", MESSAGE_CHECKPOINT_VARIABLE, state.channel,
-           state.launch_words);
+  /* Where the first of them was started, in front of the name, which is the last word. */
+  int is_told = strncmp(state.launch_words, "from=", 5) == 0;
+  char from[64] = "";
+  if (!is_told) {
+    snprintf(from, sizeof from, "from=%llx:%llx ", (unsigned long long)state.folder.st_dev,
+             (unsigned long long)state.folder.st_ino);
+  }
+  snprintf(checkpoint, sizeof checkpoint, "%s=fd=%d %s%s", MESSAGE_CHECKPOINT_VARIABLE,
+           state.channel, from, state.launch_words);
   entries[count++] = checkpoint;
   entries[count++] = state.preload_text;
   entries[count++] = kBindNow;

@@ -34,6 +34,13 @@ static void parse_left_out(const char *list, size_t length) {
   }
 }
 
+/* "DEVICE:INODE", of the folder in which a wrapper was started. */
+static void parse_folder(const char *text) {
+  char *end = NULL;
+  state.folder.st_dev = strtoull(text, &end, 16);
+  state.folder.st_ino = *end == ':' ? strtoull(end + 1, NULL, 16) : 0;
+}
+
 /* "fd=N level=NAME reset=NAME tracking=NAME"; words that are not known here are for others. */
 static int parse_checkpoint(const char *text) {
   state.channel = -1;
@@ -43,6 +50,7 @@ static int parse_checkpoint(const char *text) {
   if (behind_fd != NULL) strncpy(state.launch_words, behind_fd + 1, kLaunchWordsMax - 1);
   while (*text != '\0') {
     size_t length = strcspn(text, " ");
+    if (strncmp(text, "from=", 5) == 0) parse_folder(text + 5);
     if (strncmp(text, "fd=", 3) == 0) state.channel = atoi(text + 3);
     if (is_word(text, length, "level=linked")) state.level = LEVEL_LINKED;
     if (is_word(text, length, "level=booted")) state.level = LEVEL_BOOTED;

@@ -58,6 +58,12 @@ static int has_printed(void) {
   return state.load.output > 0 && fstat(STDOUT_FILENO, &status) == 0 && status.st_size > 0;
 }
 
+static int has_moved(void) {
+  struct stat folder;
+  return stat(".", &folder) != 0 || folder.st_ino != state.folder.st_ino ||
+         folder.st_dev != state.folder.st_dev;
+}
+
 void load_watch_end(void) {
   state.load.is_on = 0;
   if (state.load.output == 0) return;
@@ -123,6 +129,9 @@ const char *load_watch_found(void) {
   int may_print = (load->accepted >> IMPURE_OUTPUT & 1) != 0;
   if (load->is_on && load->found[0] == '\0' && !may_print && has_printed()) {
     strcpy(load->found, kKinds[IMPURE_OUTPUT].does);
+  }
+  if (load->is_on && load->found[0] == '\0' && has_moved()) {
+    strcpy(load->found, "changes its working folder");
   }
   return load->found;
 }

@@ -60,7 +60,6 @@ int load_watch_is_random(const char *path);
   X(getpid, 0, RETIRED_NOT, look_at_pid)                                      \
   X(__getpid, 0, RETIRED_NOT, look_at_pid)                                    \
   X(gettid, 0, RETIRED_NOT, look_at_pid)                                      \
-  X(read, 0, RETIRED_NOT, look_at_input)                                      \
   X(__read, 0, RETIRED_NOT, look_at_input)                                    \
   X(__read_chk, 0, RETIRED_NOT, look_at_input)                                \
   X(readv, 0, RETIRED_NOT, look_at_input)                                     \

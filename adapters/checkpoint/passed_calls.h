@@ -90,8 +90,6 @@ enum { kReturnAddressAt = 9 };
   X(dlsym, 0, RETIRED_NOT, look_at_dlsym)                               \
   X(dlopen, TOUCHED_MAPPINGS, RETIRED_NOT, look_at_dlopen)              \
   X(dlmopen, TOUCHED_MAPPINGS, RETIRED_NOT, look_at_dlmopen)            \
-  X(open, 0, RETIRED_NOT, look_at_open)                                 \
-  X(open64, 0, RETIRED_NOT, look_at_open)                               \
   X(__open, 0, RETIRED_NOT, look_at_open)                               \
   X(__open64, 0, RETIRED_NOT, look_at_open)                             \
   X(__open_2, 0, RETIRED_NOT, look_at_open)                             \

@@ -81,14 +81,11 @@ static int is_of_processes(const struct statfs *status) {
   return 0;
 }
 
-/* Before the checkpoint. */
-static void note_open_of_load(const struct passed_call *call, const char *path, int flags,
-                              const long *arguments) {
-  const void *caller = (const void *)arguments[kReturnAddressAt];
+void note_open_of_load(const char *function, const char *path, int flags, const void *caller) {
   if (load_watch_is_random(path)) load_watch_note(IMPURE_RANDOM, path, caller);
   int reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
-  if (!reads && strncmp(path, "/dev/null", 9) != 0) {
-    load_watch_note(IMPURE_FILES, call->name, caller);
+  if (path != NULL && !reads && strcmp(path, "/dev/null") != 0) {
+    load_watch_note(IMPURE_FILES, function, caller);
   }
 }
 
@@ -125,13 +122,15 @@ void note_open(int directory, const char *path, int flags) {
 }
 
 void *look_at_open(const struct passed_call *call, const long *arguments) {
-  note_open_of_load(call, (const char *)arguments[0], (int)arguments[1], arguments);
+  note_open_of_load(call->name, (const char *)arguments[0], (int)arguments[1],
+                    (const void *)arguments[kReturnAddressAt]);
   note_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
   return NULL;
 }
 
 void *look_at_openat(const struct passed_call *call, const long *arguments) {
-  note_open_of_load(call, (const char *)arguments[1], (int)arguments[2], arguments);
+  note_open_of_load(call->name, (const char *)arguments[1], (int)arguments[2],
+                    (const void *)arguments[kReturnAddressAt]);
   note_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
   return NULL;
 }
@@ -150,7 +149,8 @@ void *look_at_handle(const struct passed_call *call, const long *arguments) {
 }
 
 void *look_at_creat(const struct passed_call *call, const long *arguments) {
-  note_open_of_load(call, (const char *)arguments[0], O_WRONLY, arguments);
+  note_open_of_load(call->name, (const char *)arguments[0], O_WRONLY,
+                    (const void *)arguments[kReturnAddressAt]);
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;
 }
@@ -159,7 +159,8 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
   const char *mode = (const char *)arguments[1];
   if (arguments[0] == 0 || mode == NULL) return NULL;
   int writes = strpbrk(mode, "wa+") != NULL;
-  note_open_of_load(call, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY, arguments);
+  note_open_of_load(call->name, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
+                    (const void *)arguments[kReturnAddressAt]);
   if (!writes) return NULL;
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;

@@ -50,6 +50,8 @@ void note_locale(void); /* libc may map other files for one */
 
 /* passed_looks.c: opened to be written to, a file of the kernel's changes a process. */
 void note_open(int directory, const char *path, int flags);
+/* Before the checkpoint: what is drawn from, and what is changed. */
+void note_open_of_load(const char *function, const char *path, int flags, const void *caller);
 
 /* signal_calls.c */
 void note_signal(long number);

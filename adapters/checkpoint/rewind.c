@@ -245,7 +245,7 @@ static enum retirement let_go(struct engine *engine, enum retirement why) {
 static _Noreturn void end(void) {
   struct engine *engine = state.engine;
   if (holds_robust_mutex(engine))
-    leave(engine->exit_code); /* which says it all, to the bridge, too */
+    give_up(engine->exit_code); /* which says it all, to the bridge, too */
   enum retirement why = first_look(engine);
   int can_say = channel_is_ours();
   if (can_say) {

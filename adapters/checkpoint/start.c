@@ -39,6 +39,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   (void)argc;
   (void)argv;
   environment_watch_begin();
+  lookups_begin();
   launch_variables_take(envp);
   if (state.role == ROLE_NONE) return;
   state.pid = getpid();
@@ -51,6 +52,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   channel_adopt(channel);
   fork_handlers_add_own(channel_forget_in_child);
   descriptors_remember_start();
+  if (state.folder.st_ino == 0) (void)stat(".", &state.folder);
   state.loads_at_start = ending_count_loads();
   /* Of other levels the adapter knows where the program's own begins. */
   if (state.level != LEVEL_LINKED) return;

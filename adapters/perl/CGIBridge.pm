@@ -22,7 +22,8 @@ package CGIBridge;
 # so nothing is done there that the zygote can do once.
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
-    $learn, @preload, $is_again, $is_booted);
+    $learn, @preload, $is_again, $is_booted, $first_draw);
+our ($script, $known_seed) = ($0, 24301);
 
 # Where the library answers; told to the first who asks, and to nobody after that.
 our $call = readlink '/.cgibridge/open';
@@ -53,6 +54,17 @@ sub watch_environment {
     *main::ENV = \%watched;
 }
 
+# Nobody can ask perl whether numbers were drawn, or srand() called. A known seed would give the known
+# first number, if nothing was. Where the environment has the seed, srand() would take it away.
+sub watch_generator {
+    return if defined $ENV{PERL_RAND_SEED};
+    srand $known_seed;
+    $first_draw //= rand;
+    srand $known_seed;
+}
+
+sub generator_was_used { defined $first_draw && rand() != $first_draw }
+
 sub ours_in { grep { $_[$_] =~ /^-MCGIBridge(?:=|$)/ } 1 .. $#_ }
 
 sub file_of { (my $file = "$_[0].pm") =~ s{::}{/}g; $file }
@@ -66,7 +78,8 @@ sub trouble {
     return 'writes %ENV' if $cleared || $changes != scalar keys %changed;
     return 'prints' if tell STDOUT != $written;
     my $seen = ask('seen');
-    return length $seen ? $seen : undef;
+    return $seen if length $seen;
+    return generator_was_used() ? 'draws random numbers, or seeds them' : undef;
 }
 
 sub load_ahead {
@@ -82,6 +95,7 @@ sub load_ahead {
             eval { local $SIG{__DIE__}; require $file } or delete $INC{$file};
         }
         my $why = trouble($written, $changes);
+        watch_generator();
         start_over_without($module, "$why while it is loaded") if defined $why;
         %before = (%read, %before);
     }
@@ -124,6 +138,7 @@ sub refuse_what_was_seen {
     # /dev/null has a position, which counts what was written. The script may change its own %ENV.
     my $why = do { local $cleared; trouble(0, scalar keys %changed) };
     start_over_booted("$why while compiling") if defined $why;
+    watch_generator();
 }
 
 # The files that are part of the checkpoint, so that a change of one is noticed.
@@ -250,7 +265,7 @@ sub note_loaded {
 
 sub become_fresh {
     my $text = ask_all('argv');
-    my @words = $text eq $usual ? () : words_after($0, split /\0/, $text);
+    my @words = $text eq $usual ? () : words_after($script, split /\0/, $text);
     take_environment();
     for my $name (keys %read) {
         my ($then, $now) = ($read{$name}, $ENV{$name});
@@ -286,6 +301,7 @@ END {
 }
 
 watch_environment();
+watch_generator() if defined $call;
 
 # Called in front of the script's first line.
 sub import {

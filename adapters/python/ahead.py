@@ -82,12 +82,60 @@ class ProgramsOwn:
         return None
 
 
+class Missing:
+    """The last finder: asked for what nobody found."""
+
+    def __init__(self):
+        self.found_nowhere = []  # names, each with the folders of its package, or None
+
+    def find_spec(self, name, path=None, target=None):
+        self.found_nowhere.append((name.rpartition(".")[2], None if path is None else list(path)))
+        return None
+
+
+class Places:
+    """Where something would have to appear to be imported instead of, or as well as, what was: whole
+    folders of installed modules, which change when something is installed; elsewhere, where programs may
+    write, just the names that were asked for."""
+
+    def __init__(self, missing):
+        machinery = sys.modules["_frozen_importlib_external"]
+        self.endings = ["", *machinery._get_supported_file_loaders()[0][1], *machinery.SOURCE_SUFFIXES,
+                        *machinery.BYTECODE_SUFFIXES]
+        self.library = os.path.dirname(os.__file__)
+        self.missing = missing
+
+    def is_installed(self, place):
+        return (place.startswith(self.library) or place.endswith(("site-packages", "dist-packages"))
+                or place.endswith(".zip"))
+
+    def names(self, place, names):
+        for name in names:
+            yield from (os.path.join(place, name + ending) for ending in self.endings)
+
+    def as_lines(self, folder):
+        return "\n".join(sorted({place for place in self.all(folder) if "\n" not in place}))
+
+    def all(self, folder):
+        """folder: the program's, that is searched first."""
+        loaded = {name for name, module in list(sys.modules.items())
+                  if "." not in name and getattr(module, "__file__", None)}
+        wanted = loaded | {name for name, places in self.missing if places is None}
+        for place in [folder, *sys.path]:
+            if isinstance(place, str) and os.path.isabs(place):
+                yield from [place] if self.is_installed(place) else self.names(place, wanted)
+        for name, places in self.missing:
+            for place in places or ():
+                yield from self.names(place, [name])
+
+
 class Preload:
     """Imports the modules that the bridge learned, and sees what each one does besides."""
 
     def __init__(self, command, folder, code, environment):
         self.command, self.environment = command, environment
         self.guard = ProgramsOwn(folder) if folder is not None else None
+        self.missing = Missing()
         self.words = {os.fsencode(word) for word in string_constants(code)}
         self.generators = Generators()
         self.generators.watch(sys.modules.get("random"))
@@ -99,6 +147,7 @@ class Preload:
             os.dup2(output, fd)
         if self.guard:
             sys.meta_path.insert(0, self.guard)
+        sys.meta_path.append(self.missing)
         # The generators first, so that the others' are seen.
         names = sorted(self.command.preload, key=lambda name: name != "random")
         trouble = None
@@ -108,6 +157,7 @@ class Preload:
                 break
             if name == "random":
                 self.generators.watch(sys.modules.get("random"))
+        sys.meta_path.remove(self.missing)
         if self.guard:
             sys.meta_path.remove(self.guard)
         sys.stdout.flush()

@@ -227,7 +227,7 @@ def load_ahead(command, folder, code, environment):
     preload.run()
     if folder is not None:
         sys.path.insert(0, folder)
-    return preload.generators
+    return preload
 
 
 def stand_at_checkpoint(main, command, folder, path, code, ending):
@@ -235,9 +235,12 @@ def stand_at_checkpoint(main, command, folder, path, code, ending):
     data = os.environ._data
     watched, fork_handlers = WatchedEnvironment(data), ForkHandlers()
     set_data(watched)
-    generators = load_ahead(command, folder, code, watched)
+    preload = load_ahead(command, folder, code, watched)
+    generators = preload.generators
     set_data(data)
     note(b"file", files_of_modules(os.path.abspath(command.script)))
+    if command.preload:
+        note(b"file", Places(preload.missing.found_nowhere).as_lines(folder))
     request = Request(command, watched, fork_handlers, generators)
     learned = LearnedModules(command, folder)
     note(b"folders", "\n".join(learned.folders()))

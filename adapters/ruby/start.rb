@@ -118,6 +118,8 @@ module CGIBridge
 
     def note_files
       files = [File.expand_path(@command.script), *$LOADED_FEATURES.grep(%r{\A/[^\n]*\z})]
+      # A gem that is installed later may be newer than a library that was loaded.
+      files += Gem.path.map { |path| "#{path}/specifications" } if defined?(Gem)
       ask("note/file/#{files.map(&:b).join("\n")}")
     end
 

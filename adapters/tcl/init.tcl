@@ -148,7 +148,7 @@ proc prepare {} {
         if {[is_of_request $name]} { ask "note/shallower/$name is read before the checkpoint" }
     }
     # A folder changes when a package is added to it. Begins with a line's end: Tcl makes one slash of two.
-    set folders [expr {$preload eq {{}} ? {} : $::auto_path}]
+    set folders [expr {$preload eq {{}} ? {} : [concat $::auto_path [tcl::tm::path list]]}]
     ask note/file/\n[join [list {*}[dict keys $::tcl::cgibridge::files] {*}$folders /etc/localtime] \n]
     set usual [join [command_line] \0]\0
     if {[ask learn] ne "none"} learn

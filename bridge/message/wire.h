@@ -2,8 +2,8 @@
  * the bridge (bridge/message) and the checkpoint library (adapters/checkpoint) compile the same.
  *
  * A channel is an AF_UNIX SOCK_SEQPACKET socket; a packet is one message: a message_header followed
- * by the body that its type names. Both ends run on one machine, from one build: integers are
- * native, and a header whose magic or version differs ends the channel.
+ * by the body that its type names. Both ends are of one build: integers are native, and a header
+ * whose magic or version differs ends the channel.
  */
 #ifndef CGIBRIDGE_MESSAGE_WIRE_H
 #define CGIBRIDGE_MESSAGE_WIRE_H
@@ -13,13 +13,13 @@
 #define MESSAGE_MAGIC 0x43474942u /* "CGIB" */
 #define MESSAGE_VERSION 4u
 
-/* The largest packet. A request whose strings do not fit travels in a memfd. */
+/* The largest packet to a program (longer requests' strings travel in a memfd), and of one. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
+#define MESSAGE_TO_BRIDGE_MAX 8192u
 /* Descriptors that a request carries, in this order; the strings' memfd is the fourth, if any. */
 #define MESSAGE_REQUEST_FDS 3
 #define MESSAGE_FDS_MAX 4
-/* How a zygote is told: "fd=N level=L reset=R ..." (see adapters/README.md). */
-#define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT"
+#define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT" /* "fd=N ...": adapters/README.md */
 
 enum message_type {
   /* bridge -> zygote */

@@ -24,7 +24,7 @@ base::Result<base::UniqueFd> make_memfd(base::ByteView content) {
 
 // As recv() into packet; sender: the process that sent it, as the kernel has it. Descriptors that
 // came along are closed by the kernel, which finds no room for them.
-ssize_t receive_from(int fd, std::array<char, 8192>& packet, pid_t& sender) {
+ssize_t receive_from(int fd, std::array<char, MESSAGE_TO_BRIDGE_MAX>& packet, pid_t& sender) {
   iovec part{packet.data(), packet.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
   msghdr header{};
@@ -106,7 +106,7 @@ void Channel::drain() {
 // One message, so one an event: more of them make another event. False if nothing more is there.
 bool Channel::receive() {
   if (broken_) return false;
-  std::array<char, 8192> packet;
+  std::array<char, MESSAGE_TO_BRIDGE_MAX> packet;
   pid_t sender = 0;
   const ssize_t size =
       introduction_ == Introduction::none

@@ -105,3 +105,13 @@ def test_a_folder_of_perl5lib_that_is_the_program_s_is_not_the_interpreter_s(fol
     with zygote_of(script, env={**LAUNCH_ENV, **lib}) as zygote:
         loaded = zygote.ask(env={**REQUEST_ENV, **lib}).loaded()
     assert "Text::Wrap" in loaded and "Own" not in loaded
+
+
+def test_a_module_that_draws_while_it_is_loaded_ahead_is_left_out(folder, reset):
+    folder.script("lib/Draws.pm", "package Draws; our $x = rand; 1;")
+    script = folder.script("x.pl", """use FindBin; use lib "$FindBin::Bin/lib";
+require Draws; print $Draws::x;""")
+    with zygote_of(script, reset=reset, preload=["Draws"]) as zygote:
+        assert zygote.note(WARNING) == [
+            "Draws is not loaded ahead: it draws random numbers while it is loaded"]
+        assert len({zygote.ask().text for _ in range(5)}) == 5

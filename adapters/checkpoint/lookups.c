@@ -1,0 +1,157 @@
+/* What was looked for before the checkpoint and was not there: a module in a folder that is
+ * searched first, one that is used where it is installed, a file that switches something on. The
+ * bridge is told, as of files that were loaded: when one appears, a new generation starts. And a
+ * look at what is a request's alone: standard input, which is nobody's there. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "checkpoint.h"
+#include "rare_calls.h"
+#include "raw_call.h"
+
+static int is_watching(void) {
+  return state.role == ROLE_ZYGOTE;
+}
+
+/* What is no file of anybody. */
+static int is_no_file(const char *path) {
+  static const char *const kBegin[] = {"/proc/", "/sys/", "/dev/", "/.cgibridge/"};
+  if (strstr(path, "/ruby/preload=") != NULL) return 1; /* no folder: a list for the adapter */
+  for (size_t i = 0; i < sizeof kBegin / sizeof *kBegin; ++i) {
+    if (strncmp(path, kBegin[i], strlen(kBegin[i])) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Threads may be here at once: Node's. */
+static void note_path(const char *path) {
+  struct lookups *lookups = &state.lookups;
+  char folder[1024] = "";
+  if (path == NULL || path[0] == '\0' || strchr(path, '\n') != NULL || is_no_file(path)) return;
+  if (path[0] != '/') {
+    long length = syscall(SYS_getcwd, folder, sizeof folder - 1);
+    if (length <= 0 || folder[0] != '/') return;
+    strcat(folder, "/");
+  }
+  size_t bytes = strlen(folder) + strlen(path) + 1;
+  while (__atomic_test_and_set(&lookups->is_held, __ATOMIC_ACQUIRE)) {
+  }
+  if (lookups->bytes + bytes + 1 > sizeof lookups->lines) {
+    lookups->is_full = 1;
+  } else {
+    char *end = stpcpy(stpcpy(lookups->lines + lookups->bytes, folder), path);
+    *end = '\n';
+    lookups->bytes += bytes;
+  }
+  __atomic_clear(&lookups->is_held, __ATOMIC_RELEASE);
+}
+
+static int looked(int result, const char *path) {
+  if (result < 0 && is_watching() && (errno == ENOENT || errno == ENOTDIR)) {
+    int failure = errno;
+    note_path(path);
+    errno = failure;
+  }
+  return result;
+}
+
+int lookups_see_input(void) {
+  /* libc's own streams read by no function of ours; the null device has ended at once. */
+  return state.lookups.input_was_read || feof(stdin);
+}
+
+void lookups_tell(void) {
+  struct lookups *lookups = &state.lookups;
+  static const char kFull[] = "looks for more files that are not there than can be watched";
+  if (lookups->bytes > 0) channel_note(NOTE_FILE, lookups->lines, lookups->bytes - 1);
+  if (lookups->is_full) channel_note(NOTE_WARNING, kFull, sizeof kFull - 1);
+}
+
+typedef int stat_function(const char *, struct stat *);
+typedef int stat64_function(const char *, struct stat64 *);
+typedef int open_function(const char *, int, ...);
+typedef int access_function(const char *, int);
+typedef ssize_t read_function(int, void *, size_t);
+
+static stat_function *real_stat;
+static stat64_function *real_stat64;
+static open_function *real_open, *real_open64;
+static access_function *real_access;
+static read_function *real_read;
+
+/* All at once and early: dlsym() would write to memory that a rewind is about to put back. */
+void lookups_begin(void) {
+  real_stat = (stat_function *)dlsym(RTLD_NEXT, "stat");
+  real_stat64 = (stat64_function *)dlsym(RTLD_NEXT, "stat64");
+  real_open = (open_function *)dlsym(RTLD_NEXT, "open");
+  real_open64 = (open_function *)dlsym(RTLD_NEXT, "open64");
+  real_access = (access_function *)dlsym(RTLD_NEXT, "access");
+  real_read = (read_function *)dlsym(RTLD_NEXT, "read");
+}
+
+/* For calls that come before our constructor: of an allocator that another library brings. */
+static long by_kernel(long number, long a, long b, long c, long d) {
+  long result = raw_call(number, a, b, c, d, 0);
+  if (result >= 0) return result;
+  errno = (int)-result;
+  return -1;
+}
+
+#define STAT(path, status) by_kernel(SYS_newfstatat, AT_FDCWD, (long)(path), (long)(status), 0)
+#define OPEN(path, flags, mode) \
+  by_kernel(SYS_openat, AT_FDCWD, (long)(path), (flags) | O_LARGEFILE, (long)(mode))
+
+INTERPOSED int stat(const char *restrict path, struct stat *restrict status) {
+  if (real_stat == NULL) return (int)STAT(path, status);
+  return looked(real_stat(path, status), path);
+}
+
+INTERPOSED int stat64(const char *restrict path, struct stat64 *restrict status) {
+  if (real_stat64 == NULL) return (int)STAT(path, status);
+  return looked(real_stat64(path, status), path);
+}
+
+static int has_mode(int flags) {
+  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+INTERPOSED int open(const char *path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  mode_t mode = has_mode(flags) ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  note_open_of_load("open", path, flags, __builtin_return_address(0));
+  note_open(AT_FDCWD, path, flags);
+  if (real_open == NULL) return (int)OPEN(path, flags, mode);
+  return looked(real_open(path, flags, mode), path);
+}
+
+INTERPOSED int open64(const char *path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  mode_t mode = has_mode(flags) ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  note_open_of_load("open64", path, flags, __builtin_return_address(0));
+  note_open(AT_FDCWD, path, flags);
+  if (real_open64 == NULL) return (int)OPEN(path, flags, mode);
+  return looked(real_open64(path, flags, mode), path);
+}
+
+INTERPOSED int access(const char *path, int mode) {
+  if (real_access == NULL) return (int)by_kernel(SYS_faccessat, AT_FDCWD, (long)path, mode, 0);
+  return looked(real_access(path, mode), path);
+}
+
+INTERPOSED ssize_t read(int fd, void *buffer, size_t bytes) {
+  if (fd == 0 && is_watching() && getpid() == state.pid) state.lookups.input_was_read = 1;
+  if (fd == 0) load_watch_note(IMPURE_INPUT, "read", __builtin_return_address(0));
+  if (real_read == NULL) return by_kernel(SYS_read, fd, (long)buffer, (long)bytes, 0);
+  return real_read(fd, buffer, bytes);
+}

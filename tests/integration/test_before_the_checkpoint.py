@@ -1,0 +1,279 @@
+"""What a program does or finds before its checkpoint: it is seen as in a new process, or the program is made
+less deep, and status says why."""
+
+import os
+import subprocess
+
+import pytest
+
+from harness.processes import wait_until
+
+# What a BEGIN block does, and why that cannot stand at `compiled` (None: it can).
+BEGIN = {
+    "chdir": ('chdir "/usr/lib"', "changes its working folder"),
+    "chdir and back": ('use Cwd; my $was = getcwd; chdir "/usr"; chdir $was', None),
+    "a read": ("$line = <STDIN>", "reads standard input"),
+    "a sysread": ("sysread STDIN, $line, 3", "reads standard input"),
+    "an eof": ("$line = eof(STDIN) ? 'none' : 'some'", "reads standard input"),
+    "srand": ("srand 42", "draws random numbers"),
+    "rand": ("$line = rand() < 2", "draws random numbers"),
+    "umask": ("umask 027", None),
+    "a signal": ("$SIG{USR1} = sub { $line = 'caught' }; $SIG{INT} = 'IGNORE'", None),
+    "its name": ("$0 = 'another name'", None),
+    "a selected handle": ("select STDERR; $| = 1; select STDOUT", None),
+    "STDERR selected": ("select STDERR", None),
+    "a file": ("open $file, '<', '/etc/passwd'; $line = <$file>", None),
+    "a file to write": ("open $file, '>>', '/dev/null'", None),
+    "an alarm": ("alarm 100", "a timer runs"),
+    "a child": ("$line = `echo child`", None),
+    "a layer": ("binmode STDOUT, ':utf8'", None),
+    "input separators": ("$/ = 'b'; $, = '-'", None),
+}
+SHOWS = r"""
+    print STDOUT "Content-Type: text/plain\n\n";
+    use Cwd ();
+    my @rest = map { unpack 'H*', $_ } <STDIN>;
+    print STDOUT join(' ', Cwd::getcwd(), umask, $0, defined $line ? $line : 'none', scalar(@rest), "@rest",
+        join(',', map { defined $SIG{$_} ? (ref $SIG{$_} || $SIG{$_}) : 'none' } qw(USR1 INT)),
+        defined $file ? fileno $file : 'none', "@ARGV", chr(233)), "\n";
+    kill 'USR1', $$ if ref $SIG{USR1};
+    print STDOUT $line, "\n" if defined $line;
+    print STDOUT join(' ', map { int rand 1e9 } 1 .. 3), "\n" if defined &drawn;
+    print 'to the selected', "\n";
+    """
+
+
+def ask(bridge, program):
+    response = bridge.request(program, method="POST", body=b"abc\nbcd\n", query="a+b%20c")
+    return response.status, response.stdout
+
+
+def warm(bridge, program):
+    def answered():
+        ask(bridge, program)
+        entry = bridge.program(program)
+        return entry if entry["requests_persistent"] > 0 else None
+    return wait_until(answered, "a warm worker answers")
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+@pytest.mark.parametrize("what", BEGIN)
+def test_what_begin_does_is_seen_or_refused(site, what, reset):
+    code, why = BEGIN[what]
+    more = "sub drawn {}\n" if what == "srand" else ""
+    program = site.perl("x.pl", f"our ($line, $file);\nBEGIN {{ {code} }}\n{more}" + SHOWS)
+    classic = site.start_bridge('mode = "classic"\n', name="classic.toml",
+                                listen=[f"unix:{site.folder}/classic.sock"])
+    expected = ask(classic, program)
+    bridge = site.start_bridge(f'reset = "{reset}"\nlearn = "none"\n')
+    warm(bridge, program)
+    assert [ask(bridge, program) for _ in range(4)] == [expected] * 4
+    entry = bridge.program(program)
+    if why is None:
+        assert entry["level"] == "compiled", entry["level_reason"]
+    else:
+        assert entry["level"] == "linked"
+        assert why in entry["level_reason"]
+
+
+def test_a_generator_that_begin_left_alone_differs_in_each_request(site):
+    program = site.perl("x.pl", 'print "Content-Type: text/plain\\n\\n", rand, "\\n";')
+    bridge = site.start_bridge("")
+    warm(bridge, program)
+    assert len({ask(bridge, program) for _ in range(8)}) == 8
+    assert bridge.program(program)["level"] == "compiled"
+
+
+@pytest.mark.parametrize("early", ['if (chdir("/usr")) {}', "char one; if (read(0, &one, 1)) {}",
+                                   "(void)getchar();"])
+def test_what_a_constructor_does_to_folder_and_input_is_noticed(site, early):
+    program = site.c("x", f"""
+        #include <stdio.h>
+        #include <unistd.h>
+        __attribute__((constructor)) static void early(void) {{ {early} }}
+        int main(void) {{
+          char folder[4096];
+          printf("Content-Type: text/plain\\n\\n%s %d\\n", getcwd(folder, sizeof folder), getchar());
+        }}""")
+    bridge = site.start_bridge("")
+    answers = {ask(bridge, program) for _ in range(3)}
+    wait_until(lambda: bridge.program(program)["level"] == "none", "it runs classic")
+    assert {ask(bridge, program) for _ in range(3)} == answers
+    assert len(answers) == 1
+    assert "before the checkpoint" in bridge.program(program)["level_reason"]
+
+
+def test_a_wrapper_that_goes_elsewhere_is_noticed(site):
+    """An executable in an interpreter's place that execs the real one."""
+    wrapper = site.c("perl", """
+        #include <unistd.h>
+        int main(int argc, char **argv) {
+          (void)argc;
+          if (chdir("/usr/lib") != 0) return 1;
+          return execv("/usr/bin/perl", argv);
+        }""")
+    program = site.script("x.pl", f"#!{wrapper}\nuse Cwd; "
+                          'print "Content-Type: text/plain\\n\\n", getcwd, "\\n";\n')
+    bridge = site.start_bridge("")
+    warm(bridge, program)
+    for _ in range(3):
+        assert b"/usr/lib" in ask(bridge, program)[1]
+    entry = bridge.program(program)
+    assert entry["level"] == "linked"
+    assert "changes its working folder before the checkpoint" in entry["level_reason"]
+
+
+# What was not there when the zygote loaded, and is installed then.
+
+def after_install(site, program, install, settings='learn = "none"\n', preload=None):
+    """What it answers warm before and after, and the log's word."""
+    lines = settings + (f"preload = {preload}\n".replace("'", '"') if preload else "")
+    bridge = site.start_bridge(lines)
+    warm(bridge, program)
+    before = ask(bridge, program)[1]
+    generation = bridge.program(program)["generation"]
+    install()
+    wait_until(lambda: ask(bridge, program) and bridge.program(program)["newest_generation"] > generation,
+               "a new generation")
+    warm(bridge, program)
+    return before, ask(bridge, program)[1]
+
+
+def test_perl_sees_a_module_that_appears_in_front_of_the_one_it_loaded(site):
+    for name in ("first", "second"):
+        (site.cgi_bin / name).mkdir()
+    module = "package Own; our $from = '{}'; 1;\n"
+    (site.cgi_bin / "second/Own.pm").write_text(module.format("second"))
+    program = site.perl("x.pl", f"""
+        use lib "{site.cgi_bin}/first", "{site.cgi_bin}/second";
+        use Own;
+        print "Content-Type: text/plain\\n\\n$Own::from\\n";
+        """)
+    before, after = after_install(
+        site, program, lambda: (site.cgi_bin / "first/Own.pm").write_text(module.format("first")))
+    assert b"second" in before and b"first" in after
+
+
+def test_perl_sees_an_optional_module_that_is_installed_later(site):
+    program = site.perl("x.pl", f"""
+        use lib "{site.cgi_bin}/lib";
+        our $has;
+        BEGIN {{ $has = eval {{ require Optional::Part; 1 }} ? "with" : "without" }}
+        print "Content-Type: text/plain\\n\\n$has\\n";
+        """)
+
+    def install():
+        (site.cgi_bin / "lib/Optional").mkdir(parents=True)
+        (site.cgi_bin / "lib/Optional/Part.pm").write_text("package Optional::Part; 1;\n")
+    before, after = after_install(site, program, install)
+    assert b"without" in before and b"with\n" in after
+
+
+def test_python_sees_a_module_that_appears_beside_the_program(site):
+    program = site.python("x.py", """
+        import colorsys
+        print("Content-Type: text/plain\\n")
+        print(getattr(colorsys, "OWN", "the library's"))
+        """)
+    before, after = after_install(
+        site, program, lambda: (site.cgi_bin / "colorsys.py").write_text("OWN = 'its own'\n"),
+        preload=["colorsys"])
+    assert b"the library's" in before and b"its own" in after
+
+
+def test_python_sees_a_package_that_appears_beside_the_program(site):
+    program = site.python("x.py", """
+        import colorsys
+        print("Content-Type: text/plain\\n")
+        print(getattr(colorsys, "OWN", "the library's"))
+        """)
+
+    def install():
+        (site.folder / "made").mkdir()
+        (site.folder / "made/__init__.py").write_text("OWN = 'its own'\n")
+        os.rename(site.folder / "made", site.cgi_bin / "colorsys")
+    before, after = after_install(site, program, install, preload=["colorsys"])
+    assert b"the library's" in before and b"its own" in after
+
+
+def test_python_sees_an_optional_module_that_is_installed_later(site):
+    lib = site.folder / "site-packages"
+    lib.mkdir()
+    (lib / "wanting.py").write_text(
+        "try:\n  import optional_part as part\nexcept ImportError:\n  part = None\n")
+    program = site.python("x.py", """
+        import wanting
+        print("Content-Type: text/plain\\n")
+        print("with" if wanting.part else "without")
+        """)
+    before, after = after_install(
+        site, program, lambda: (lib / "optional_part.py").write_text("x = 1\n"),
+        settings=f'learn = "none"\nenv = {{ PYTHONPATH = "{lib}", PYTHONDONTWRITEBYTECODE = "1" }}\n',
+        preload=["wanting"])
+    assert b"without" in before and b"with\n" in after
+
+
+def ruby(site, text):
+    if not os.path.exists("/usr/bin/ruby"):
+        pytest.skip("no ruby")
+    return site.script("x.rb", "#!/usr/bin/ruby\n" + text)
+
+
+def test_ruby_sees_a_library_that_appears_in_front_of_the_one_it_loaded(site):
+    (site.folder / "first").mkdir()
+    program = ruby(site, 'require "abbrev"\nputs "Content-Type: text/plain\\n\\n"\n'
+                   'puts(Object.const_get(:OWN) ? "own" : "theirs") rescue puts "theirs"\n')
+    before, after = after_install(
+        site, program, lambda: (site.folder / "first/abbrev.rb").write_text("OWN = 1\n"),
+        settings=f'learn = "none"\nenv = {{ RUBYLIB = "{site.folder}/first" }}\n', preload=["abbrev"])
+    assert b"theirs" in before and b"own" in after
+
+
+def test_ruby_sees_a_library_that_appears_beside_the_program(site):
+    program = ruby(site, '$LOAD_PATH.unshift(__dir__)\nrequire "abbrev"\n'
+                   'puts "Content-Type: text/plain\\n\\n"\n'
+                   'puts $".grep(/abbrev/).first.start_with?(__dir__) ? 1 : 2\n')
+    before, after = after_install(
+        site, program, lambda: (site.cgi_bin / "abbrev.rb").write_text("OWN = 1\n"), preload=["abbrev"])
+    assert b"2" in before and b"1" in after
+
+
+def test_tcl_sees_a_module_that_is_installed_later(site):
+    if subprocess.run(["which", "tclsh8.6"], capture_output=True).returncode:
+        pytest.skip("no tclsh8.6")
+    lib = site.folder / "lib"
+    (lib / "part").mkdir(parents=True)
+    (lib / "part/pkgIndex.tcl").write_text(
+        'package ifneeded part 1.0 [list source [file join $dir part.tcl]]\n')
+    (lib / "part/part.tcl").write_text(
+        "package provide part 1.0\nset ::has [expr {[catch {package require other}] ? {without} : {with}}]\n")
+    program = site.script("x.tcl", "#!/usr/bin/tclsh\npackage require part\n"
+                          'puts "Content-Type: text/plain\\n\\n$has"\n')
+
+    def install():
+        (site.folder / "other").mkdir()
+        (site.folder / "other/pkgIndex.tcl").write_text(
+            "package ifneeded other 1.0 {package provide other 1.0}\n")
+        os.rename(site.folder / "other", lib / "other")
+    before, after = after_install(site, program, install, preload=["part/1.0"],
+                                  settings=f'learn = "none"\nenv = {{ TCLLIBPATH = "{lib}" }}\n')
+    assert b"without" in before and b"with\n" in after
+
+
+def test_node_sees_a_module_that_appears_nearer_to_the_program(site):
+    node = next((path for path in ("/usr/bin/node", "/usr/local/bin/node") if os.path.exists(path)), None)
+    if node is None:
+        pytest.skip("no node")
+    far, near = site.folder / "node_modules/part", site.cgi_bin / "node_modules/part"
+    far.mkdir(parents=True)
+    (far / "index.js").write_text("module.exports = 'far';\n")
+    program = site.script("x.js", f"#!{node}\n"
+                          "console.log('Content-Type: text/plain\\n\\n' + require('part'));\n")
+
+    def install():
+        made = site.folder / "made/part"
+        made.mkdir(parents=True)
+        (made / "index.js").write_text("module.exports = 'near';\n")
+        os.rename(site.folder / "made", near.parent)
+    before, after = after_install(site, program, install, preload=["part"])
+    assert b"far" in before and b"near" in after
