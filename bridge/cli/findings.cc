@@ -58,7 +58,7 @@ std::string objection(const ArmFindings* arm) {
   return {};
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -95,7 +95,7 @@ std::string list_of(const std::vector<std::string>& words) {
   std::string text = "[";
   std::size_t column = sizeof "preload = [" - 1;
   for (const std::string& word : words) {
-    const std::string next = quoted(word);
+    const std::string next = in_quotes(word);
     const bool first = &word == &words.front();
     const bool wraps = !first && column + 2 + next.size() + 1 > kStanzaColumns;
     text += first ? "" : wraps ? ",\n  " : ", ";
@@ -220,7 +220,7 @@ int exit_code(Safety safety) {
 
 std::string stanza(const Findings& findings, const Verdict& verdict) {
   std::string text = "[[program]]\n";
-  text += "match = " + quoted(pattern_of(findings.program)) + "\n";
+  text += "match = " + in_quotes(pattern_of(findings.program)) + "\n";
   if (verdict.arm == Arm::classic) {
     text += "mode = \"classic\"\n";
   } else if (verdict.by_fastcgi) {
@@ -233,8 +233,8 @@ std::string stanza(const Findings& findings, const Verdict& verdict) {
   }
   std::string env;
   for (const auto& [name, value] : findings.settings_env) {
-    env += (env.empty() ? "" : ", ") + (is_bare_key(name) ? name : quoted(name)) + " = " +
-           quoted(value);
+    env += (env.empty() ? "" : ", ") + (is_bare_key(name) ? name : in_quotes(name)) + " = " +
+           in_quotes(value);
   }
   return env.empty() ? text : text + "env = { " + env + " }\n";
 }

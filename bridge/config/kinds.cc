@@ -16,10 +16,6 @@ std::string not_within(const std::string& shown, const std::string& range) {
   return shown + " is not within " + range;
 }
 
-const std::string& text_of(const toml::value& value) {
-  return value.as_string(std::nothrow).str;
-}
-
 constexpr std::string_view kKeyBytes =
     "-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
@@ -35,7 +31,7 @@ Kind<T> parsed_text(std::string type, std::string range, base::Result<T> (*parse
   std::string what = "a string (" + type + ")";
   auto read = [what, parse](const toml::value& value, T& out, const Complain& complain) {
     if (!value.is_string()) return complain(value, "", wanted(value, what));
-    auto result = parse(text_of(value));
+    auto result = parse(toml_text(value));
     if (!result) return complain(value, "", result.error().message);
     out = result.take();
   };
@@ -86,10 +82,10 @@ Kind<Bytes> size(Bytes least, Bytes most) {
       if (number < 0) return complain(value, "", not_within(shown, range));
       bytes = Bytes(number);
     } else if (value.is_string()) {
-      auto result = parse_size(text_of(value));
+      auto result = parse_size(toml_text(value));
       if (!result) return complain(value, "", result.error().message);
       bytes = result.value();
-      shown = quote(text_of(value));
+      shown = quote(toml_text(value));
     } else {
       return complain(value, "", wanted(value, "a size like \"1MiB\" or a number of bytes"));
     }
@@ -109,10 +105,10 @@ Kind<Duration> duration(Duration least, Duration most) {
     Duration length = Duration::zero();
     std::string shown = "0";
     if (value.is_string()) {
-      auto result = parse_duration(text_of(value));
+      auto result = parse_duration(toml_text(value));
       if (!result) return complain(value, "", result.error().message);
       length = result.value();
-      shown = quote(text_of(value));
+      shown = quote(toml_text(value));
     } else if (value.is_integer() && value.as_integer(std::nothrow) != 0) {
       std::string number = std::to_string(value.as_integer(std::nothrow));
       return complain(value, "", number + " has no unit: a duration is a string like \"5s\"");
@@ -135,14 +131,14 @@ Kind<double> per_cent(double least, double most) {
     } else if (value.is_floating()) {
       number = value.as_floating(std::nothrow);
     } else if (value.is_string()) {
-      auto result = parse_per_cent(text_of(value));
+      auto result = parse_per_cent(toml_text(value));
       if (!result) return complain(value, "", result.error().message);
       number = result.value();
     } else {
       return complain(value, "", wanted(value, "per cent like 10, 0.5 or \"0.1%\""));
     }
     bool within = number >= least && number <= most;  // NaN is not
-    std::string shown = value.is_string() ? quote(text_of(value)) : format_per_cent(number);
+    std::string shown = value.is_string() ? quote(toml_text(value)) : format_per_cent(number);
     if (!within) return complain(value, "", not_within(shown, range));
     out = number;
   };
@@ -166,7 +162,7 @@ Kind<::mode_t> permissions() {
 Kind<std::string> text(std::string type, std::string range, TextCheck check) {
   auto read = [check](const toml::value& value, std::string& out, const Complain& complain) {
     if (!value.is_string()) return complain(value, "", wanted(value, "a string"));
-    const std::string& given = text_of(value);
+    const std::string& given = toml_text(value);
     if (given.find('\0') != std::string::npos) {
       return complain(value, "", quote(given) + " has a NUL byte in it");
     }

@@ -8,11 +8,11 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <toml.hpp>
 #include <vector>
 
 #include "base/result.h"
 #include "config/settings.h"
+#include "config/toml_text.h"
 
 namespace config {
 
@@ -83,7 +83,7 @@ Kind<E> choice(const std::array<std::string_view, N>& names) {
       return complain(value, "",
                       "is " + describe_type(value) + ", but one of " + range + " is wanted");
     }
-    const std::string& word = value.as_string(std::nothrow).str;
+    const std::string& word = toml_text(value);
     for (std::size_t i = 0; i < N; ++i) {
       if (names[i] == word) return void(out = E(i));
     }

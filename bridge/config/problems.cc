@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "config/toml_text.h"
+
 namespace config {
 namespace {
 
@@ -56,18 +58,18 @@ std::size_t distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 void Problems::add(const toml::value& value, std::string path, std::string message) {
-  toml::source_location place = value.location();
-  problems_.push_back(
-      {file_name_, place.line(), place.column(), std::move(path), std::move(message)});
+  const TomlPlace place = toml_place(value.location());
+  problems_.push_back({file_name_, place.line, place.column, std::move(path), std::move(message)});
 }
 
 void Problems::add_at_key(const toml::value& value, const std::string& key, std::string path,
                           std::string message) {
-  toml::source_location place = value.location();
-  std::size_t at =
-      key.empty() ? std::string::npos : find_key(place.line_str(), place.column() - 1, key);
-  unsigned column = at == std::string::npos ? place.column() : unsigned(at + 1);
-  problems_.push_back({file_name_, place.line(), column, std::move(path), std::move(message)});
+  const TomlPlace place = toml_place(value.location());
+  const std::size_t at = key.empty() ? std::string::npos : find_key(place.text, place.at, key);
+  // The text may begin within its line.
+  const unsigned before = place.column - unsigned(place.at);
+  const unsigned column = at == std::string::npos ? place.column : unsigned(at) + before;
+  problems_.push_back({file_name_, place.line, column, std::move(path), std::move(message)});
 }
 
 std::vector<Problem> Problems::take() {

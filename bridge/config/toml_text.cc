@@ -118,7 +118,7 @@ class NestingScan {
   unsigned dots_ = 0;
 };
 
-// What toml11 3.7 must not be given, because it would read outside its memory or recurse until the
+// What toml11 must not be given, because it would read outside its memory or recurse until the
 // stack ends: bytes that are not UTF-8 (in a literal string), and deep nesting.
 std::optional<Flaw> find_flaw(std::string_view text) {
   std::size_t bad = find_not_utf8(text);
@@ -142,6 +142,36 @@ Problem problem_at(std::string_view text, std::size_t at, const std::string& fil
   }
   return problem;
 }
+
+// What toml11 calls a mistake: without its own functions' names, and with what it says of the
+// place.
+void add_comment(Problem& problem, const std::string& comment) {
+  for (const std::string_view prefix : {"[error] ", "toml::"}) {
+    if (problem.message.starts_with(prefix)) problem.message.erase(0, prefix.size());
+  }
+  if (problem.message.ends_with('.')) problem.message.pop_back();
+  if (!comment.empty() && comment != "here") problem.message += ": " + comment;
+}
+
+#ifdef CGIBRIDGE_TOML11_4
+
+// Title, place and comment of the first mistake; the others follow from it more often than not.
+Problem mistake_of(const toml::exception& error, const std::string& file_name) {
+  Problem problem{file_name, 1, 1, "", error.what()};
+  const auto* syntax = dynamic_cast<const toml::syntax_error*>(&error);
+  if (syntax == nullptr || syntax->errors().empty()) return problem;
+  const toml::error_info& first = syntax->errors().front();
+  problem.message = first.title();
+  if (first.locations().empty()) return problem;
+  const auto& [location, comment] = first.locations().front();
+  const TomlPlace place = toml_place(location);
+  problem.line = place.line;
+  problem.column = place.column;
+  add_comment(problem, comment);
+  return problem;
+}
+
+#else
 
 // " 12 | " gives 12; other lines give 0.
 unsigned pictured_line(std::string_view line, std::size_t bar) {
@@ -175,21 +205,23 @@ void take_marked_place(std::istringstream& picture, Problem& problem) {
     std::size_t blank = line.find(' ', mark);
     comment = blank == std::string::npos ? "" : line.substr(blank + 1);
   }
-  if (!comment.empty() && comment != "here") problem.message += ": " + comment;
+  add_comment(problem, comment);
 }
 
-Problem syntax_problem(const toml::exception& error, const std::string& file_name) {
+Problem mistake_of(const toml::exception& error, const std::string& file_name) {
   Problem problem{file_name, error.location().line(), error.location().column(), "", ""};
   std::istringstream picture(error.what());
-  std::string title;
-  std::getline(picture, title);
-  for (std::string_view prefix : {"[error] ", "toml::"}) {
-    if (title.starts_with(prefix)) title.erase(0, prefix.size());
-  }
-  if (title.ends_with('.')) title.pop_back();
-  problem.message = "syntax: " + title;
+  std::getline(picture, problem.message);
   take_marked_place(picture, problem);
-  if (title.find("unknown value appeared") != std::string::npos) {
+  return problem;
+}
+
+#endif
+
+Problem syntax_problem(const toml::exception& error, const std::string& file_name) {
+  Problem problem = mistake_of(error, file_name);
+  problem.message = "syntax: " + problem.message;
+  if (problem.message.find("unknown value appeared") != std::string::npos) {
     problem.message += " (a text stands in quotes)";
   }
   return problem;

@@ -211,6 +211,7 @@ def test_a_worker_leads_its_own_process_group():
 
 def test_getpid_and_threads_work_in_a_worker(folder):
     program = folder.compile("threads.c", r"""
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/syscall.h>
