@@ -24,7 +24,6 @@
 #include "rare_calls.h"
 
 enum { kEngineStackBytes = 64 * 1024, kOwnFiles = 4 + kOpenFilesMax };
-
 /* Parts of the reset that tests may leave out, to see what leaks without them. */
 enum reset_part {
   PART_MEMORY = 1 << 0,
@@ -40,7 +39,6 @@ enum reset_part {
   PART_LIBRARIES = 1 << 10, /* memory has three parts: the program's own data, that of its */
   PART_HEAP = 1 << 11       /* libraries, and what was allocated; the stack is always put back */
 };
-
 struct packet {
   struct message_request head;
   char text[MESSAGE_BYTES_MAX];

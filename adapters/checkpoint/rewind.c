@@ -252,7 +252,7 @@ static _Noreturn void end(void) {
     why = let_go(engine, why);
     say_done(engine, why);
   }
-  if (!can_say || why != RETIRED_NOT) leave(engine->exit_code);
+  if (!can_say || why != RETIRED_NOT) give_up(engine->exit_code);
   reset();
 }
 
