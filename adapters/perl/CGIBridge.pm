@@ -79,7 +79,7 @@ sub trouble {
     return 'prints' if tell STDOUT != $written;
     my $seen = ask('seen');
     return $seen if length $seen;
-    return generator_was_used() ? 'draws random numbers, or seeds them' : undef;
+    return generator_was_used() ? 'draws random numbers or seeds them' : undef;
 }
 
 sub load_ahead {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "policy/recent_share.h"
+#include "policy/recent_peak.h"
 #include "worker/worker.h"
 
 namespace policy {

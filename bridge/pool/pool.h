@@ -121,7 +121,7 @@ class Pool {
   std::string anew_why_;               // the last request that was started anew
   modules::ChangeDamper damper_;
   base::Duration told_pause_{0};  // the pause that the log has told of
-  // The settings with which no generation came up, while an older one serves; tried again later.
+  // With which no generation came up, while an older one serves; tried again later.
   std::optional<config::ProgramSettings> failed_settings_;
   std::vector<std::string> failed_steps_;
   base::TimePoint failed_at_{};
@@ -133,9 +133,8 @@ class Pool {
   std::deque<Run*> beside_;   // shadows'
   Workers workers_;
   policy::RecentPeak recent_peak_;
-  bool rested_ = false, learned_more_ = false;
-  base::TimePoint last_used_{};
-  base::TimePoint warmth_wanted_{};  // when a request last might have had a worker
+  bool rested_ = false, learned_more_ = false, care_is_due_ = false;
+  base::TimePoint last_used_{}, warmth_wanted_{};  // when a request last might have had a worker
   base::TimePoint cold_since_{};
   base::Duration cold_pause_{0};  // then, before another try; 0: it is as warm as can be
   policy::Backoff cold_backoff_, demotion_backoff_;
@@ -144,7 +143,6 @@ class Pool {
   loop::Timer fork_timer_;  // runs while requests wait for a fork
   loop::Timer calm_timer_;  // runs while changes come too fast
   loop::Timer care_timer_;  // runs while workers have an age or a size that is limited
-  bool care_is_due_ = false;
   loop::Deferred pump_;
   policy::Claim claim_;  // on the places of bridge.workers_max
 };

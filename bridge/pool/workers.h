@@ -9,7 +9,7 @@
 
 #include "policy/backoff.h"
 #include "policy/plan.h"
-#include "policy/recent_share.h"
+#include "policy/recent_peak.h"
 #include "policy/reset_costs.h"
 #include "policy/retirements.h"
 #include "policy/rewind_record.h"

@@ -98,9 +98,13 @@ def test_random_numbers_differ(folder):
     assert len(drawn) == 30
 
 
-@pytest.mark.parametrize("early", ["my $x; BEGIN { $x = rand }", "BEGIN { srand 42 }", "BEGIN { srand }"])
-def test_what_draws_or_seeds_in_a_begin_block_is_not_borne(folder, early):
-    assert "draws random numbers" in refusal(folder.script("x.pl", early + " print rand;"))
+@pytest.mark.parametrize("early, values", [
+    ("my $x; BEGIN { $x = rand }", 10), ("BEGIN { srand 42 }", 1), ("BEGIN { srand }", 10)])
+def test_what_a_begin_block_draws_or_seeds_is_each_request_s(folder, early, values):
+    script = folder.script("x.pl", early + " print rand;")
+    with perl_zygote(script) as zygote:
+        assert zygote.level == 2 and "draws random numbers" in zygote.note(LEVEL)[0]
+        assert len({zygote.worker().request([script]).text for _ in range(10)}) == values
 
 
 def test_the_start_time_is_the_request_s(folder):

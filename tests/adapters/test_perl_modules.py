@@ -113,5 +113,5 @@ def test_a_module_that_draws_while_it_is_loaded_ahead_is_left_out(folder, reset)
 require Draws; print $Draws::x;""")
     with zygote_of(script, reset=reset, preload=["Draws"]) as zygote:
         assert zygote.note(WARNING) == [
-            "Draws is not loaded ahead: it draws random numbers while it is loaded"]
+            "Draws is not loaded ahead: it draws random numbers or seeds them while it is loaded"]
         assert len({zygote.ask().text for _ in range(5)}) == 5

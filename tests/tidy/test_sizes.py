@@ -16,7 +16,7 @@ PYTHON_COLUMNS_MAX = 110
 # One line each: what is larger, and why.
 LARGER = {
     # A row, or a member, for each setting.
-    "bridge/config/fields.cc": 580, "bridge/config/program_settings.h": 230,
+    "bridge/config/fields.cc": 600, "bridge/config/program_settings.h": 230,
     # The life of a request, in one place.
     "bridge/gateway/request.cc": 425, "bridge/gateway/request.h": 155,
 }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "policy/recent_share.h"
+#include "policy/recent_peak.h"
 
 namespace policy {
 namespace {
