@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -157,6 +158,15 @@ LOOK(IMPURE_PID, look_at_pid)
 LOOK(IMPURE_CHILDREN, look_at_child)
 LOOK(IMPURE_SOCKETS, look_at_connection)
 LOOK(IMPURE_FILES, look_at_change)
+
+/* Interpreters measure by the others, and nobody knows what those say. */
+void *look_at_clock(const struct passed_call *call, const long *arguments) {
+  clockid_t clock = (clockid_t)arguments[0];
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) {
+    load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
+  }
+  return NULL;
+}
 
 void *look_at_input(const struct passed_call *call, const long *arguments) {
   if ((int)arguments[0] == STDIN_FILENO) {

@@ -46,7 +46,7 @@ int load_watch_is_random(const char *path);
 #define CALLS_OF_A_LOAD(X)                                                    \
   X(time, 0, RETIRED_NOT, look_at_time)                                       \
   X(gettimeofday, 0, RETIRED_NOT, look_at_time)                               \
-  X(clock_gettime, 0, RETIRED_NOT, look_at_time)                              \
+  X(clock_gettime, 0, RETIRED_NOT, look_at_clock)                             \
   X(timespec_get, 0, RETIRED_NOT, look_at_time)                               \
   X(ftime, 0, RETIRED_NOT, look_at_time)                                      \
   X(times, 0, RETIRED_NOT, look_at_time)                                      \

@@ -93,6 +93,13 @@ class Missing:
         return None
 
 
+def is_standard(name):
+    """What it draws or asks for while it is loaded is renewed for each request (fresh.py), or looked
+    through: tests/adapters/draws_at_import.py."""
+    name = name.partition(".")[0]
+    return name in getattr(sys, "stdlib_module_names", ()) or name == "numpy"
+
+
 class Places:
     """Where something would have to appear to be imported instead of, or as well as, what was: whole
     folders of installed modules, which change when something is installed; elsewhere, where programs may
@@ -148,8 +155,9 @@ class Preload:
         if self.guard:
             sys.meta_path.insert(0, self.guard)
         sys.meta_path.append(self.missing)
-        # The generators first, so that the others' are seen.
-        names = sorted(self.command.preload, key=lambda name: name != "random")
+        # The generators first, so that the others' are seen; what is the interpreter's own before what
+        # loads it, and is judged.
+        names = sorted(self.command.preload, key=lambda name: (name != "random", not is_standard(name)))
         trouble = None
         for name in names:
             trouble = self.load(name)
@@ -176,12 +184,19 @@ class Preload:
             return None
         self.environment.touched = None
         self.environment.reads, before = {}, self.environment.reads
+        writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        ask(b"watch")
         try:
             __import__(name)
         except ImportError:
             pass  # as it would for the program, if it asks
         except BaseException as error:
             return f"fails to import ({type(error).__name__})"
+        finally:
+            sys.dont_write_bytecode = writes_none
+        seen = ask(b"seen")
+        if seen and not is_standard(name):
+            return os.fsdecode(seen) + " while it is imported"
         chosen = self.words & set(self.environment.reads)
         self.environment.reads.update(before)
         if chosen:

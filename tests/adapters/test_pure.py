@@ -150,6 +150,41 @@ of data
             assert zygote.ask("a", "b c", body=b"some\nbody\n").seen() == plain.seen()
 
 
+PYTHON = "/usr/bin/python3"
+IMPURE_PYTHON = {
+    "a key": ("import os; key = os.urandom(8).hex()", "random"),
+    "a token": ("import secrets; key = secrets.token_hex()", "random"),
+    "a time": ("import time; key = time.time()", "time"),
+    "a date": ("import datetime; key = datetime.datetime.now().isoformat()", "time"),
+    "a pid": ("import os; key = os.getpid()", "process id"),
+    "a child": ("import subprocess; key = subprocess.run(['true']).returncode", "process"),
+    "a connection": ("import socket; s = socket.socket(); key = s.connect_ex(('127.0.0.1', 9))", "connection"),
+    "a file": ("import os; os.mkdir('/tmp/cgibridge-test-pure'); os.rmdir('/tmp/cgibridge-test-pure'); key = 1",
+               "changes files"),
+    "its input": ("import os; key = os.read(0, 9)", "input"),
+}
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("kind", IMPURE_PYTHON)
+def test_a_python_module_that_does_it_is_not_loaded_ahead(folder, kind, reset):
+    text, why = IMPURE_PYTHON[kind]
+    folder.script("lib/impure.py", text + "\n")
+    folder.script("lib/pure.py", "import json, random, logging, uuid\ncount = 1\n")
+    script = folder.script("x.py", "import sys\nahead = 'pure' in sys.modules\nimport impure, pure\n"
+                           "print(impure.key, ahead)\n")
+    env = {"PYTHONPATH": str(folder.path / "lib")}
+    modules = "impure,pure,json,random,logging,uuid,secrets,datetime,subprocess,socket"
+    line = [PYTHON, f"{adapters_dir()}/python/start.py", f"--preload={modules}", script]
+    with Warm(line, level="compiled", reset=reset, env={**LAUNCH_ENV, **env}) as zygote:
+        assert any("impure" in text and why in text for text in zygote.note(WARNING)), zygote.notes
+        zygote.argv = [PYTHON, script]
+        answers = [zygote.ask(env={**REQUEST_ENV, **env}).text.split() for _ in range(TIMES)]
+        assert {ahead for *_, ahead in answers} == {"True"}
+        if kind in ("a key", "a token", "a time", "a date"):
+            assert len({key for key, _ in answers}) == TIMES
+
+
 EARLY = r"""
 #include <cstdio>
 #include <cstdlib>
