@@ -158,8 +158,9 @@ IMPURE_PYTHON = {
     "a date": ("import datetime; key = datetime.datetime.now().isoformat()", "time"),
     "a pid": ("import os; key = os.getpid()", "process id"),
     "a child": ("import subprocess; key = subprocess.run(['true']).returncode", "process"),
-    "a connection": ("import socket; s = socket.socket(); key = s.connect_ex(('127.0.0.1', 9))", "connection"),
-    "a file": ("import os; os.mkdir('/tmp/cgibridge-test-pure'); os.rmdir('/tmp/cgibridge-test-pure'); key = 1",
+    "a connection": ("import socket; s = socket.socket(); key = s.connect_ex(('127.0.0.1', 9))",
+                     "connection"),
+    "a file": ("import os; os.mkdir('/tmp/cgibridge-pure'); os.rmdir('/tmp/cgibridge-pure'); key = 1",
                "changes files"),
     "its input": ("import os; key = os.read(0, 9)", "input"),
 }
