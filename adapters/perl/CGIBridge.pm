@@ -111,9 +111,12 @@ sub start_over_without {
 
 sub start_over {
     my $words = join ',', ($is_booted ? ':booted' : ()), @_;
-    my @command = command_line();
+    my @command = @launched_as;
     $_ = length $words ? "-MCGIBridge=$words" : '-MCGIBridge' for @command[ours_in(@command)];
     %$environment = map { ($_ => $before_all{$_}) } keys %before_all;
+    # What a BEGIN block did to the process is done again.
+    umask $umask;
+    chdir $1 if $launched_in =~ /(.*)/s;
     exec { $command[0] } map { /(.*)/s } @command;
 }
 
@@ -288,6 +291,8 @@ delete $INC{'CGIBridge.pm'};
 my ($programs) = $0 =~ m{^(.*/)};
 @usual_folders = grep { !ref && m{^/} && !(defined $programs && index("$_/", $programs) == 0) } @INC;
 our %before_all = %ENV;
+our @launched_as = command_line();
+our ($umask, $launched_in) = (umask, readlink '/proc/self/cwd');
 $learn = ask('learn') // 'installed';
 
 INIT { checkpoint() unless $is_booted }

@@ -184,14 +184,14 @@ class TestFallingBack:
         for n in range(3):
             assert bridge.request(script, query=f"n={n}").body == b"n=%d\n" % n
 
-    def test_requests_whose_environment_node_reads_early_make_it_shallower(self, site):
+    def test_a_request_that_brings_another_value_of_what_node_has_read_runs_classic(self, site):
         script = js(site, "n.js", HEAD + "console.log(process.env.NODE_ENV, process.env.NO_COLOR)")
         bridge = site.start_bridge('mode = "persistent"\nreset = "fork"')
         warm(bridge, script)
-        for _ in range(60):
-            assert bridge.request(script, NO_COLOR="1").body == b"undefined 1\n"
-        wait_until(lambda: bridge.program(script)["level"] == "linked", "it is shallower", 30)
-        assert "environment" in bridge.program(script)["level_reason"]
+        assert bridge.request(script, NO_COLOR="1").body == b"undefined 1\n"
+        entry = bridge.program(script)
+        assert entry["misfits"] == {"count": 1, "variable": "NO_COLOR"}
+        assert entry["level"] == "booted"
 
     def test_level_linked_may_be_asked_for(self, site):
         script = js(site, "p.js", PID)
