@@ -75,12 +75,12 @@ void load_watch_end(void) {
 
 /* ---- who it was ---- */
 
-/* Generators that notice a fork: each request is one to them. Allocators, which keep what they draw
- * to themselves. */
+/* Generators that notice a fork: each request is one to them. Allocators, and V8, which keep what
+ * they ask for to themselves. */
 static int renews_itself(const char *library) {
   static const char *const kNames[] = {
-      "libcrypto.so", "libssl.so",   "libgnutls.so", "libgcrypt.so", "libnss3.so",  "libfreebl",
-      "libjemalloc",  "libmimalloc", "libtcmalloc",  "libsoftokn3",  "libnettle.so"};
+      "libcrypto.so", "libssl.so",   "libgnutls.so", "libgcrypt.so", "libnss3.so",   "libfreebl",
+      "libjemalloc",  "libmimalloc", "libtcmalloc",  "libsoftokn3",  "libnettle.so", "node"};
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
     if (strncmp(library, kNames[i], strlen(kNames[i])) == 0) return 1;
   }

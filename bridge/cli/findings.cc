@@ -228,7 +228,10 @@ std::string stanza(const Findings& findings, const Verdict& verdict) {
   } else {
     text += "mode = \"persistent\"\n";
     text += fmt::format("reset = \"{}\"\n", compare::to_string(verdict.arm));
-    text += fmt::format("level = \"{}\"\n", findings.find(verdict.arm)->level);
+    // The setting is the deepest that is tried: what the program itself does not bear stays tried.
+    const std::string& level = findings.find(verdict.arm)->level;
+    const bool by_itself = level == "booted" && !findings.level_reason.empty();
+    if (!by_itself) text += fmt::format("level = \"{}\"\n", level);
     if (!findings.learned.empty()) text += "preload = " + list_of(findings.learned) + "\n";
   }
   std::string env;

@@ -74,7 +74,7 @@ void demand_environment(const cgi::Variables& variables, std::string_view file,
   if (!rest.empty()) BRIDGE_ASSERT(split.path_info == rest);
   BRIDGE_ASSERT(!split.path_info.empty() || split.path_translated.empty());
   for (const bool strict : {false, true}) {
-    const cgi::ParamRules rules{.strict = strict};
+    const cgi::ParamRules rules{.strict = strict, .passed = {}};
     const auto built = cgi::build_environment(variables, split, file, {}, rules);
     if (!built) {
       BRIDGE_ASSERT(built.refusal().status == 400);
