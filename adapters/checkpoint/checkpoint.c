@@ -26,7 +26,7 @@ void checkpoint_stand(void) {
     checkpoint_refuse(reason);
   }
   load_watch_end();
-  passed_calls_find();
+  if (state.reset == RESET_REWIND) passed_calls_find();
   /* What nobody copies may hold what it likes: threads, timers, sockets. */
   if (!state.is_ahead && stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
   environment_watch_tell();

@@ -110,7 +110,8 @@ enum { kReturnAddressAt = 9 };
   PASSED_CALLS_OF_THE_MACHINE(X)                                        \
   PASSED_CALLS_OF_LATE(X)
 
-/* All of them, so that no request has to: this library's own code calls them, too. */
+/* All of them, so that no request that is put back has to: this library's own code calls them, too.
+ */
 void passed_calls_find(void);
 int is_of_this_library(const void *address);
 void *passed_dlsym_of_libc(void *library, const char *name);

@@ -39,7 +39,9 @@ void IdleChecks::look() {
   for (const Candidate& candidate : candidates) resting.push_back(candidate.resting);
   const auto waits = [](const policy::RestingWorker& worker) { return worker.behaviours != 0; };
   if (std::none_of(resting.begin(), resting.end(), waits)) return;
-  if (base::idle_cores() == 0) return look_after(kBusyPause);
+  // Who gives it all of a core does not ask for a free one.
+  const bool waits_for_core = settings_.rewind.verify_cpu < 100;
+  if (waits_for_core && base::idle_cores() == 0) return look_after(kBusyPause);
   const auto chosen = policy_.choose(resting, now);
   if (!chosen) return plan();
   const std::uint64_t look_id = events_.ask(candidates[*chosen].worker_id);

@@ -214,7 +214,8 @@ class TestWhatItBears:
             print "Content-Type: text/plain\n\nhello\n";
             """)
         found = check(site, script)
-        assert found["level"] == "linked" and "REMOTE_ADDR" in found["level_reason"]
+        assert found["level"] == "booted" and "REMOTE_ADDR" in found["level_reason"]
+        assert "level =" not in found["stanza"]
 
     def test_gitweb(self, site):
         gitweb = pathlib.Path("/usr/lib/cgi-bin/gitweb.cgi")

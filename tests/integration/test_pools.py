@@ -329,9 +329,9 @@ class TestFallingBack:
         needs, speaks, plain = needing(site), early_speaker(site), programs.pid(site)
         bridge = site.start_bridge('mode = "persistent"\n')
         bridge.allow_log("needs")
-        for script in (needs, speaks, plain):
+        for script, level in ((needs, "linked"), (speaks, "booted"), (plain, "linked")):
             bridge.request(script)
-            wait_until(lambda script=script: bridge.program(script)["level"] == "linked", "it is linked", 20)
+            wait_until(lambda: bridge.program(script)["level"] == level, f"it is {level}", 20)
         entry = bridge.program(needs)
         assert "level compiled: exited with 2" in entry["failed_steps"][0]
         assert 0 < entry["retry_in_ms"] <= 60_000
