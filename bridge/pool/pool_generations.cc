@@ -152,7 +152,9 @@ bool Pool::suits(Run& run) {
   run.judged_for_ = number;
   const std::string_view environment = run.job_.environment;
   const std::string name = active_->misfit(environment);
-  run.suits_ = name.empty();
+  // Settings that changed: a zygote of the old ones serves until one of the new ones is warm.
+  const auto &then = active_->plan().settings.env, &now = settings_.env;
+  run.suits_ = name.empty() || (then != now && (then.contains(name) || now.contains(name)));
   if (run.suits_) {
     start_choice_.count_fit();
     return true;

@@ -119,8 +119,11 @@ class TestWhatItBears:
     def test_a_token_that_was_made_once_and_kept_is_found(self, site):
         script = site.perl("kept.pl", r"""
             use Time::HiRes ();
-            my $token; BEGIN { my $now = Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());
-                               $token = join '', map { sprintf '%08x', 1e9 * $now / $_ % 2**32 } 3, 7, 11, 13 }
+            my $token;
+            BEGIN {
+                my $now = Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());
+                $token = join '', map { sprintf '%08x', 1e9 * $now / $_ % 2**32 } 3, 7, 11, 13;
+            }
             print "Content-Type: text/plain\n\ntoken=$token\n";
             """)
         found = check(site, script, expect=1)
