@@ -57,10 +57,9 @@ static void note_name(const char *name) {
   for (const char *at = read->lines; *at != '\0' && !is_known; at += strcspn(at, "\n") + 1) {
     is_known = strncmp(at, name, length) == 0 && at[length] == '\n';
   }
-  if (is_known) {
-  } else if (read->bytes + length + 2 > sizeof read->lines) {
-    read->is_full = 1;
-  } else {
+  int has_room = read->bytes + length + 2 <= sizeof read->lines;
+  if (!is_known && !has_room) read->is_full = 1;
+  if (!is_known && has_room) {
     memcpy(read->lines + read->bytes, name, length);
     read->bytes += length + 1;
     read->lines[read->bytes - 1] = '\n';

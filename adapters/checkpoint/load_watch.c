@@ -59,12 +59,6 @@ static int has_printed(void) {
   return state.load.output > 0 && fstat(STDOUT_FILENO, &status) == 0 && status.st_size > 0;
 }
 
-static int has_moved(void) {
-  struct stat folder;
-  return stat(".", &folder) != 0 || folder.st_ino != state.folder.st_ino ||
-         folder.st_dev != state.folder.st_dev;
-}
-
 void load_watch_end(void) {
   state.load.is_on = 0;
   if (state.load.output == 0) return;
@@ -131,7 +125,7 @@ const char *load_watch_found(void) {
   if (load->is_on && load->found[0] == '\0' && !may_print && has_printed()) {
     strcpy(load->found, kKinds[IMPURE_OUTPUT].does);
   }
-  if (load->is_on && load->found[0] == '\0' && has_moved()) {
+  if (load->is_on && load->found[0] == '\0' && lookups_left_folder()) {
     strcpy(load->found, "changes its working folder");
   }
   return load->found;
@@ -142,10 +136,6 @@ int load_watch_is_random(const char *path) {
 }
 
 /* ---- the functions by which it is done ---- */
-
-static const void *caller_of(const long *arguments) {
-  return (const void *)arguments[kReturnAddressAt];
-}
 
 #define LOOK(kind, look)                                              \
   void *look(const struct passed_call *call, const long *arguments) { \

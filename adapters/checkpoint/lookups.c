@@ -67,6 +67,12 @@ int lookups_see_input(void) {
   return state.lookups.input_was_read || feof(stdin);
 }
 
+int lookups_left_folder(void) {
+  struct stat folder;
+  return stat(".", &folder) != 0 || folder.st_ino != state.folder.st_ino ||
+         folder.st_dev != state.folder.st_dev;
+}
+
 void lookups_tell(void) {
   struct lookups *lookups = &state.lookups;
   static const char kFull[] = "looks for more files that are not there than can be watched";
@@ -97,16 +103,9 @@ void lookups_begin(void) {
 }
 
 /* For calls that come before our constructor: of an allocator that another library brings. */
-static long by_kernel(long number, long a, long b, long c, long d) {
-  long result = raw_call(number, a, b, c, d, 0);
-  if (result >= 0) return result;
-  errno = (int)-result;
-  return -1;
-}
-
-#define STAT(path, status) by_kernel(SYS_newfstatat, AT_FDCWD, (long)(path), (long)(status), 0)
+#define STAT(path, status) call_result(raw_call(SYS_newfstatat, AT_FDCWD, path, status, 0))
 #define OPEN(path, flags, mode) \
-  by_kernel(SYS_openat, AT_FDCWD, (long)(path), (flags) | O_LARGEFILE, (long)(mode))
+  call_result(raw_call(SYS_openat, AT_FDCWD, path, (flags) | O_LARGEFILE, mode))
 
 INTERPOSED int stat(const char *restrict path, struct stat *restrict status) {
   if (real_stat == NULL) return (int)STAT(path, status);
@@ -145,13 +144,13 @@ INTERPOSED int open64(const char *path, int flags, ...) {
 }
 
 INTERPOSED int access(const char *path, int mode) {
-  if (real_access == NULL) return (int)by_kernel(SYS_faccessat, AT_FDCWD, (long)path, mode, 0);
+  if (real_access == NULL) return (int)call_result(raw_call(SYS_faccessat, AT_FDCWD, path, mode));
   return looked(real_access(path, mode), path);
 }
 
 INTERPOSED ssize_t read(int fd, void *buffer, size_t bytes) {
   if (fd == 0 && is_watching() && getpid() == state.pid) state.lookups.input_was_read = 1;
   if (fd == 0) load_watch_note(IMPURE_INPUT, "read", __builtin_return_address(0));
-  if (real_read == NULL) return by_kernel(SYS_read, fd, (long)buffer, (long)bytes, 0);
+  if (real_read == NULL) return call_result(raw_call(SYS_read, fd, buffer, bytes));
   return real_read(fd, buffer, bytes);
 }

@@ -18,6 +18,8 @@ struct lookups {
 void lookups_begin(void);
 /* Whether anybody asked for standard input, which no request has brought yet. */
 int lookups_see_input(void);
+/* Whether the current folder is another than at the start. */
+int lookups_left_folder(void);
 /* At the checkpoint: NOTE_FILE to the bridge. */
 void lookups_tell(void);
 

@@ -35,6 +35,10 @@ enum { kReturnAddressAt = 7 };
 enum { kReturnAddressAt = 9 };
 #endif
 
+static inline const void *caller_of(const long *arguments) {
+  return (const void *)arguments[kReturnAddressAt];
+}
+
 #if defined(__x86_64__)
 #define PASSED_CALLS_OF_THE_MACHINE(X)              \
   X(iopl, 0, RETIRED_CALL, NULL)                    \

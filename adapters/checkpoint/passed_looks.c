@@ -123,14 +123,14 @@ void note_open(int directory, const char *path, int flags) {
 
 void *look_at_open(const struct passed_call *call, const long *arguments) {
   note_open_of_load(call->name, (const char *)arguments[0], (int)arguments[1],
-                    (const void *)arguments[kReturnAddressAt]);
+                    caller_of(arguments));
   note_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
   return NULL;
 }
 
 void *look_at_openat(const struct passed_call *call, const long *arguments) {
   note_open_of_load(call->name, (const char *)arguments[1], (int)arguments[2],
-                    (const void *)arguments[kReturnAddressAt]);
+                    caller_of(arguments));
   note_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
   return NULL;
 }
@@ -149,8 +149,7 @@ void *look_at_handle(const struct passed_call *call, const long *arguments) {
 }
 
 void *look_at_creat(const struct passed_call *call, const long *arguments) {
-  note_open_of_load(call->name, (const char *)arguments[0], O_WRONLY,
-                    (const void *)arguments[kReturnAddressAt]);
+  note_open_of_load(call->name, (const char *)arguments[0], O_WRONLY, caller_of(arguments));
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;
 }
@@ -160,7 +159,7 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
   if (arguments[0] == 0 || mode == NULL) return NULL;
   int writes = strpbrk(mode, "wa+") != NULL;
   note_open_of_load(call->name, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
-                    (const void *)arguments[kReturnAddressAt]);
+                    caller_of(arguments));
   if (!writes) return NULL;
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;

@@ -51,10 +51,7 @@ static int shared_memory_is_mapped(void) {
 
 int stillness_check(char *reason, size_t reason_bytes) {
   const char *held = NULL;
-  struct stat folder;
-  int is_there = stat(".", &folder) == 0;
-  if (!is_there || folder.st_ino != state.folder.st_ino || folder.st_dev != state.folder.st_dev)
-    held = "changes its working folder before the checkpoint";
+  if (lookups_left_folder()) held = "changes its working folder before the checkpoint";
   if (lookups_see_input()) held = "reads standard input before the checkpoint";
   if (timer_runs()) held = "a timer runs at the checkpoint";
   if (child_stands()) held = "a child process stands at the checkpoint";
