@@ -123,7 +123,8 @@ static int is_plain_device(const struct stat *status) {
 /* Why a descriptor must not be open at the checkpoint, or NULL with what is known of it in file. */
 static const char *look_at(int fd, const struct stat *status, struct open_file *file) {
   for (int stream = 0; stream < 3; ++stream) {
-    if (is_same_description(fd, stream) != 0) return "a copy of a standard stream";
+    int is_copy = is_same_description(fd, stream) != 0 || load_watch_is_output(status);
+    if (is_copy) return "a copy of a standard stream";
   }
   for (size_t i = 0; i < state.file_count && file->same_as == 0; ++i) {
     const struct open_file *other = &state.files[i];

@@ -50,13 +50,22 @@ void load_watch_begin(void) {
 void load_watch_catch_output(void) {
   int file = memfd_create("cgibridge-output", MFD_CLOEXEC);
   int kept = file < 0 ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, descriptor_least_own());
-  if (kept >= 0 && dup2(file, STDOUT_FILENO) >= 0) state.load.output = kept;
+  struct stat status;
+  if (kept >= 0 && fstat(file, &status) == 0 && dup2(file, STDOUT_FILENO) >= 0) {
+    state.load.output = kept;
+    state.load.caught = status.st_ino;
+  }
   if (file >= 0) close(file);
 }
 
 static int has_printed(void) {
   struct stat status;
   return state.load.output > 0 && fstat(STDOUT_FILENO, &status) == 0 && status.st_size > 0;
+}
+
+int load_watch_is_output(const struct stat *status) {
+  return S_ISREG(status->st_mode) && status->st_nlink == 0 && state.load.caught != 0 &&
+         status->st_ino == state.load.caught;
 }
 
 void load_watch_end(void) {

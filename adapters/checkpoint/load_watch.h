@@ -5,6 +5,7 @@
 #define CGIBRIDGE_LOAD_WATCH_H
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 enum impurity {
   IMPURE_RANDOM,
@@ -25,6 +26,7 @@ struct load_watch {
   unsigned accepted;     /* a bit for each impurity that the operator allows */
   char found[kFoundMax]; /* the first that was found, in words; or empty */
   int output;            /* what standard output is, while it is caught; else 0 */
+  ino_t caught;          /* the file that it was caught in; else 0 */
 };
 
 /* "time,random": what the operator allows; words that are not known are passed over. */
@@ -38,6 +40,8 @@ void load_watch_end(void);
 void load_watch_note(enum impurity kind, const char *function, const void *caller);
 /* What was found, or "". Looks at what was printed, too. */
 const char *load_watch_found(void);
+/* Whether a descriptor is a copy of standard output, made while that was caught. */
+int load_watch_is_output(const struct stat *status);
 /* Whether a file of that name gives random numbers. */
 int load_watch_is_random(const char *path);
 

@@ -81,12 +81,17 @@ static int is_of_processes(const struct statfs *status) {
   return 0;
 }
 
+/* Of devices the descriptors' look knows which may stand open at the checkpoint. */
+static int is_device(const char *path) {
+  struct stat status;
+  return raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISCHR(status.st_mode);
+}
+
 void note_open_of_load(const char *function, const char *path, int flags, const void *caller) {
+  if (!state.load.is_on || path == NULL) return;
   if (load_watch_is_random(path)) load_watch_note(IMPURE_RANDOM, path, caller);
   int reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
-  if (path != NULL && !reads && strcmp(path, "/dev/null") != 0) {
-    load_watch_note(IMPURE_FILES, function, caller);
-  }
+  if (!reads && !is_device(path)) load_watch_note(IMPURE_FILES, function, caller);
 }
 
 /* What is put back anyway, where there was a child. */

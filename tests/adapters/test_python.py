@@ -206,7 +206,7 @@ def test_a_module_s_own_generator_differs_unless_it_was_given_a_seed(folder):
                            "drawing.system.random(), random.random(), drawing.fixed.random(),"
                            "random.Random(7).random(), random.Random.seed.__name__)")
     path = {"PYTHONPATH": str(folder.path / "site")}
-    with python_zygote(script, "drawing,random", env={**LAUNCH_ENV, **path}) as zygote:
+    with python_zygote(script, "drawing,random", env={**LAUNCH_ENV, **path}, accept="random") as zygote:
         answers = [zygote.worker().request([script], env={**REQUEST_ENV, **path}).text.split()
                    for _ in range(5)]
     assert zygote.note(WARNING) == []
