@@ -19,20 +19,36 @@ constexpr base::Duration kLongestPause{500};
 
 }  // namespace
 
-// The ninth word of /proc/PID/stat, behind the name, which may hold anything: PF_EXITING.
-bool is_ending(pid_t pid) {
+After after_its_output(const ProcessLook& first, const ProcessLook& now, base::Duration waited) {
+  if (now.is_exiting) return After::ends;
+  const bool works = now.used - first.used >= kWorkAtEnd;
+  const bool sleeps = now.is_asleep && waited >= kSleepAtEnd;
+  return works || sleeps || waited >= kLongestEnd ? After::goes_on : After::may_end;
+}
+
+// Of /proc/PID/stat, behind the name, which may hold anything: the state, the ninth word in all,
+// which has PF_EXITING, and the times of processor, in ticks.
+ProcessLook look_at_process(pid_t pid) {
   constexpr unsigned kExiting = 4;
   const base::UniqueFd file(
       ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
   char text[512];
   const ssize_t got = file ? ::read(file.get(), text, sizeof text - 1) : -1;
-  if (got <= 0) return false;
+  if (got <= 0) return {};
   text[got] = '\0';
   const char* behind_name = std::strrchr(text, ')');
+  char state = 0;
   unsigned flags = 0;
-  if (behind_name == nullptr) return false;
-  return std::sscanf(behind_name + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-         (flags & kExiting) != 0;
+  unsigned long user = 0, system = 0;
+  if (behind_name == nullptr ||
+      std::sscanf(behind_name + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %lu %lu", &state,
+                  &flags, &user, &system) != 4) {
+    return {};
+  }
+  static const long ticks_per_second = ::sysconf(_SC_CLK_TCK);
+  return {.is_exiting = (flags & kExiting) != 0,
+          .is_asleep = state == 'S' || state == 'T' || state == 't',
+          .used = base::Duration((user + system) * 1000 / ticks_per_second)};
 }
 
 RequestTime::RequestTime(loop::Loop& loop, const config::ProgramSettings::Timeouts& timeouts,
@@ -70,11 +86,15 @@ void RequestTime::watch_silence() {
 
 void RequestTime::output_closed(pid_t pid) {
   pid_ = pid;
+  closed_at_ = base::Clock::now();
+  at_close_ = look_at_process(pid_);
   ending_timer_.start(pause_);
 }
 
 void RequestTime::look_whether_it_ends() {
-  if (!is_ending(pid_)) return begin_background();
+  const auto waited = std::chrono::duration_cast<base::Duration>(base::Clock::now() - closed_at_);
+  const ProcessLook now = look_at_process(pid_);
+  if (after_its_output(at_close_, now, waited) == After::goes_on) return begin_background();
   pause_ = std::min(pause_ * 2, kLongestPause);
   ending_timer_.start(pause_);
 }

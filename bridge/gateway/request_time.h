@@ -13,6 +13,23 @@
 
 namespace gateway {
 
+// What /proc/PID/stat says of a process; of one that is gone, nothing.
+struct ProcessLook {
+  bool is_exiting = false;  // it has begun to end, so that it runs nothing of its program any more
+  bool is_asleep = false;   // it waits for something, or was stopped
+  base::Duration used{0};   // of processor time, since its start
+};
+ProcessLook look_at_process(pid_t pid);
+
+// What a program does that closed its output: it may take a while until it ends, and on a busy
+// machine has not come to it yet. One that works or sleeps longer than an end takes goes on.
+enum class After { ends, may_end, goes_on };
+inline constexpr base::Duration kWorkAtEnd{20};  // of processor time
+inline constexpr base::Duration kSleepAtEnd{10};
+inline constexpr base::Duration kLongestEnd{1000};
+// first is the look when the output was closed, now is that after so long.
+After after_its_output(const ProcessLook& first, const ProcessLook& now, base::Duration waited);
+
 // Made when the program of a request starts, and owned by the request, which destroys it when the
 // program has ended. Its answer is whole when nobody writes to its standard output any more. Nearly
 // always that is the end of the program, of which its death says more than its silence: so that is
@@ -53,12 +70,11 @@ class RequestTime {
   Counts& counts_;
   const Events events_;
   pid_t pid_ = -1;
+  base::TimePoint closed_at_;
+  ProcessLook at_close_;
   bool in_background_ = false;
   base::Duration pause_;
   loop::Timer request_timer_, output_timer_, ending_timer_, background_timer_;
 };
-
-// Whether the process has begun to end, so that it runs nothing of its program any more.
-bool is_ending(pid_t pid);
 
 }  // namespace gateway
