@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 
 #include "base/log.h"
 #include "cli/adapters_folder.h"
@@ -31,16 +32,18 @@ int fail(const std::string& why) {
 // many, are in what it returns.
 Heard ask(const std::string& script, const config::ProgramSettings& settings,
           const std::string& records, std::size_t kept) {
-  OwnBridge bridge(script, settings);
+  auto bridge = std::make_unique<OwnBridge>(script, settings);
   // Asked for persistent, it answers persistent: the request waits until the program is warm.
-  if (settings.mode == config::Mode::persistent && bridge.begin_warming()) {
-    bridge.run_until(kWarmingMax, [&bridge] { return bridge.settled(); });
+  if (settings.mode == config::Mode::persistent && bridge->begin_warming()) {
+    bridge->run_until(kWarmingMax, [&bridge] { return bridge->settled(); });
   }
   std::string output;
-  Heard heard = bridge.ask(records, [&output, kept](Stream stream, base::ByteView piece) {
+  Heard heard = bridge->ask(records, [&output, kept](Stream stream, base::ByteView piece) {
     std::fwrite(piece.data(), 1, piece.size(), stream == Stream::output ? stdout : stderr);
     if (stream == Stream::output) output += piece.substr(0, kept - std::min(kept, output.size()));
   });
+  bridge.reset();
+  end_children();
   heard.output = std::move(output);
   return heard;
 }
