@@ -22,6 +22,7 @@
 #include "kernel_state.h"
 #include "memory.h"
 #include "rare_calls.h"
+#include "usage.h"
 
 enum { kEngineStackBytes = 64 * 1024, kOwnFiles = 4 + kOpenFilesMax };
 /* Parts of the reset that tests may leave out, to see what leaks without them. */
@@ -102,7 +103,7 @@ struct engine {
   uint64_t entries[kEntriesMax]; /* of /proc/self/pagemap */
   /* Of the request that runs, or is ending. */
   uint64_t request_id;
-  uint64_t cpu_at_start, children_at_start; /* of the request: usage_cpu(), usage_children() */
+  struct usage usage_at_start; /* of the request */
   unsigned touched;
   uint64_t touched_signals;
   int mappings_changed; /* by letting go of files, before the reset */

@@ -72,9 +72,8 @@ static long say_done(struct engine *engine, enum retirement why) {
                               .microseconds = engine->last_microseconds};
   const char *text = why == RETIRED_NOT ? NULL : engine->reason;
   body.text_bytes = text == NULL ? 0 : (uint32_t)strlen(text);
-  usage_fill(&body, engine->cpu_at_start);
+  usage_fill(&body, &engine->usage_at_start);
   if (engine->touched != 0 || engine->touched_signals != 0) body.unusual |= DONE_RARE_CALL;
-  if (usage_children() != engine->children_at_start) body.unusual |= DONE_FORKED;
   return send_packet(engine, MESSAGE_DONE, &body, sizeof body, text, body.text_bytes);
 }
 
@@ -137,8 +136,7 @@ static _Noreturn void rest(void) {
   if (take_request(engine) != 0) give_up(kBadRequest);
   engine->request_id = engine->packet.head.request_id;
   engine->wants_ready = (engine->packet.head.flags & REQUEST_SAY_READY) != 0;
-  engine->cpu_at_start = usage_cpu();
-  engine->children_at_start = usage_children();
+  engine->usage_at_start = usage_now();
   cpu_limit_renew();
   context_resume(&engine->context);
 }

@@ -11,30 +11,23 @@ static uint64_t microseconds(const struct rusage *usage) {
          (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
-static uint64_t used(uint32_t *peak_kib) {
+struct usage usage_now(void) {
   struct rusage own = {0}, children = {0};
   raw_call(SYS_getrusage, RUSAGE_SELF, &own);
   raw_call(SYS_getrusage, RUSAGE_CHILDREN, &children);
   long peak = own.ru_maxrss > children.ru_maxrss ? own.ru_maxrss : children.ru_maxrss;
-  *peak_kib = (uint32_t)peak;
-  return microseconds(&own) + microseconds(&children);
+  /* No process lives without a page fault. */
+  return (struct usage){.cpu = microseconds(&own) + microseconds(&children),
+                        .children_faults = (uint64_t)(children.ru_minflt + children.ru_majflt),
+                        .peak_kib = (uint32_t)peak};
 }
 
-uint64_t usage_cpu(void) {
-  uint32_t peak_kib;
-  return used(&peak_kib);
-}
-
-/* No process lives without a page fault. */
-uint64_t usage_children(void) {
-  struct rusage children = {0};
-  raw_call(SYS_getrusage, RUSAGE_CHILDREN, &children);
-  return (uint64_t)children.ru_minflt + (uint64_t)children.ru_majflt;
-}
-
-void usage_fill(struct message_done *done, uint64_t cpu_at_start) {
-  uint64_t cpu = used(&done->peak_kib) - cpu_at_start;
+void usage_fill(struct message_done *done, const struct usage *begin) {
+  struct usage now = usage_now();
+  uint64_t cpu = now.cpu - begin->cpu;
   done->cpu_microseconds = cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)cpu;
+  done->peak_kib = now.peak_kib;
+  if (now.children_faults != begin->children_faults) done->unusual |= DONE_FORKED;
 }
 
 void cpu_limit_remember(void) {

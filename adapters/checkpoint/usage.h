@@ -6,15 +6,17 @@
 
 #include "message/wire.h"
 
-/* Microseconds of processor time, user and system, of this process and of the children that it has
- * waited for. */
-uint64_t usage_cpu(void);
+struct usage {
+  uint64_t cpu; /* microseconds, user and system, of this process and of the children that
+                   it has waited for */
+  uint64_t children_faults; /* changes whenever a child was waited for */
+  uint32_t peak_kib;        /* of memory, of this process or a child */
+};
 
-/* Changes whenever a child was waited for. */
-uint64_t usage_children(void);
+struct usage usage_now(void);
 
-/* Fills in what was used since usage_cpu() was cpu_at_start, and the process's peak so far. */
-void usage_fill(struct message_done *done, uint64_t cpu_at_start);
+/* Fills in what was used since begin, the peak so far, and DONE_FORKED. */
+void usage_fill(struct message_done *done, const struct usage *begin);
 
 /* RLIMIT_CPU counts all of a process's life, but is meant for one request: it is remembered at the
  * zygote's start, and moved on in a worker at the start of each request. */

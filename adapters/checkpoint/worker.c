@@ -23,7 +23,7 @@ static struct mailbox {
   char *pointers[kPointersInPlace];
 } * mailbox;
 
-static uint64_t cpu_at_start; /* of the request */
+static struct usage usage_at_start; /* of the request */
 
 static char *map_text(int memfd, size_t bytes) {
   struct stat status;
@@ -70,7 +70,7 @@ static int wait_for_request(void) {
   if (text == NULL ||
       request_parse(&state.request, &packet->head, text, mailbox->pointers, kPointersInPlace) != 0)
     give_up(kBadRequest);
-  cpu_at_start = usage_cpu();
+  usage_at_start = usage_now();
   cpu_limit_renew();
   become_fresh(fds);
   state.call.argv_offset = state.call.env_offset = 0;
@@ -101,7 +101,7 @@ void worker_begin(int channel, uint64_t worker_id) {
 static void say_done(int exit_code, int stays) {
   struct message_done body = {
       .request_id = state.request.id, .exit_code = exit_code & 0xff, .stays = (uint32_t)stays};
-  usage_fill(&body, cpu_at_start);
+  usage_fill(&body, &usage_at_start);
   channel_send(MESSAGE_DONE, &body, sizeof body, NULL, 0, PATIENCE_SECOND);
 }
 
