@@ -23,7 +23,7 @@ package CGIBridge;
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload, $is_again, $is_booted, $first_draw);
-our ($script, $known_seed) = ($0, 24301);
+our ($script, $known_seed, $writes) = ($0, 24301, 0);
 
 # Where the library answers; told to the first who asks, and to nobody after that.
 our $call = readlink '/.cgibridge/open';
@@ -71,21 +71,25 @@ sub file_of { (my $file = "$_[0].pm") =~ s{::}{/}g; $file }
 
 # Why what was just loaded must be left to the requests.
 sub trouble {
-    my ($written, $changes) = @_;
+    my ($written, $writes_before) = @_;
     my ($name) = sort grep { is_of_request($_) } keys %read;
     return "reads \$ENV{$name}" if defined $name;
     return 'lists all of %ENV' if $listed;
-    return 'writes %ENV' if $cleared || $changes != scalar keys %changed;
+    return 'writes %ENV' if $writes != $writes_before;
     return 'prints' if tell STDOUT != $written;
     my $seen = ask('seen');
     return $seen if length $seen;
     return generator_was_used() ? 'draws random numbers or seeds them' : undef;
 }
 
+# Nothing can be unloaded: with one that is impure perl starts over without it. The others are loaded
+# first all the same, to find all that are, and with them whoever loads one of those.
 sub load_ahead {
     my %before = (%read);
+    my %impure;
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
-        my ($written, $changes) = (tell STDOUT, scalar keys %changed);
+        my ($written, $writes_before) = (tell STDOUT, $writes);
+        my %there = map { ($_ => 1) } keys %INC;
         (%read, $listed) = ();
         ask('watch');
         {
@@ -94,19 +98,24 @@ sub load_ahead {
             # One that cannot be loaded: as it would be for the program, if it asks.
             eval { local $SIG{__DIE__}; require $file } or delete $INC{$file};
         }
-        my $why = trouble($written, $changes);
+        my $why = trouble($written, $writes_before);
         watch_generator();
-        start_over_without($module, "$why while it is loaded") if defined $why;
+        if (defined $why) {
+            $impure{$module} = "$why while it is loaded";
+            my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
+            $SIG{__WARN__} = sub { };    # of what is defined again
+            delete @INC{grep { !$there{$_} && !$bound{$_} } keys %INC};
+        }
         %before = (%read, %before);
     }
+    start_over_without(%impure) if %impure;
     %read = %before;
 }
 
-# Nothing can be unloaded.
 sub start_over_without {
-    my ($module, $why) = @_;
-    ask("note/warning/$module is not loaded ahead: it $why");
-    start_over(grep { $_ ne $module } @preload);
+    my %impure = @_;
+    ask("note/warning/$_ is not loaded ahead: it $impure{$_}") for sort keys %impure;
+    start_over(grep { !exists $impure{$_} } @preload);
 }
 
 sub start_over {
@@ -139,7 +148,7 @@ sub start_over_booted {
 
 sub refuse_what_was_seen {
     # /dev/null has a position, which counts what was written. The script may change its own %ENV.
-    my $why = do { local $cleared; trouble(0, scalar keys %changed) };
+    my $why = trouble(0, $writes);
     start_over_booted("$why while compiling") if defined $why;
     watch_generator();
 }
@@ -336,9 +345,9 @@ sub note_read {
 
 sub FETCH    { note_read($_[1]); $CGIBridge::environment->{ $_[1] } }
 sub EXISTS   { note_read($_[1]); exists $CGIBridge::environment->{ $_[1] } }
-sub STORE    { $CGIBridge::changed{ $_[1] } = 1; $CGIBridge::environment->{ $_[1] } = $_[2] }
-sub DELETE   { $CGIBridge::changed{ $_[1] } = 1; delete $CGIBridge::environment->{ $_[1] } }
-sub CLEAR    { $CGIBridge::cleared = 1; %$CGIBridge::environment = () }
+sub STORE    { ++$CGIBridge::writes; $CGIBridge::changed{ $_[1] } = 1; $CGIBridge::environment->{ $_[1] } = $_[2] }
+sub DELETE   { ++$CGIBridge::writes; $CGIBridge::changed{ $_[1] } = 1; delete $CGIBridge::environment->{ $_[1] } }
+sub CLEAR    { ++$CGIBridge::writes; $CGIBridge::cleared = 1; %$CGIBridge::environment = () }
 sub SCALAR   { $CGIBridge::listed = 1; scalar %$CGIBridge::environment }
 sub FIRSTKEY { $CGIBridge::listed = 1; keys %$CGIBridge::environment; each %$CGIBridge::environment }
 sub NEXTKEY  { each %$CGIBridge::environment }

@@ -112,6 +112,25 @@ def test_the_place_is_named(folder):
         assert f"asks for the time (time, at {folder.path}/Own.pm line 3)" in zygote.note(LEVEL)[0]
 
 
+def test_perl_starts_over_once_for_all_that_is_impure(folder):
+    """Also for who loads it: by another's load it is there already, once."""
+    count = 12
+    for n in range(count):
+        uses = f"use M{n + 1};" if n + 1 < count else "$ENV{PATH} .= ':'; our $key = time;"
+        folder.script(f"lib/M{n}.pm", f"package M{n}; {uses}\n1;\n")
+    folder.script("lib/Pure.pm", "package Pure; use constant ONE => 1; 1;\n")
+    starts = folder.path / "starts"
+    script = folder.script("x.pl", f"BEGIN {{ open my $f, '>>', '{starts}'; print $f 'x' }} require M0;\n"
+                           "print exists $INC{'Pure.pm'} ? 1 : 0;\n")
+    env = {**LAUNCH_ENV, "PERL5LIB": str(folder.path / "lib")}
+    modules = [f"M{n}" for n in reversed(range(count))] + ["Pure"]
+    with perl_zygote(script, modules=modules, env=env, accept="files") as zygote:
+        assert zygote.level == 3, zygote.notes
+        assert len(zygote.note(WARNING)) == count
+        assert zygote.ask(env={**REQUEST_ENV, "PERL5LIB": str(folder.path / "lib")}).text == "1"
+    assert starts.read_text() == "xx"
+
+
 def test_pure_modules_are_loaded_ahead_of_a_script_that_is_not(folder):
     script = folder.script("x.pl", "BEGIN { $early = exists $INC{'POSIX.pm'} ? 1 : 0; $t = time }\n"
                            "use POSIX (); use Text::Wrap; print $early, \"\\n\";\n")
