@@ -114,14 +114,12 @@ std::optional<LoadedModule> read_loaded_note(worker::Language language, std::str
   return LoadedModule{std::string(name), std::string(file)};
 }
 
-std::vector<std::string> read_folders_note(std::string_view text) {
-  std::vector<std::string> folders;
+void read_folders_note(std::string_view text, std::vector<std::string>& folders) {
   while (!text.empty() && folders.size() < kModuleFoldersMax) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     if (line.starts_with('/')) folders.emplace_back(line);
   }
-  return folders;
 }
 
 std::optional<std::string> why_not_ahead(const LoadedModule& module,

@@ -30,9 +30,9 @@ struct LoadedModule {
 // A NOTE_LOADED's text. nullopt: it is none for a program in this language.
 std::optional<LoadedModule> read_loaded_note(worker::Language language, std::string_view text);
 
-// The lines of a NOTE_FOLDERS: absolute paths, at most kModuleFoldersMax.
+// Adds the lines of a NOTE_FOLDERS that are absolute paths; folders has at most kModuleFoldersMax.
 constexpr std::size_t kModuleFoldersMax = 200;
-std::vector<std::string> read_folders_note(std::string_view text);
+void read_folders_note(std::string_view text, std::vector<std::string>& folders);
 
 // Looks at the file system. Why the module is not loaded ahead; nullopt: it may be. user: whom the
 // program runs as. With learn = all its own modules may be his.

@@ -138,7 +138,7 @@ void Generation::on_note(std::uint32_t kind, const std::string& text) {
   if (kind == NOTE_SHALLOWER) shallower_reason_ = base::printable(text, 300);
   if (kind == NOTE_LEVEL) reason_ = base::printable(text, 300);
   if (kind == NOTE_FILE) files_.add(text);
-  if (kind == NOTE_FOLDERS) module_folders_ = modules::read_folders_note(text);
+  if (kind == NOTE_FOLDERS) modules::read_folders_note(text, module_folders_);
   if (kind == NOTE_READ) start_variables_.note_read(text);
   if (kind == NOTE_WARNING) {
     base::log_warn("program={} {}", plan_.program, base::printable(text, 300));

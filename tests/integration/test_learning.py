@@ -70,6 +70,22 @@ def test_the_program_s_own_modules_are_learned_if_asked_for(site, learned):
     answers(bridge, script, b"1 1 fine\n")
 
 
+def test_folders_are_told_however_many_there_are(site):
+    """More than one message holds."""
+    folders = [site.folder / ("x" * 120) / f"{n:03}" for n in range(150)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    (folders[-1] / "Last.pm").write_text("package Last; 1;\n")
+    script = site.script("program", "#!/usr/bin/perl\nuse lib "
+                         + ", ".join(f"'{folder}'" for folder in folders) + ";\n"
+                         + "my $there = exists $INC{'Last.pm'} ? 1 : 0; require Last;\n"
+                         + f"print \"{HEAD}$there\\n\";\n")
+    bridge = site.start_bridge('mode = "persistent"\nlearn = "all"')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    answers(bridge, script, b"1\n")
+
+
 # ---- what a visitor would have loaded ----
 
 EVIL = {"perl": ("evil.pm", "open my $f, '>', '{mark}'; 1;\n"),

@@ -89,10 +89,14 @@ TEST(LoadedNote, is_nothing_if_it_names_none) {
 }
 
 TEST(FoldersNote, gives_absolute_paths_and_not_too_many) {
-  EXPECT_EQ(read_folders_note("/a\nb\n\n/c"), (std::vector<std::string>{"/a", "/c"}));
+  std::vector<std::string> folders;
+  read_folders_note("/a\nb\n\n/c", folders);
+  read_folders_note("/d", folders);
+  EXPECT_EQ(folders, (std::vector<std::string>{"/a", "/c", "/d"}));
   std::string many;
   for (int i = 0; i < 1000; ++i) many += "/x\n";
-  EXPECT_EQ(read_folders_note(many).size(), kModuleFoldersMax);
+  read_folders_note(many, folders);
+  EXPECT_EQ(folders.size(), kModuleFoldersMax);
 }
 
 // A folder of modules that root owns, if root runs the test; else of this user, and then alice is
