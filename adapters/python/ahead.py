@@ -287,8 +287,7 @@ class LearnedModules:
         return [path for path in sys.path if os.path.isabs(path) and "\n" not in path]
 
     def is_learned(self, name):
-        module = sys.modules.get(name)
-        spec = getattr(module, "__spec__", None)
+        spec = names_of(sys.modules.get(name)).get("__spec__")
         origin = getattr(spec, "origin", None)
         if not isinstance(origin, str) or spec.name != name or "," in name:
             return False
@@ -302,12 +301,12 @@ class LearnedModules:
         if names and self.learn != b"none":
             untold = sorted(name for name in names if name not in self.told)  # parents come first
             for name in list(filter(self.is_learned, untold))[:LOADED_NOTES_MAX]:
-                note(b"loaded", f"{name}\n{sys.modules[name].__spec__.origin}")
+                note(b"loaded", f"{name}\n{names_of(sys.modules[name])['__spec__'].origin}")
                 self.told.add(name)
         return names
 
 
 def files_of_modules(script):
-    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    files = [names_of(module).get("__file__") for module in list(sys.modules.values())]
     files = [name for name in files if isinstance(name, str) and os.path.isabs(name)]
-    return "\n".join(sorted(name for name in files if "\n" not in name) + [script])
+    return "\n".join(sorted({name for name in files if "\n" not in name}) + [script])

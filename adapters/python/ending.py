@@ -23,6 +23,10 @@ PLAIN_EXTENSIONS = set("""
 NOT_PLAIN = {"_dbm", "_gdbm"}  # wherever they come from
 
 
+KIND_NAMES, KIND_BASES, KIND_FLAGS = [type.__dict__[name].__get__
+                                      for name in ("__dict__", "__mro__", "__flags__")]
+
+
 class Landmark:
     """One object of this kind is younger than the checkpoint; if it is not seen, no other is."""
 
@@ -35,7 +39,7 @@ def exit_code_of(error):
 
 
 def is_plain_module(module):
-    spec = getattr(module, "__spec__", None)
+    spec = names_of(module).get("__spec__")
     name, loader = getattr(spec, "name", None), getattr(spec, "loader", None)
     if type(loader).__name__ == "ExtensionFileLoader":
         return name in PLAIN_EXTENSIONS
@@ -43,7 +47,8 @@ def is_plain_module(module):
 
 
 def has_end(kind):
-    return any("__del__" in base.__dict__ for base in kind.__mro__)
+    """Without asking the kind, which may have a kind of its own that answers by itself."""
+    return any("__del__" in KIND_NAMES(base) for base in KIND_BASES(kind))
 
 
 def calls_python(reference):
@@ -71,8 +76,8 @@ class Ending:
         kinds = set(map(type, gc.get_objects()))
         looked_at = (type, _weakref.ReferenceType)
         self.plain_kinds = {Landmark, *(
-            kind for kind in kinds if not kind.__flags__ & CREATED_WHILE_RUNNING
-            and not hasattr(kind, "__del__") and not issubclass(kind, looked_at))}
+            kind for kind in kinds if not KIND_FLAGS(kind) & CREATED_WHILE_RUNNING
+            and not has_end(kind) and not issubclass(kind, looked_at))}
         self.all_plain = not sys.warnoptions and sys.version_info >= (3, 10) and all(
             map(is_plain_module, list(sys.modules.values())))
 
@@ -170,7 +175,7 @@ class Ending:
         ours = {id(getattr(stream.buffer, "raw", stream.buffer))
                 for stream in (sys.stdin, sys.stdout, sys.stderr) if stream is not None}
         objects = gc.get_objects()
-        with_end = {kind for kind in set(map(type, objects)) if hasattr(kind, "__del__")}
+        with_end = {kind for kind in set(map(type, objects)) if has_end(kind)}
         return any(type(one) in with_end and id(one) not in ours for one in objects)
 
 
@@ -187,7 +192,7 @@ def flush():
 def take_modules(names):
     """Takes the modules out of the interpreter's table; returns where their names are."""
     modules = [sys.modules.pop(name, None) for name in names]
-    return {id(module.__dict__) for module in modules if isinstance(module, type(sys))}
+    return {id(names_of(module)) for module in modules}
 
 
 def clear_names(names):

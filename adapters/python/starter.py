@@ -48,6 +48,18 @@ def note(kind, text):
     ask(b"note/" + kind + b"/" + os.fsencode(text))
 
 
+# -- modules -----------------------------------------------------------------------------------
+
+MODULE = type(sys)
+MODULE_NAMES = MODULE.__dict__["__dict__"].__get__
+
+
+def names_of(module):
+    """What a module holds, without asking it: one of importlib.util.LazyLoader's loads when it is
+    asked for anything. In sys.modules there may be anything else, too."""
+    return MODULE_NAMES(module) or {} if issubclass(type(module), MODULE) else {}
+
+
 # -- the command line ---------------------------------------------------------------------------
 
 class Command:

@@ -228,6 +228,56 @@ def test_learned_modules_are_reported_and_then_loaded_ahead(folder):
     assert answer.loaded() == [] and answer.text == "True\n"
 
 
+# What answers for itself when it is asked, and says so.
+ANSWERS_BY_ITSELF = {
+    "a lazy module": """
+import importlib.util, sys
+def lazy(name):
+    spec = importlib.util.find_spec(name)
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+noisy = lazy("noisy")
+""",
+    "a kind of a kind": """
+class Kind(type):
+    def __getattribute__(kind, name):
+        print("asked for", name, file=sys.stderr)
+        return type.__getattribute__(kind, name)
+class Thing(metaclass=Kind):
+    pass
+thing = Thing()
+""",
+    "an object in the modules' place": """
+class Module:
+    def __getattr__(self, name):
+        print("asked for", name, file=sys.stderr)
+        raise RuntimeError(name)
+sys.modules["thing"] = Module()
+""",
+    "a module of a kind of its own": """
+import types
+class Module(types.ModuleType):
+    def __getattribute__(self, name):
+        print("asked for", name, file=sys.stderr)
+        return types.ModuleType.__getattribute__(self, name)
+thing = sys.modules["thing"] = Module("thing")
+""",
+}
+
+
+@pytest.mark.parametrize("ends", ["", "sys.stdout = sys.stderr\n", "import xml.sax.expatreader, numpy\n"])
+@pytest.mark.parametrize("name", ANSWERS_BY_ITSELF)
+def test_nothing_is_asked_that_answers_by_itself(folder, name, ends):
+    folder.script("noisy.py", "import sys; print('loaded', file=sys.stderr); x = 1\n")
+    script = folder.script("x.py", "import sys\n" + ANSWERS_BY_ITSELF[name] + ends + "print(1)\n")
+    plain = run_plainly(["/usr/bin/python3", script])
+    with python_zygote(script) as zygote:
+        answers = [zygote.worker().request([script]) for _ in range(2)]
+    assert {(answer.stdout, answer.stderr) for answer in answers} == {(plain.stdout, plain.stderr)}
+
+
 def test_a_script_that_leaves_at_once_reports_nothing(folder):
     script = folder.script("x.py", "import json, os; os._exit(0)")
     with python_zygote(script) as zygote:
