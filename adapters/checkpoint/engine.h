@@ -126,8 +126,7 @@ struct engine {
 int snapshot_prepare(char *reason, size_t reason_bytes);
 int snapshot_take(char *reason, size_t reason_bytes);
 void main_stack_remember(struct engine *engine); /* main_stack.c */
-/* Before a zygote forks or takes its snapshot: leaves no free pieces between what the heap holds.
- */
+/* Before a zygote forks or takes its snapshot: leaves no free pieces in the heap. */
 void heap_take_free_pieces(void);
 
 /* rewind.c */
