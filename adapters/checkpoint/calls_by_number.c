@@ -98,8 +98,6 @@ static void note_number(long number, const long *words) {
     case SYS_ioprio_set:
     case SYS_personality:
       return call_touch(TOUCHED_SCHEDULE);
-    case SYS_prctl:
-      return note_prctl(words[0], words[1]);
 #ifdef SYS_open
     case SYS_open:
     case SYS_creat:
@@ -149,6 +147,7 @@ INTERPOSED long syscall(long number, ...) {
   long words[6];
   for (int i = 0; i < 6; ++i) words[i] = va_arg(list, long);
   va_end(list);
+  if (number == SYS_prctl) return prctl_watched(words);
   note_number(number, words);
   return call_result(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));
 }

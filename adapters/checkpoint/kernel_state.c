@@ -155,8 +155,14 @@ static enum retirement identity_check(struct engine *engine) {
 
 /* ---- what rare calls change ---- */
 
-static const int kAskedPrctls[] = {PR_GET_KEEPCAPS, PR_GET_TIMERSLACK, PR_GET_SECUREBITS};
-static const int kSetPrctls[] = {PR_SET_KEEPCAPS, PR_SET_TIMERSLACK, PR_SET_SECUREBITS};
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE 67
+#define PR_GET_MEMORY_MERGE 68
+#endif
+static const int kAskedPrctls[] = {PR_GET_KEEPCAPS, PR_GET_TIMERSLACK, PR_GET_SECUREBITS,
+                                   PR_GET_THP_DISABLE, PR_GET_MEMORY_MERGE};
+static const int kSetPrctls[] = {PR_SET_KEEPCAPS, PR_SET_TIMERSLACK, PR_SET_SECUREBITS,
+                                 PR_SET_THP_DISABLE, PR_SET_MEMORY_MERGE};
 enum { kPrctls = sizeof kAskedPrctls / sizeof *kAskedPrctls };
 
 static void prctls_read(struct kernel_state *state) {
@@ -166,7 +172,8 @@ static void prctls_read(struct kernel_state *state) {
   state->dumpable = raw_call(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0);
 }
 
-static int prctls_put_back(const struct kernel_state *then) {
+static int prctls_put_back(const struct engine *engine) {
+  const struct kernel_state *then = &engine->kernel;
   struct kernel_state now;
   prctls_read(&now);
   for (int i = 0; i < kPrctls; ++i) {
@@ -177,6 +184,7 @@ static int prctls_put_back(const struct kernel_state *then) {
       raw_call(SYS_prctl, PR_SET_DUMPABLE, then->dumpable, 0, 0, 0) != 0) {
     return -1;
   }
+  raw_call(SYS_prctl, PR_SET_PTRACER, engine->zygote_pid, 0, 0, 0);
   raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   return (int)raw_call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
@@ -286,7 +294,7 @@ static enum retirement rare_put_back(struct engine *engine) {
   const char *what = NULL;
   unsigned touched = engine->touched;
   if ((touched & TOUCHED_BY_OTHERS) && files_put_back(&engine->kernel) != 0) what = "a file of it";
-  if ((touched & TOUCHED_PRCTL) && prctls_put_back(&engine->kernel) != 0) what = "an attribute";
+  if ((touched & TOUCHED_PRCTL) && prctls_put_back(engine) != 0) what = "an attribute";
   if ((touched & TOUCHED_LIMITS) && limits_put_back(&engine->kernel) != 0) what = "a limit";
   if ((touched & TOUCHED_SCHEDULE) && schedule_put_back(&engine->kernel) != 0) {
     what = "its scheduling";

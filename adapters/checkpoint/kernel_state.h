@@ -43,7 +43,7 @@ struct kernel_state {
   gid_t groups[kGroupsMax];
   uint32_t capabilities[6];
   long seccomp, no_new_privileges, dumpable, personality, io_priority;
-  long prctls[4];
+  long prctls[5]; /* as kernel_state.c asks for them */
   struct rlimit limits[RLIM_NLIMITS];
   unsigned long affinity[128 / sizeof(unsigned long)];
   uint64_t schedule[8]; /* struct sched_attr, and what a later kernel may add to it */

@@ -61,13 +61,23 @@ INTERPOSED int personality(unsigned long persona) {
   return (int)call_result(raw_call(SYS_personality, persona));
 }
 
+/* Newer than some kernels' headers. */
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE 67
+#define PR_GET_MEMORY_MERGE 68
+#endif
+
 /* Attributes that are put back, or that are asked of the kernel each time; all others are told
  * apart by whether they only ask. */
 static int is_put_back(long option) {
   return option == PR_SET_PDEATHSIG || option == PR_SET_NAME || option == PR_SET_DUMPABLE ||
          option == PR_SET_KEEPCAPS || option == PR_SET_TIMERSLACK || option == PR_SET_SECUREBITS ||
          option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS ||
-         option == PR_SET_CHILD_SUBREAPER;
+         option == PR_SET_CHILD_SUBREAPER || option == PR_SET_THP_DISABLE ||
+         option == PR_SET_MEMORY_MERGE || option == PR_SET_PTRACER;
 }
 
 static int only_asks(long option, long what) {
@@ -77,15 +87,21 @@ static int only_asks(long option, long what) {
       PR_GET_ENDIAN,       PR_GET_SECCOMP,     PR_CAPBSET_READ,         PR_GET_TSC,
       PR_GET_SECUREBITS,   PR_GET_TIMERSLACK,  PR_MCE_KILL_GET,         PR_GET_CHILD_SUBREAPER,
       PR_GET_NO_NEW_PRIVS, PR_GET_THP_DISABLE, PR_GET_SPECULATION_CTRL, PR_GET_IO_FLUSHER,
-      PR_GET_TID_ADDRESS};
+      PR_GET_TID_ADDRESS,  PR_GET_MEMORY_MERGE};
   for (size_t i = 0; i < sizeof kQuestions / sizeof *kQuestions; ++i) {
     if (option == kQuestions[i]) return 1;
   }
   return option == PR_CAP_AMBIENT && what == PR_CAP_AMBIENT_IS_SET;
 }
 
-void note_prctl(long option, long what) {
-  if (only_asks(option, what)) return;
+static void note_prctl(const long *words) {
+  long option = words[0];
+  if (only_asks(option, words[1])) return;
+  if (option == PR_SET_VMA) { /* a name, which ends with the mapping */
+    enum stood stood = memory_stood((void *)words[2], (size_t)words[3]);
+    if (stood != STOOD_NOT) call_doubt(RETIRED_CALL, "prctl on memory of the checkpoint");
+    return;
+  }
   call_touch(TOUCHED_PRCTL);
   if (is_put_back(option)) return;
   if (option == PR_CAPBSET_DROP || option == PR_CAP_AMBIENT) {
@@ -95,14 +111,20 @@ void note_prctl(long option, long what) {
   }
 }
 
+/* One that fails, as of an option that this kernel does not know, has done nothing. */
+long prctl_watched(const long *words) {
+  long result = raw_call(SYS_prctl, words[0], words[1], words[2], words[3], words[4]);
+  if (result >= 0 || result < -4095) note_prctl(words);
+  return call_result(result);
+}
+
 INTERPOSED int prctl(int option, ...) {
   va_list list;
   va_start(list, option);
-  long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long),
-       d = va_arg(list, long);
+  long words[5] = {option};
+  for (int i = 1; i < 5; ++i) words[i] = va_arg(list, long);
   va_end(list);
-  note_prctl(option, a);
-  return (int)call_result(raw_call(SYS_prctl, option, a, b, c, d));
+  return (int)prctl_watched(words);
 }
 
 /* ---- what cannot be undone ---- */

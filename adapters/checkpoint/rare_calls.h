@@ -31,7 +31,8 @@ static inline long call_result(long result) {
 /* rare_calls.c: kind and name of the first call that cannot be undone. */
 void call_touch(unsigned what); /* enum touched */
 void call_doubt(enum retirement kind, const char *call);
-void note_prctl(long option, long what);
+/* prctl(), by its five words. */
+long prctl_watched(const long *words);
 
 /* memory_calls.c */
 void note_madvise(const void *start, size_t bytes, int advice);

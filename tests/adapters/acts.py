@@ -93,6 +93,8 @@ static void look_around(void) {
   printf("leader %d session %d nice %d scheduler %d umask %o personality %s", getpgrp() == getpid(),
          getsid(0) == getpid(), getpriority(PRIO_PROCESS, 0), sched_getscheduler(0), umask(022),
          one_line("/proc/self/personality"));
+  printf("thp %d merge %d mce %d ", prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0), prctl(68, 0, 0, 0, 0),
+         prctl(PR_MCE_KILL_GET, 0, 0, 0, 0));
   printf("slack %d oom %s", prctl(PR_GET_TIMERSLACK), one_line("/proc/self/oom_score_adj"));
   printf("dumped %s", one_line("/proc/self/coredump_filter"));
   printf("ioprio %ld root %s cwd %s\n",
