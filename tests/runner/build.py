@@ -35,7 +35,7 @@ def make(wanted, folder):
 def options(name, wanted):
     """What a section needs must be built; what no section needs is left to what is installed."""
     tested = {"unit", "sanitize", "build"} & set(wanted)
-    return [*OPTIONS[name], *(["-DCGIBRIDGE_TESTS=ON"] if tested else []),
+    return ["-DCGIBRIDGE_WERROR=ON", *OPTIONS[name], *(["-DCGIBRIDGE_TESTS=ON"] if tested else []),
             *([] if only(wanted, "unit", "fuzz") else ["-DCGIBRIDGE_EXAMPLES=ON"])]
 
 

@@ -37,3 +37,10 @@ def test_guests_run_files_that_are_there():
     words = [word for parts in chosen.TESTS.values() for words in parts.values() for word in words]
     missing = [word for word in words if word.endswith(".py") and not pathlib.Path(TOP / word).is_file()]
     assert not missing
+
+
+def test_the_readme_names_what_the_build_needs():
+    words = (TOP / "README.md").read_text().split("apt-get install", 1)[1].split("cmake -S", 1)[0]
+    named = set(words.replace("\\", " ").split())
+    lines = (TOP / "tests" / "packages").read_text().split("[all]\n", 1)[1].split("\n\n", 1)[0].splitlines()
+    assert named == {line.split("#")[0].strip() for line in lines} - {"python3"}
