@@ -87,7 +87,7 @@ def kind_of(fd):
 
 
 class Streams:
-    """Opened in the zygote on what most requests bring: no body and two pipes."""
+    """Opened in the zygote on what requests bring: three pipes."""
 
     def __init__(self):
         self.ours = [(sys.__stdin__, 0, "<stdin>", "rb"), (sys.__stdout__, 1, "<stdout>", "wb"),
@@ -95,19 +95,19 @@ class Streams:
         self.kinds = [kind_of(fd) for fd in range(3)]
 
     def prepare(self):
-        saved = [os.dup(1), os.dup(2)]
+        saved = [os.dup(fd) for fd in range(3)]
         reading, writing = os.pipe()
-        for fd in (1, 2):
-            os.dup2(writing, fd)
+        for fd in range(3):
+            os.dup2(writing if fd else reading, fd)
             self.kinds[fd] = kind_of(fd)
             renew_stream(*self.ours[fd])
-        for copy, fd in zip(saved, (1, 2)):
+        for fd, copy in enumerate(saved):
             os.dup2(copy, fd)
         for fd in [*saved, reading, writing]:
             os.close(fd)
 
     def take(self):
-        if os.readlink(STREAMS) == b"npp":  # the null device and two pipes
+        if os.readlink(STREAMS) == b"ppp":
             return
         kinds = self.kinds
         if kind_of(0) != kinds[0]:

@@ -44,6 +44,24 @@ def marking_program(site, name):
     return site.perl(name, text.replace("GO_ON", str(site.folder / "go-on")))
 
 
+# Made at the checkpoint, as far as they fit; what a request makes is not frozen.
+STREAMS_PY = """
+import gc, sys
+young = list(map(id, gc.get_objects()))
+print("Content-Type: text/plain\\n")
+print([id(stream.buffer.raw) in young for stream in (sys.stdin, sys.stdout, sys.stderr)], sys.stdin.read())
+"""
+
+
+def test_python_s_streams_are_made_at_the_checkpoint(site):
+    script = site.script("streams.py", "#!/usr/bin/python3" + STREAMS_PY)
+    bridge = site.start_bridge('mode = "persistent"')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    assert bridge.request(script).body == b"[False, False, False] \n"
+    assert bridge.request(script, body=b"text").body == b"[False, False, False] text\n"
+
+
 @pytest.mark.parametrize("arm", ARMS)
 def test_nothing_that_a_program_sets_on_its_streams_reaches_another(site, arm):
     one, other = (marking_program(site, name) for name in ("one.pl", "other.pl"))
