@@ -78,10 +78,20 @@ void *passed_dlsym_of_libc(void *library, const char *name) {
   return ((void *(*)(void *, const char *))passed_dlsym.real)(library, name);
 }
 
+/* A library that was opened for its opener alone has libraries of its own, which are nobody's next.
+ */
+static void *find_beside(const void *caller, const char *name) {
+  Dl_info of_caller;
+  if (dladdr(caller, &of_caller) == 0 || is_of_this_library(caller)) return NULL;
+  void *library = dlopen(of_caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  void *found = library != NULL ? dlsym(library, name) : NULL;
+  if (library != NULL) dlclose(library);
+  return is_of_this_library(found) ? NULL : found;
+}
+
 static void find(struct passed_call *call) {
   call->real = call == &passed_dlsym ? NULL : dlsym(RTLD_NEXT, call->name);
   if (call->real == NULL) call->real = find_by_version(call->name);
-  if (call->real == NULL) call->real = (void *)(uintptr_t)is_missing;
 }
 
 void passed_calls_find(void) {
@@ -92,6 +102,8 @@ void passed_calls_find(void) {
 
 void *passed_call_note(struct passed_call *call, const long *arguments) {
   if (call->real == NULL) find(call);
+  if (call->real == NULL) call->real = find_beside(caller_of(arguments), call->name);
+  if (call->real == NULL) call->real = (void *)(uintptr_t)is_missing;
   if (call->touched != 0) call_touch(call->touched);
   if (call->doubt != RETIRED_NOT) call_doubt(call->doubt, call->name);
   void *instead = call->look != NULL ? call->look(call, arguments) : NULL;

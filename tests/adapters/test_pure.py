@@ -6,7 +6,7 @@ import os
 import pytest
 
 from driver import (LAUNCH_ENV, LEVEL, REQUEST_ENV, SHALLOWER, WARNING, Warm, Zygote, adapters_dir,
-                    run_plainly)
+                    library, run_plainly)
 
 PERL = "/usr/bin/perl"
 TIMES = 4
@@ -251,6 +251,30 @@ int main() { printf("%d\n", time(0) > 0 && getpid() > 0 && system("true") == 0);
 """)
     with Warm([program]) as zygote:
         assert zygote.ask().text == "1\n"
+
+
+OPENED_LATER = r"""
+#include <random>
+extern "C" unsigned draw() { return std::random_device()(); }
+extern "C" unsigned draw_from_device() { return std::random_device("/dev/urandom")(); }
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind", None])
+def test_a_library_that_is_opened_for_its_opener_alone_draws_as_ever(folder, reset):
+    """Its own libraries are nobody's next, and what stands in front of their functions is found all the same."""
+    library_of_its_own = folder.compile("later.cc", OPENED_LATER, "-shared", "-fPIC")
+    script = folder.script("x.py", f"import ctypes\nown = ctypes.CDLL({library_of_its_own!r})\n"
+                           "print(*[own.draw() for _ in range(4)], *[own.draw_from_device() for _ in range(4)])\n")
+    if reset is None:
+        drawn = run_plainly([PYTHON, script], env={**REQUEST_ENV, "LD_PRELOAD": library()}).text.split()
+        assert len(set(drawn)) == 8
+        return
+    with Warm([PYTHON, f"{adapters_dir()}/python/start.py", "--preload=ctypes", script], level="compiled",
+              reset=reset) as zygote:
+        zygote.argv = [PYTHON, script]
+        drawn = [number for _ in range(TIMES) for number in zygote.ask().text.split()]
+        assert len(set(drawn)) == 8 * TIMES
 
 
 # Interpreters and tools whose start must stay pure: what they do before main() costs them the level.
