@@ -59,19 +59,27 @@ static int for_each_fd(int (*visit)(int fd, void *context), void *context) {
   return answer;
 }
 
-static int remember(int fd, void *unused) {
-  (void)unused;
-  if (fd < kInheritedFdsMax) state.inherited[fd / 8] |= (unsigned char)(1u << (fd % 8));
+static int remember(int fd, void *numbers) {
+  if (fd < kInheritedFdsMax) ((unsigned char *)numbers)[fd / 8] |= (unsigned char)(1u << (fd % 8));
   return 0;
+}
+
+void descriptors_list(unsigned char *numbers) {
+  memset(numbers, 0, kInheritedFdsMax / 8);
+  for_each_fd(remember, numbers);
 }
 
 void descriptors_remember_start(void) {
   for (int fd = 0; fd < 3; ++fd) fstat(fd, &state.standard[fd]);
-  for_each_fd(remember, NULL);
+  for_each_fd(remember, state.inherited);
+}
+
+static int is_in(const unsigned char *numbers, int fd) {
+  return fd < kInheritedFdsMax && (numbers[fd / 8] >> (fd % 8) & 1) != 0;
 }
 
 static int is_inherited(int fd) {
-  return fd < kInheritedFdsMax && (state.inherited[fd / 8] >> (fd % 8) & 1) != 0;
+  return is_in(state.inherited, fd);
 }
 
 /* Nobody can open it a second time, but a new one with the same count is the same. One that counts
@@ -99,6 +107,7 @@ int descriptor_event_flags(const struct open_file *file) {
 struct watch {
   char *reason;
   size_t reason_bytes;
+  const unsigned char *known; /* numbers that are not looked at */
 };
 
 /* Whether two numbers are one description, as dup() makes them; -1: the kernel does not tell. */
@@ -159,7 +168,7 @@ static int can_be_opened_again(const struct open_file *file) {
 static int watch_fd(int fd, void *context) {
   struct watch *watch = context;
   struct stat status;
-  if (fd < 3 || is_inherited(fd) || fstat(fd, &status) != 0) return 0;
+  if (fd < 3 || is_in(watch->known, fd) || fstat(fd, &status) != 0) return 0;
   struct open_file file = {
       .fd = fd, .flags = fcntl(fd, F_GETFL), .close_on_exec = fcntl(fd, F_GETFD) & FD_CLOEXEC};
   const char *held = look_at(fd, &status, &file);
@@ -186,9 +195,23 @@ int descriptors_watch(char *reason, size_t reason_bytes) {
     snprintf(reason, reason_bytes, "descriptor %d was opened anew before the checkpoint", fd);
     return -1;
   }
+  return descriptors_look_at_new(state.inherited, reason, reason_bytes);
+}
+
+int descriptors_look_at_new(const unsigned char *known, char *reason, size_t reason_bytes) {
   state.file_count = 0;
-  struct watch watch = {reason, reason_bytes};
+  struct watch watch = {reason, reason_bytes, known};
   return for_each_fd(watch_fd, &watch);
+}
+
+static int close_at_exec(int fd, void *unused) {
+  (void)unused;
+  if (fd > 2 && !is_inherited(fd)) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return 0;
+}
+
+void descriptors_close_at_exec(void) {
+  for_each_fd(close_at_exec, NULL);
 }
 
 static int reopen(const struct open_file *file) {
@@ -204,7 +227,7 @@ static int reopen(const struct open_file *file) {
 }
 
 void descriptors_remember_checkpoint(void) {
-  for_each_fd(remember, NULL);
+  for_each_fd(remember, state.inherited);
 }
 
 static int stand_in(int fd, void *null) {

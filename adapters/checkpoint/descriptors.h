@@ -22,12 +22,20 @@ struct open_file {
 /* stillness.c: what a process must not hold when it is copied (files, sockets, timers, children,
  * shared memory). Returns 0, or -1 with the reason. Fills state.files. */
 int stillness_check(char *reason, size_t reason_bytes);
+/* The same, but for descriptors, and for timers that an interpreter may have made for itself. NULL:
+ * it holds nothing. */
+const char *stillness_of_process(void);
 unsigned threads_of_process(void); /* 0: not known */
 
 /* descriptors.c */
 void descriptors_remember_start(void);
 int descriptors_watch(char *reason, size_t reason_bytes);
-int descriptors_make_private(void); /* in a worker: own offsets for state.files */
+/* numbers: kInheritedFdsMax bits. The second looks at those that are not among them, as the first
+ * of all does at those that came since the start. */
+void descriptors_list(unsigned char *numbers);
+int descriptors_look_at_new(const unsigned char *known, char *reason, size_t reason_bytes);
+void descriptors_close_at_exec(void); /* all that came since the start */
+int descriptors_make_private(void);   /* in a worker: own offsets for state.files */
 /* Instead of the process's end, which does the same later: closes all but the channel, and has the
  * kernel undo what is to be undone. -1: files are mapped, which only the end lets go of. */
 int let_go_for_good(int channel);

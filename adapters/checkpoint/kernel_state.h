@@ -63,7 +63,7 @@ void descriptors_count(struct engine *engine); /* that are open, at rest */
 enum retirement descriptors_check(struct engine *engine);
 
 /* timers.c */
-int timer_runs(void);
+int alarm_runs(void);
 void timers_put_back(void);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -39,9 +38,18 @@ void load_watch_accept(const char *list, size_t bytes) {
   }
 }
 
-void load_watch_begin(void) {
+int load_watch_accepts(const char *name) {
+  for (int kind = 0; kind < IMPURITIES; ++kind) {
+    if (strcmp(kKinds[kind].name, name) == 0) return (int)(state.load.accepted >> kind & 1);
+  }
+  return 0;
+}
+
+void load_watch_begin(const char *renewed) {
   state.load.is_on = 1;
   state.load.found[0] = '\0';
+  strncpy(state.load.renewed, renewed, sizeof state.load.renewed - 1);
+  load_left_begin();
 }
 
 /* ---- standard output ---- */
@@ -91,25 +99,22 @@ static int renews_itself(const char *library) {
   return strstr(state.preload_text, library) != NULL;
 }
 
-/* Perl's own words for where it stands: " at FILE line N." */
-static int perl_place(char *place, size_t bytes) {
-  pthread_key_t *key = dlsym(RTLD_DEFAULT, "PL_thr_key");
-  void *(*mess)(void *, const char *, ...) =
-      (void *(*)(void *, const char *, ...))dlsym(RTLD_DEFAULT, "Perl_mess");
-  char *(*text_of)(void *, void *, size_t *, unsigned) =
-      (char *(*)(void *, void *, size_t *, unsigned))dlsym(RTLD_DEFAULT, "Perl_sv_2pv_flags");
-  void *perl = key != NULL ? pthread_getspecific(*key) : NULL;
-  if (perl == NULL || mess == NULL || text_of == NULL) return 0;
-  size_t length = 0;
-  const char *text = text_of(perl, mess(perl, "%s", ""), &length, 0);
-  if (text == NULL || length < 2) return 0;
-  snprintf(place, bytes, ",%.*s", (int)(length - 2), text);
-  return 1;
-}
-
 static const char *name_of(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash != NULL ? slash + 1 : path;
+}
+
+/* place: ", at FILE line N" */
+static int is_renewed(const char *place) {
+  static const char kAt[] = ", at ";
+  if (strncmp(place, kAt, sizeof kAt - 1) != 0) return 0;
+  place += sizeof kAt - 1;
+  for (const char *line = state.load.renewed; *line != '\0'; line += *line == '\n') {
+    size_t length = strcspn(line, "\n");
+    if (strncmp(place, line, length) == 0 && strncmp(place + length, " line ", 6) == 0) return 1;
+    line += length;
+  }
+  return 0;
 }
 
 void load_watch_note(enum impurity kind, const char *function, const void *caller) {
@@ -123,8 +128,9 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   if (renews_itself(name)) return;
   load->is_on = 0; /* to find the place may call what is watched */
   char place[kFoundMax / 2];
-  if (!perl_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
-  snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
+  if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
+  if (!is_renewed(place))
+    snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
   load->is_on = 1;
 }
 
@@ -163,6 +169,18 @@ void *look_at_clock(const struct passed_call *call, const long *arguments) {
   clockid_t clock = (clockid_t)arguments[0];
   if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) {
     load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
+  }
+  return NULL;
+}
+
+/* Only what others notice. */
+void *look_at_fcntl(const struct passed_call *call, const long *arguments) {
+  static const int kNoticed[] = {F_SETLK,      F_SETLKW,   F_OFD_SETLK,
+                                 F_OFD_SETLKW, F_SETLEASE, F_NOTIFY};
+  for (size_t i = 0; i < sizeof kNoticed / sizeof *kNoticed; ++i) {
+    if ((int)arguments[1] == kNoticed[i]) {
+      load_watch_note(IMPURE_FILES, call->name, caller_of(arguments));
+    }
   }
   return NULL;
 }

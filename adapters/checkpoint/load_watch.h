@@ -19,86 +19,54 @@ enum impurity {
   IMPURITIES
 };
 
-enum { kFoundMax = 240 };
+enum { kFoundMax = 360 };
+
+enum { kOpenNumbersMax = 1024, kFolderMax = 4096 };
+
+/* What a process is left with. */
+struct load_left {
+  char launched_in[kFolderMax]; /* the folder, or empty */
+  mode_t mask_at_start, mask;   /* umask */
+  unsigned char open[kOpenNumbersMax / 8];
+};
 
 struct load_watch {
   int is_on;
   unsigned accepted;     /* a bit for each impurity that the operator allows */
   char found[kFoundMax]; /* the first that was found, in words; or empty */
-  int output;            /* what standard output is, while it is caught; else 0 */
-  ino_t caught;          /* the file that it was caught in; else 0 */
+  char renewed[512];     /* files that may do it where they stand themselves, in lines */
+  struct load_left left;
+  int output;   /* what standard output is, while it is caught; else 0 */
+  ino_t caught; /* the file that it was caught in; else 0 */
 };
 
 /* "time,random": what the operator allows; words that are not known are passed over. */
 void load_watch_accept(const char *list, size_t bytes);
-/* From here on, and of what comes. */
-void load_watch_begin(void);
+int load_watch_accepts(const char *kind);
+/* From here on, and of what comes. renewed: files, in lines, that may do where they stand
+ * themselves what their adapter has each request do anew. */
+void load_watch_begin(const char *renewed);
 /* From here on standard output is a file, so that it shows what is printed; until the end. */
 void load_watch_catch_output(void);
 void load_watch_end(void);
 /* The program did it, by this function, called from there. Nothing outside of a watched zygote. */
 void load_watch_note(enum impurity kind, const char *function, const void *caller);
+/* load_place.c: ", at FILE line N" of the program's own; or 0, if its language does not know. */
+int load_place(char *place, size_t bytes);
 /* What was found, or "". Looks at what was printed, too. */
 const char *load_watch_found(void);
+/* load_left.c: what was loaded since the watch began left in the process for good, in words, or "":
+ * a library that is loaded ahead leaves it to all who do not load it, too. */
+void load_left_remember_start(void);
+void load_left_begin(void);
+const char *load_left(void);
+/* load_left.c: the process as it was at its start, as far as exec does not see to it: the adapter
+ * starts over without what was not pure. */
+void start_over_prepare(void);
+int start_over(void); /* and does so, with the same words and libc's environment; or -1 */
 /* Whether a descriptor is a copy of standard output, made while that was caught. */
 int load_watch_is_output(const struct stat *status);
 /* Whether a file of that name gives random numbers. */
 int load_watch_is_random(const char *path);
-
-/* The functions by which it is done, as passed_calls.h has them. (std::random_device, since it asks
- * the processor, whom nobody can watch.) */
-#define CALLS_OF_A_LOAD(X)                                                    \
-  X(time, 0, RETIRED_NOT, look_at_time)                                       \
-  X(gettimeofday, 0, RETIRED_NOT, look_at_time)                               \
-  X(clock_gettime, 0, RETIRED_NOT, look_at_clock)                             \
-  X(timespec_get, 0, RETIRED_NOT, look_at_time)                               \
-  X(ftime, 0, RETIRED_NOT, look_at_time)                                      \
-  X(times, 0, RETIRED_NOT, look_at_time)                                      \
-  X(getrandom, 0, RETIRED_NOT, look_at_random)                                \
-  X(getentropy, 0, RETIRED_NOT, look_at_random)                               \
-  X(arc4random, 0, RETIRED_NOT, look_at_random)                               \
-  X(arc4random_buf, 0, RETIRED_NOT, look_at_random)                           \
-  X(arc4random_uniform, 0, RETIRED_NOT, look_at_random)                       \
-  X(_ZNSt13random_device9_M_getvalEv, 0, RETIRED_NOT, look_at_random)         \
-  X(_ZNSt13random_device16_M_getval_pretr1Ev, 0, RETIRED_NOT, look_at_random) \
-  X(getpid, 0, RETIRED_NOT, look_at_pid)                                      \
-  X(__getpid, 0, RETIRED_NOT, look_at_pid)                                    \
-  X(gettid, 0, RETIRED_NOT, look_at_pid)                                      \
-  X(__read, 0, RETIRED_NOT, look_at_input)                                    \
-  X(__read_chk, 0, RETIRED_NOT, look_at_input)                                \
-  X(readv, 0, RETIRED_NOT, look_at_input)                                     \
-  X(write, 0, RETIRED_NOT, look_at_output)                                    \
-  X(__write, 0, RETIRED_NOT, look_at_output)                                  \
-  X(writev, 0, RETIRED_NOT, look_at_output)                                   \
-  X(_Fork, 0, RETIRED_NOT, look_at_child)                                     \
-  X(__fork, 0, RETIRED_NOT, look_at_child)                                    \
-  X(vfork, 0, RETIRED_NOT, look_at_child)                                     \
-  X(__vfork, 0, RETIRED_NOT, look_at_child)                                   \
-  X(posix_spawn, 0, RETIRED_NOT, look_at_child)                               \
-  X(posix_spawnp, 0, RETIRED_NOT, look_at_child)                              \
-  X(system, 0, RETIRED_NOT, look_at_child)                                    \
-  X(popen, 0, RETIRED_NOT, look_at_child)                                     \
-  X(daemon, 0, RETIRED_NOT, look_at_child)                                    \
-  X(forkpty, 0, RETIRED_NOT, look_at_child)                                   \
-  X(wordexp, 0, RETIRED_NOT, look_at_child)                                   \
-  X(connect, 0, RETIRED_NOT, look_at_connection)                              \
-  X(__connect, 0, RETIRED_NOT, look_at_connection)                            \
-  X(bind, 0, RETIRED_NOT, look_at_connection)                                 \
-  X(unlink, 0, RETIRED_NOT, look_at_change)                                   \
-  X(unlinkat, 0, RETIRED_NOT, look_at_change)                                 \
-  X(remove, 0, RETIRED_NOT, look_at_change)                                   \
-  X(rename, 0, RETIRED_NOT, look_at_change)                                   \
-  X(renameat, 0, RETIRED_NOT, look_at_change)                                 \
-  X(mkdir, 0, RETIRED_NOT, look_at_change)                                    \
-  X(mkdirat, 0, RETIRED_NOT, look_at_change)                                  \
-  X(rmdir, 0, RETIRED_NOT, look_at_change)                                    \
-  X(link, 0, RETIRED_NOT, look_at_change)                                     \
-  X(symlink, 0, RETIRED_NOT, look_at_change)                                  \
-  X(truncate, 0, RETIRED_NOT, look_at_change)                                 \
-  X(mkstemp, 0, RETIRED_NOT, look_at_change)                                  \
-  X(mkstemp64, 0, RETIRED_NOT, look_at_change)                                \
-  X(mkdtemp, 0, RETIRED_NOT, look_at_change)                                  \
-  X(tmpfile, 0, RETIRED_NOT, look_at_change)                                  \
-  X(tmpfile64, 0, RETIRED_NOT, look_at_change)
 
 #endif

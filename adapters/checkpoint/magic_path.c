@@ -7,8 +7,9 @@
  * of the program's. Without it these paths are the file system's, where there are none. And while
  * the script runs even who knows it may only do what a request's end does.
  *
- * An answer never fills the caller's buffer, but for whole/argv and whole/env: Ruby's readlink asks
- * again with a larger one when it is full, and the next call would give the next piece. */
+ * An answer never fills the caller's buffer, but where it is whole at each call (whole/argv,
+ * whole/env, seen, left): Ruby's readlink asks again with a larger one when it is full, and the
+ * next call would give the next piece. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +51,10 @@ static ssize_t give_whole(char *buffer, size_t size, const char *text, size_t by
   size_t count = bytes < size ? bytes : size;
   memcpy(buffer, text, count);
   return (ssize_t)count;
+}
+
+static ssize_t give_text(char *buffer, size_t size, const char *text) {
+  return give_whole(buffer, size, text, strlen(text));
 }
 
 static ssize_t refuse(void) {
@@ -194,11 +199,20 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
   if (strcmp(what, "learn") == 0) return give_word(buffer, size, learn_name());
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
-  if (strcmp(what, "watch") == 0) {
-    load_watch_begin();
+  if ((rest = behind(what, "watch")) != NULL && (*rest == '\0' || *rest == '/')) {
+    load_watch_begin(rest + (*rest == '/'));
     return give_word(buffer, size, "on");
   }
-  if (strcmp(what, "seen") == 0) return give_word(buffer, size, load_watch_found());
+  if (strcmp(what, "seen") == 0) return give_text(buffer, size, load_watch_found());
+  if ((rest = behind(what, "accepts/")) != NULL) {
+    return load_watch_accepts(rest) ? give_word(buffer, size, "yes") : refuse();
+  }
+  if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left());
+  if (strcmp(what, "over") == 0) {
+    start_over_prepare();
+    return give_word(buffer, size, "ready");
+  }
+  if (strcmp(what, "over/exec") == 0) return start_over() == 0 ? 0 : refuse();
   return refuse();
 }
 

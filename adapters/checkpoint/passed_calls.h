@@ -4,7 +4,7 @@
 
 #include <features.h>
 
-#include "load_watch.h"
+#include "load_calls.h"
 #include "rare_calls.h"
 
 struct passed_call;
@@ -26,7 +26,7 @@ look_function look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_ope
 
 /* load_watch.c */
 look_function look_at_random, look_at_time, look_at_pid, look_at_child, look_at_connection;
-look_function look_at_change, look_at_clock, look_at_input, look_at_output;
+look_function look_at_change, look_at_clock, look_at_input, look_at_output, look_at_fcntl;
 
 /* Where the place that the function returns to stands behind its arguments. */
 #if defined(__x86_64__)

@@ -53,10 +53,11 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   fork_handlers_add_own(channel_forget_in_child);
   descriptors_remember_start();
   if (state.folder.st_ino == 0) (void)stat(".", &state.folder);
+  load_left_remember_start();
   state.loads_at_start = ending_count_loads();
   /* Of other levels the adapter knows where the program's own begins. */
   if (state.level != LEVEL_LINKED) return;
-  load_watch_begin();
+  load_watch_begin("");
   load_watch_catch_output();
 }
 

@@ -49,13 +49,19 @@ static int shared_memory_is_mapped(void) {
   return found;
 }
 
-int stillness_check(char *reason, size_t reason_bytes) {
+const char *stillness_of_process(void) {
   const char *held = NULL;
   if (lookups_left_folder()) held = "changes its working folder before the checkpoint";
   if (lookups_see_input()) held = "reads standard input before the checkpoint";
-  if (timer_runs()) held = "a timer runs at the checkpoint";
+  if (alarm_runs()) held = "a timer runs at the checkpoint";
   if (child_stands()) held = "a child process stands at the checkpoint";
   if (shared_memory_is_mapped()) held = "shared writable memory is mapped at the checkpoint";
+  return held;
+}
+
+int stillness_check(char *reason, size_t reason_bytes) {
+  const char *held = stillness_of_process();
+  if (state.timer_count > 0) held = "a timer runs at the checkpoint";
   if (held != NULL) {
     snprintf(reason, reason_bytes, "%s", held);
     return -1;

@@ -39,13 +39,13 @@ INTERPOSED int timer_delete(timer_t timer) {
   return real(timer);
 }
 
-int timer_runs(void) {
+int alarm_runs(void) {
   for (int i = ITIMER_REAL; i <= ITIMER_PROF; ++i) {
     struct itimerval value;
     if (getitimer((__itimer_which_t)i, &value) != 0) continue;
     if (value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0) return 1;
   }
-  return state.timer_count > 0;
+  return 0;
 }
 
 void timers_put_back(void) {

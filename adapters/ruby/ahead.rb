@@ -7,20 +7,21 @@ module CGIBridge
                   \A(?:QUERY_STRING|PATH_INFO|PATH_TRANSLATED|AUTH_TYPE|HTTPS|DOCUMENT_URI|
                        UNIQUE_ID|SCRIPT_URI|SCRIPT_URL|COOKIE)\z/x.freeze
 
-  # Looks at the environment, and at who loads a library, by methods that stand in for Ruby's own.
+  # Looks at the environment, at the request's words, at exit handlers, and at who loads a library, by methods
+  # that stand in for Ruby's own. The rest is watched by the checkpoint library.
   class Watch
     READERS = %i[[] fetch key? has_key? include? member? assoc values_at slice].freeze
     WRITERS = %i[[]= store delete delete_if keep_if clear reject! select! filter! shift replace update
                  merge! freeze].freeze
     HARMLESS = %i[to_s].freeze
 
-    # reads: name -> value or nil, of all that was read; trouble: why what was loaded is not kept.
-    attr_reader :reads
-    attr_accessor :trouble
+    # reads: name -> value or nil, of all that was read; trouble: why what was loaded is not kept; has_words:
+    # whether ARGV was looked at; has_exits: whether an exit handler was left.
+    attr_reader :reads, :ruby_s
+    attr_accessor :trouble, :has_words, :has_exits
 
     def self.bytes_written
-      $stdout.flush
-      $stderr.flush
+      [$stdout, $stderr, STDOUT, STDERR].each(&:flush)
       File.read('/proc/self/io')[/^wchar: (\d+)/, 1]
     end
 
@@ -34,6 +35,7 @@ module CGIBridge
     def initialize
       @reads = {}
       @own = []
+      @of_words = []
       @ruby_s = $LOAD_PATH.find { |folder| File.exist?("#{folder}/English.rb") }
       put_on
     end
@@ -43,7 +45,9 @@ module CGIBridge
       (ENV.singleton_methods(false) - HARMLESS).each { |name| stand_in_for_environment(environment, name) }
       [Kernel, Kernel.singleton_class].each do |owner|
         %i[caller caller_locations].each { |name| stand_in_for_caller(owner, name) }
+        stand_in_for_exit(owner)
       end
+      (Array.instance_methods(false) + %i[dup clone]).each { |name| stand_in_for_words(name) }
     end
 
     def take_off
@@ -52,8 +56,10 @@ module CGIBridge
           owner.send(:define_method, name, method)
           owner.send(:private, name) if is_private
         end
+        @of_words.each { |name| ARGV.singleton_class.send(:remove_method, name) }
       end
       @own.clear
+      @of_words.clear
     end
 
     private
@@ -111,6 +117,25 @@ module CGIBridge
       end
     end
 
+    def stand_in_for_exit(owner)
+      watch = self
+      method = owner.instance_method(:at_exit)
+      stand_in(owner, :at_exit) do |&block|
+        watch.has_exits = true
+        method.bind(self).call(&block)
+      end
+    end
+
+    def stand_in_for_words(name)
+      watch = self
+      method = ARGV.method(name)
+      @of_words << name
+      ARGV.define_singleton_method(name) do |*words, &block|
+        watch.has_words = true
+        method.call(*words, &block)
+      end
+    end
+
     # Ruby's own library looks at its nearest caller only.
     def look_at_caller(found)
       own = "#{OWN.command.folder}/"
@@ -128,6 +153,11 @@ module CGIBridge
             ObjectSpace|^\s*gem[\s(]|[Bb]undler|autoload|
             (?:[=(?&|!]|\b(?:if|unless|and|or|not|p|puts|print|return))[ \t]*require\b/x.freeze
     NAMED = /^\s*require[\s(]+(["'])([\w\/.-]+)\1/.freeze
+
+    # These make generators, which are seeded anew for each request, or try whether they could.
+    def self.renewed(ruby_s)
+      %w[tmpdir securerandom].map { |name| "#{ruby_s}/#{name}.rb" }.join("\n")
+    end
 
     attr_reader :text, :is_learning
 
@@ -165,8 +195,10 @@ module CGIBridge
       return nil if is_programs_own(name)
 
       @watch.trouble = nil
+      @watch.has_words = @watch.has_exits = false
       known = @watch.reads.keys
       written = Watch.bytes_written
+      OWN.ask("watch/#{Ahead.renewed(@watch.ruby_s)}")
       begin
         require name
       rescue LoadError
@@ -176,10 +208,22 @@ module CGIBridge
       end
       chosen = (@watch.reads.keys - known).find { |variable| @text.include?(variable.b) }
       return "reads #{chosen}, which the program may set" if chosen
-      return 'prints while it is loaded' if Watch.bytes_written != written
+      @watch.trouble || trouble_of_process(written)
+    end
+
+    # What the checkpoint library saw.
+    def trouble_of_process(written)
       return 'starts a thread' if Dir.children('/proc/self/task').size > 1
 
-      @watch.trouble
+      now = Watch.bytes_written
+      seen = OWN.ask('seen')
+      return "#{seen} while it is loaded" unless seen.empty?
+      return 'prints while it is loaded' if now != written && !OWN.ask('accepts/output')
+      return 'leaves an exit handler' if @watch.has_exits
+      return "looks at the query's words (ARGV)" if @watch.has_words
+
+      left = OWN.ask('left')
+      left unless left.empty?
     end
 
     def is_programs_own(name)

@@ -49,17 +49,20 @@ module CGIBridge
       $LOAD_PATH.delete(@command.preload_word)
       @read = READ_AT_START.to_h { |name| [name, ENV[name]] }
       @learned = @pid = nil
+      at_exit { finish($!) if @pid == Process.pid }
       @watch = Watch.new
       @written = Watch.bytes_written
       @features = $LOADED_FEATURES.size + 1 # with this file
-      at_exit { finish($!) if @pid == Process.pid }
+      ask("watch/#{Ahead.renewed(@watch.ruby_s)}")
       ask('ruby-run/CGIBridge.stand') or shallower('this ruby is not one that stops between compiling and running')
     end
 
     # Returns in a worker, with the request applied.
     def stand
+      seen = ask('seen')
       @watch.take_off
-      refuse_what_was_seen
+      @has_words = @watch.has_words
+      refuse_what_was_seen(seen)
       ahead = Ahead.new(@command, @watch)
       ahead.run
       @read.merge!(@watch.reads)
@@ -89,7 +92,8 @@ module CGIBridge
       text = ask('whole/argv').b
       words = text == @command.usual ? [] : @command.words_behind_script(text)
       take_environment
-      @read.each { |name, value| start_anew(name, words) if ENV[name] != value }
+      @read.each { |name, value| start_anew("ENV[#{name}]", words) if ENV[name] != value }
+      start_anew('ARGV', words) if @has_words && !words.empty?
       @command.run_plainly(words) if !words.empty? && @command.takes_words
       ARGV.replace(words) unless words.empty? && ARGV.empty?
       ask('script')
@@ -97,11 +101,12 @@ module CGIBridge
 
     private
 
-    def refuse_what_was_seen
+    def refuse_what_was_seen(seen)
       shallower(@watch.trouble) if @watch.trouble
       early = @command.switches.grep(EARLY_SWITCHES).first
       early ||= @command.switches.grep(Again::LOOPS).first if @is_again
       shallower("the switch #{early}") if early
+      shallower("#{seen} before it runs") unless seen.empty?
       # Else it is the compiler that wrote, its warnings.
       return if $LOADED_FEATURES.size == @features || Watch.bytes_written == @written
 
@@ -147,8 +152,8 @@ module CGIBridge
       ENV.replace(given)
     end
 
-    def start_anew(name, words)
-      shallower("ENV[#{name}] was read before the checkpoint, and the request's differs")
+    def start_anew(what, words)
+      shallower("#{what} was read before the checkpoint, and the request's differs")
       @command.run_plainly(words)
     end
   end
@@ -164,6 +169,7 @@ module CGIBridge
       at = @line.index { |word| word.start_with?("-I#{@preload_word}".b) }
       @preload_word = @line[at].byteslice(2..-1).force_encoding(Encoding.default_external)
       @line.slice!(at, 2)
+      @launched = ENV.to_h
       @script = $0
       @switches = @line[1...-1]
       # A request's argv, if its query has no words.
@@ -206,7 +212,8 @@ module CGIBridge
     def start_over_without(name)
       names = (preload - [name]).join(',')
       ours = ["-I#{@folder}/preload=#{names}", "-r#{@folder}/start.rb"]
-      exec({}, [File.readlink('/proc/self/exe'), @line[0]], *ours, *@line.drop(1))
+      OWN.ask('over')
+      exec(@launched, [File.readlink('/proc/self/exe'), @line[0]], *ours, *@line.drop(1), unsetenv_others: true)
     end
   end
 end

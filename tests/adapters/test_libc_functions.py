@@ -22,7 +22,7 @@ def table():
 
 def watched():
     """What only a zygote's load is watched for, whatever else it is."""
-    return set(re.findall(r"X\((\w+),", (SOURCES / "load_watch.h").read_text()))
+    return set(re.findall(r"X\((\w+),", (SOURCES / "load_calls.h").read_text()))
 
 
 def exported(path):
@@ -74,7 +74,7 @@ def test_what_is_interposed_is_said_to_be(functions):
 def test_a_program_is_offered_nothing_that_its_libc_lacks(functions):
     """It may ask, and would do without."""
     assert sorted(set(exported(library())) - set(functions)) == [
-        "_ZNSt13random_device16_M_getval_pretr1Ev", "_ZNSt13random_device9_M_getvalEv", "ruby_options",
+        "RAND_bytes", "RAND_priv_bytes", "_ZNSt13random_device16_M_getval_pretr1Ev", "_ZNSt13random_device9_M_getvalEv", "ruby_options",
         "ruby_run_node"]
 
 

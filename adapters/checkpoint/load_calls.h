@@ -1,0 +1,90 @@
+/* What a load is watched for. */
+#ifndef CGIBRIDGE_LOAD_CALLS_H
+#define CGIBRIDGE_LOAD_CALLS_H
+
+/* The functions by which it is done, as passed_calls.h has them. (std::random_device, since it asks
+ * the processor, whom nobody can watch; OpenSSL's generators, as what libcrypto itself draws is its
+ * own seed.) */
+#define CALLS_OF_A_LOAD(X)                                                    \
+  X(time, 0, RETIRED_NOT, look_at_time)                                       \
+  X(gettimeofday, 0, RETIRED_NOT, look_at_time)                               \
+  X(clock_gettime, 0, RETIRED_NOT, look_at_clock)                             \
+  X(timespec_get, 0, RETIRED_NOT, look_at_time)                               \
+  X(ftime, 0, RETIRED_NOT, look_at_time)                                      \
+  X(times, 0, RETIRED_NOT, look_at_time)                                      \
+  X(getrandom, 0, RETIRED_NOT, look_at_random)                                \
+  X(getentropy, 0, RETIRED_NOT, look_at_random)                               \
+  X(arc4random, 0, RETIRED_NOT, look_at_random)                               \
+  X(arc4random_buf, 0, RETIRED_NOT, look_at_random)                           \
+  X(arc4random_uniform, 0, RETIRED_NOT, look_at_random)                       \
+  X(_ZNSt13random_device9_M_getvalEv, 0, RETIRED_NOT, look_at_random)         \
+  X(_ZNSt13random_device16_M_getval_pretr1Ev, 0, RETIRED_NOT, look_at_random) \
+  X(getpid, 0, RETIRED_NOT, look_at_pid)                                      \
+  X(__getpid, 0, RETIRED_NOT, look_at_pid)                                    \
+  X(gettid, 0, RETIRED_NOT, look_at_pid)                                      \
+  X(__read, 0, RETIRED_NOT, look_at_input)                                    \
+  X(__read_chk, 0, RETIRED_NOT, look_at_input)                                \
+  X(readv, 0, RETIRED_NOT, look_at_input)                                     \
+  X(write, 0, RETIRED_NOT, look_at_output)                                    \
+  X(__write, 0, RETIRED_NOT, look_at_output)                                  \
+  X(writev, 0, RETIRED_NOT, look_at_output)                                   \
+  X(_Fork, 0, RETIRED_NOT, look_at_child)                                     \
+  X(__fork, 0, RETIRED_NOT, look_at_child)                                    \
+  X(vfork, 0, RETIRED_NOT, look_at_child)                                     \
+  X(__vfork, 0, RETIRED_NOT, look_at_child)                                   \
+  X(posix_spawn, 0, RETIRED_NOT, look_at_child)                               \
+  X(posix_spawnp, 0, RETIRED_NOT, look_at_child)                              \
+  X(system, 0, RETIRED_NOT, look_at_child)                                    \
+  X(popen, 0, RETIRED_NOT, look_at_child)                                     \
+  X(daemon, 0, RETIRED_NOT, look_at_child)                                    \
+  X(forkpty, 0, RETIRED_NOT, look_at_child)                                   \
+  X(wordexp, 0, RETIRED_NOT, look_at_child)                                   \
+  X(connect, 0, RETIRED_NOT, look_at_connection)                              \
+  X(__connect, 0, RETIRED_NOT, look_at_connection)                            \
+  X(bind, 0, RETIRED_NOT, look_at_connection)                                 \
+  X(unlink, 0, RETIRED_NOT, look_at_change)                                   \
+  X(unlinkat, 0, RETIRED_NOT, look_at_change)                                 \
+  X(remove, 0, RETIRED_NOT, look_at_change)                                   \
+  X(rename, 0, RETIRED_NOT, look_at_change)                                   \
+  X(renameat, 0, RETIRED_NOT, look_at_change)                                 \
+  X(mkdir, 0, RETIRED_NOT, look_at_change)                                    \
+  X(mkdirat, 0, RETIRED_NOT, look_at_change)                                  \
+  X(rmdir, 0, RETIRED_NOT, look_at_change)                                    \
+  X(link, 0, RETIRED_NOT, look_at_change)                                     \
+  X(symlink, 0, RETIRED_NOT, look_at_change)                                  \
+  X(truncate, 0, RETIRED_NOT, look_at_change)                                 \
+  X(mkstemp, 0, RETIRED_NOT, look_at_change)                                  \
+  X(mkstemp64, 0, RETIRED_NOT, look_at_change)                                \
+  X(mkdtemp, 0, RETIRED_NOT, look_at_change)                                  \
+  X(tmpfile, 0, RETIRED_NOT, look_at_change)                                  \
+  X(tmpfile64, 0, RETIRED_NOT, look_at_change)                                \
+  X(flock, 0, RETIRED_NOT, look_at_change)                                    \
+  X(lockf, 0, RETIRED_NOT, look_at_change)                                    \
+  X(lockf64, 0, RETIRED_NOT, look_at_change)                                  \
+  X(chmod, 0, RETIRED_NOT, look_at_change)                                    \
+  X(fchmod, 0, RETIRED_NOT, look_at_change)                                   \
+  X(fchmodat, 0, RETIRED_NOT, look_at_change)                                 \
+  X(chown, 0, RETIRED_NOT, look_at_change)                                    \
+  X(fchown, 0, RETIRED_NOT, look_at_change)                                   \
+  X(lchown, 0, RETIRED_NOT, look_at_change)                                   \
+  X(fchownat, 0, RETIRED_NOT, look_at_change)                                 \
+  X(utime, 0, RETIRED_NOT, look_at_change)                                    \
+  X(utimes, 0, RETIRED_NOT, look_at_change)                                   \
+  X(utimensat, 0, RETIRED_NOT, look_at_change)                                \
+  X(futimens, 0, RETIRED_NOT, look_at_change)                                 \
+  X(linkat, 0, RETIRED_NOT, look_at_change)                                   \
+  X(symlinkat, 0, RETIRED_NOT, look_at_change)                                \
+  X(renameat2, 0, RETIRED_NOT, look_at_change)                                \
+  X(truncate64, 0, RETIRED_NOT, look_at_change)                               \
+  X(mknod, 0, RETIRED_NOT, look_at_change)                                    \
+  X(mkfifo, 0, RETIRED_NOT, look_at_change)                                   \
+  X(mkostemp, 0, RETIRED_NOT, look_at_change)                                 \
+  X(mkostemp64, 0, RETIRED_NOT, look_at_change)                               \
+  X(mkstemps, 0, RETIRED_NOT, look_at_change)                                 \
+  X(fcntl, 0, RETIRED_NOT, look_at_fcntl)                                     \
+  X(fcntl64, 0, RETIRED_NOT, look_at_fcntl)                                   \
+  X(sendto, 0, RETIRED_NOT, look_at_connection)                               \
+  X(RAND_bytes, 0, RETIRED_NOT, look_at_random)                               \
+  X(RAND_priv_bytes, 0, RETIRED_NOT, look_at_random)
+
+#endif

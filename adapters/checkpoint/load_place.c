@@ -1,0 +1,63 @@
+/* Where a program stands while it loads, in its language's own words: for who did it. Nothing may
+ * be allocated in it that a collector manages: it may be a collection that called. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine.h"
+#include "raw_call.h"
+
+/* Perl's own words for where it stands: " at FILE line N." */
+static int perl_place(char *place, size_t bytes) {
+  pthread_key_t *key = dlsym(RTLD_DEFAULT, "PL_thr_key");
+  void *(*mess)(void *, const char *, ...) =
+      (void *(*)(void *, const char *, ...))dlsym(RTLD_DEFAULT, "Perl_mess");
+  char *(*text_of)(void *, void *, size_t *, unsigned) =
+      (char *(*)(void *, void *, size_t *, unsigned))dlsym(RTLD_DEFAULT, "Perl_sv_2pv_flags");
+  void *perl = key != NULL ? pthread_getspecific(*key) : NULL;
+  if (perl == NULL || mess == NULL || text_of == NULL) return 0;
+  size_t length = 0;
+  const char *text = text_of(perl, mess(perl, "%s", ""), &length, 0);
+  if (text == NULL || length < 2) return 0;
+  snprintf(place, bytes, ",%.*s", (int)(length - 2), text);
+  return 1;
+}
+
+enum { kFramesMax = 256, kLeastObject = 4096 }; /* nil is less, its number each Ruby's own */
+
+/* The innermost file that is being loaded, and its line: what a library's function does is done by
+ * the file that calls it there. libruby tells of frames to whoever measures, and allocates nothing
+ * for it. A frame's label is of C's making, and so ends with a NUL. */
+static int ruby_place(char *place, size_t bytes) {
+  int (*frames_of)(int, int, uintptr_t *, int *) =
+      (int (*)(int, int, uintptr_t *, int *))dlsym(RTLD_DEFAULT, "rb_profile_frames");
+  uintptr_t (*label_of)(uintptr_t) =
+      (uintptr_t(*)(uintptr_t))dlsym(RTLD_DEFAULT, "rb_profile_frame_label");
+  uintptr_t (*path_of)(uintptr_t) =
+      (uintptr_t(*)(uintptr_t))dlsym(RTLD_DEFAULT, "rb_profile_frame_path");
+  char *(*text_of)(uintptr_t *) =
+      (char *(*)(uintptr_t *))dlsym(RTLD_DEFAULT, "rb_string_value_ptr");
+  if (frames_of == NULL || label_of == NULL || path_of == NULL || text_of == NULL) return 0;
+  if (raw_call(SYS_gettid) != state.pid) return 0; /* no thread of Ruby's, perhaps */
+  uintptr_t frames[kFramesMax];
+  int lines[kFramesMax], count = frames_of(0, kFramesMax, frames, lines), top = 0;
+  for (; top < count; ++top) {
+    uintptr_t label = label_of(frames[top]);
+    if (label >= kLeastObject && strcmp(text_of(&label), "<top (required)>") == 0) break;
+  }
+  if (top >= count) return 0;
+  /* The line is that of the file's innermost frame: it may stand in a class's body. */
+  uintptr_t file = path_of(frames[top]);
+  for (int i = 0; i <= top; ++i) {
+    uintptr_t path = label_of(frames[i]) >= kLeastObject ? path_of(frames[i]) : 0;
+    if (path < kLeastObject || strcmp(text_of(&path), text_of(&file)) != 0) continue;
+    snprintf(place, bytes, ", at %s line %d", text_of(&file), lines[i]);
+    break;
+  }
+  return 1;
+}
+
+int load_place(char *place, size_t bytes) {
+  return perl_place(place, bytes) || ruby_place(place, bytes);
+}
