@@ -12,7 +12,7 @@ namespace eval ::tcl::cgibridge {
 
 # Of the environment, with values as a list of one or of none. These are read by C code.
 variable reads {LANG {} LC_ALL {} LC_CTYPE {} TCL_LIBRARY {}}
-variable preload {} files {} folders_of_modules {} touched {}
+variable preload {} files {} folders_of_modules {} touched {} culprit {} launched {}
 
 # Where the library answers; told to the first who asks, and to nobody after that.
 variable call {}
@@ -29,26 +29,36 @@ proc is_of_request {name} {
 }
 
 proc value_of {name} { expr {[info exists ::env($name)] ? [list $::env($name)] : {}} }
-# In our interpreter, and in one in which a package is tried.
-proc looked {value array name operation} {
+proc looked {array name operation} {
     variable reads
     variable touched
     if {$operation eq "read"} {
-        dict set reads $name $value
+        dict set reads $name [value_of $name]
         if {[is_of_request $name]} { set touched "reads the environment's $name" }
     } else {
         set touched "[expr {$operation eq "array" ? "lists" : "writes"}] the environment"
     }
 }
 
-proc looked_here {array name operation} { looked [value_of $name] $array $name $operation }
+proc looked_at_words args { set ::tcl::cgibridge::touched "looks at the query's words (argv)" }
+
+# The innermost file behind which something was seen is the one that did it.
+proc loaded {command code result operation} {
+    variable culprit
+    catch { if {$culprit eq "" && [ask seen] ne ""} { set culprit [lindex $command end] } }
+}
+
 proc loading {command operation} {
     foreach word [lsearch -all -inline $command /*] { dict set ::tcl::cgibridge::files $word 1 }
 }
 
 proc watches {begin_or_end} {
-    trace $begin_or_end variable ::env {read array write unset} ::tcl::cgibridge::looked_here
-    foreach one {source load} { trace $begin_or_end execution $one enter ::tcl::cgibridge::loading }
+    trace $begin_or_end variable ::env {read array write unset} ::tcl::cgibridge::looked
+    foreach one {::argv ::argc} { trace $begin_or_end variable $one read ::tcl::cgibridge::looked_at_words }
+    foreach one {source load} {
+        trace $begin_or_end execution $one enter ::tcl::cgibridge::loading
+        trace $begin_or_end execution $one leave ::tcl::cgibridge::loaded
+    }
     unset -nocomplain ::errorInfo ::errorCode
 }
 
@@ -66,54 +76,75 @@ proc command_for {name} {
 proc load_ahead {names} {
     foreach name $names {
         if {[llength [lsearch -all $names [lindex [split $name /] 0]/*]] > 1} continue
-        set trouble [try_out [command_for $name]]
-        if {$trouble ne ""} { ask "note/warning/$name is not loaded ahead: it $trouble" ; continue }
-        catch { uplevel #0 [command_for $name] }
+        set trouble [trouble_of [command_for $name]]
+        if {$trouble eq ""} continue
+        ask "note/warning/$name is not loaded ahead: it $trouble"
+        start_over_with [lsearch -all -inline -not -exact $names $name]
     }
 }
 
-# In an interpreter of its own, since nothing can be unloaded. Returns what a program would notice.
-proc try_out {command} {
+# What it did that a program would notice. Nobody can ask Tcl whether numbers were drawn, or srand() called:
+# a known seed gives the known first number, if nothing was.
+proc trouble_of {command} {
     variable touched {}
-    variable reads
-    set before [list [held] $reads]
-    interp create cgibridge
-    interp alias cgibridge looked {} ::tcl::cgibridge::looked
-    interp alias cgibridge printed {} set ::tcl::cgibridge::touched "prints while it is loaded"
-    cgibridge eval {
-        trace add variable env {read array write unset} {apply {{array name operation} {
-            looked [expr {[info exists ::env($name)] ? [list $::env($name)] : {}}] $array $name $operation
-        }}}
-        trace add execution puts enter {apply {{command operation} {
-            if {[lindex $command end-1] in {puts -nonewline stdout stderr}} printed
-        }}}
-    }
-    if {[catch { cgibridge eval $command } error] && $touched eq ""} { set touched "fails to load: $error" }
-    if {$touched eq "" && [held] ne [lindex $before 0]} { set touched "starts a thread, or leaves a file open" }
-    interp delete cgibridge
-    if {$touched ne ""} { set reads [lindex $before 1] }
-    return $touched
+    variable culprit {}
+    set before [held]
+    expr {srand(24301)}
+    set first [expr {rand()}]
+    expr {srand(24301)}
+    ask watch
+    set failed [catch { uplevel #0 $command } error]
+    foreach stream {stdout stderr} { catch { flush $stream } }
+    if {$touched ne ""} { return $touched }
+    if {[after info] ne ""} { return "leaves a timer" }
+    set seen [ask seen]
+    if {$seen ne "" && $culprit ne ""} { append seen ", in $culprit" }
+    if {$seen ne ""} { return "$seen while it is loaded" }
+    if {$failed} { return "fails to load: $error" }
+    if {rand() != $first && [catch { ask accepts/random }]} { return "draws random numbers, or seeds them" }
+    if {[held] ne $before} { return "starts a thread, or leaves a file open" }
+    return [ask left]
 }
 
 proc held {} { list [llength [glob /proc/self/task/*]] [llength [glob /proc/self/fd/*]] }
+
+# Nothing can be unloaded, so a new process starts, which is launched as this one was.
+proc start_over_with {names} {
+    variable launched
+    variable folder
+    watches remove
+    array unset ::env *
+    array set ::env [list {*}$launched TCL_LIBRARY $folder CGIBRIDGE_PRELOAD [join $names ,]]
+    ask over/exec
+}
+
 # Packages are learned that were found where the interpreter looks by itself, outside of the program's
-# folder.
+# folder. An index that is found there may name folders below it (tcllib's does).
 proc learn {} {
     set known {}
     foreach name [package names] { if {![catch { package present $name }]} { dict set known $name 1 } }
     set folder [file dirname [file normalize $::argv0]]/
     set paths [list $::auto_path $::tcl::cgibridge::folders_of_modules]
+    set is_usual {{paths} {
+        lassign $paths folders modules
+        set own [lrange $::auto_path 0 [llength $folders]-1]
+        if {$own ne [lrange $folders 0 end] || $modules ne [tcl::tm::path list]} { return 0 }
+        foreach more [lrange $::auto_path [llength $folders] end] {
+            if {![llength [lmap one $folders { if {[string first $one/ $more] != 0} continue; set one }]]} { return 0 }
+        }
+        return 1
+    }}
     variable call
     ask note/folders/\n[join [list {*}$::auto_path {*}$::tcl::cgibridge::folders_of_modules $::tcl_library] \n]
-    trace add execution package leave [list apply {{call known folder paths command code version operation} {
+    trace add execution package leave [list apply {{call known folder paths is_usual command code version operation} {
         if {$code != 0 || ![string match r* [lindex $command 1]]} return
         set name [lindex $command [expr {[lindex $command 2] eq "-exact" ? 3 : 2}]]
-        if {[dict exists $known $name] || $paths ne [list $::auto_path [tcl::tm::path list]]} return
+        if {[dict exists $known $name] || ![apply $is_usual $paths]} return
         set script [package ifneeded $name $version]
         if {[string first $folder $script] >= 0} return
         set file [lsearch -inline [split $script " \t\n;\[\]{}\""] /*]
         catch { file readlink ${call}note/loaded/$name/$version\n$file }
-    }} $call $known $folder $paths]
+    }} $call $known $folder $paths $is_usual]
     trace add execution source leave [list apply {{call library command code result operation} {
         set file [lindex $command end]
         if {$code != 0 || [file dirname $file] ne $library} return
@@ -124,7 +155,7 @@ proc learn {} {
 # -- to the checkpoint, and from there to the script ---------------------------------------------------
 proc boot {} {
     variable reads
-    variable preload [value_of CGIBRIDGE_PRELOAD] folder $::tcl_library
+    variable preload [value_of CGIBRIDGE_PRELOAD] folder $::tcl_library launched [array get ::env]
     unset -nocomplain ::env(TCL_LIBRARY) ::env(CGIBRIDGE_PRELOAD)
     # Without a slash, tclsh was searched for.
     if {![string match */* [lindex [command_line] 0]]} { dict set reads PATH {} }
@@ -143,7 +174,9 @@ proc prepare {} {
     variable preload
     variable reads
     variable folder
+    set path $::auto_path
     load_ahead [split [lindex $preload 0] ,]
+    set ::auto_path $path
     foreach name [dict keys $reads] {
         if {[is_of_request $name]} { ask "note/shallower/$name is read before the checkpoint" }
     }

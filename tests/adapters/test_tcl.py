@@ -193,7 +193,7 @@ def test_packages_are_learned_and_loaded_ahead(folder, reset):
     with tcl_zygote(script, reset=reset, env=more) as zygote:
         learned = zygote.ask(env=env).loaded()
     assert {"mine/1.0", "clock.tcl"} <= set(learned) and any(name.startswith("http/") for name in learned)
-    with tcl_zygote(script, reset=reset, env=more, preload=learned) as zygote:
+    with tcl_zygote(script, reset=reset, env=more, preload=learned, accept="time") as zygote:
         assert zygote.note(WARNING) == []
         files = "\n".join(zygote.note(FILE)).split("\n")
         assert f"{folder.path}/lib/mine/mine.tcl" in files and any("http" in name for name in files)
@@ -203,6 +203,22 @@ def test_packages_are_learned_and_loaded_ahead(folder, reset):
         assert answer.text.splitlines()[:2] == plain.text.splitlines()[:2]
         assert (answer.code, answer.stderr, answer.loaded()) == (0, b"", [])
     assert len({answer.text for answer in answers}) == 1, "the package was loaded by each request"
+
+
+def test_packages_of_a_folder_that_an_index_names_are_learned(folder, reset):
+    """tcllib's index puts its own folder into the path."""
+    folder.script("lib/many/pkgIndex.tcl", "lappend ::auto_path $dir\n")
+    folder.script("lib/many/deep/pkgIndex.tcl", "package ifneeded deep 1.0 [list source $dir/deep.tcl]\n")
+    folder.script("lib/many/deep/deep.tcl", "proc deep {} { return deep }\npackage provide deep 1.0\n")
+    script = folder.script("cgi/x.tcl", "puts $auto_path; package require deep; puts [deep]; puts $auto_path")
+    env, more = {**REQUEST_ENV, **library_of(folder)}, {**LAUNCH_ENV, **library_of(folder)}
+    plain = run_plainly([TCLSH, script], env=env)
+    with tcl_zygote(script, reset=reset, env=more) as zygote:
+        assert "deep/1.0" in zygote.ask(env=env).loaded()
+    with tcl_zygote(script, reset=reset, env=more, preload=["deep/1.0"]) as zygote:
+        assert f"{folder.path}/lib/many/deep/deep.tcl" in "\n".join(zygote.note(FILE))
+        answer = zygote.ask(env=env)
+    assert answer.text.splitlines()[:2] == plain.text.splitlines()[:2]
 
 
 def test_the_program_s_own_packages_are_not_learned(folder, reset):

@@ -1,0 +1,132 @@
+"""What a Tcl package does while it is loaded ahead of the requests would be done once for all visitors: so it is
+watched, and one that is not pure is left to the requests, and leaves nothing behind in the zygote."""
+
+import os
+import subprocess
+
+import pytest
+
+from driver import FILE, LAUNCH_ENV, REQUEST_ENV, WARNING, run_plainly
+from test_tcl import TCLSH, library_of, package, tcl_zygote
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/usr/bin/tclsh8.6"), reason="tclsh8.6 is not installed")
+TIMES = 3
+
+# The text of a package, and the word by which it is told why it is left to the requests.
+IMPURE = {
+    "a number": ("set key [expr {rand()}]", "random"),
+    "a known seed": ("expr {srand(42)}; set key [expr {rand()}]", "random"),
+    "the device": ("set f [open /dev/urandom rb]; binary scan [read $f 8] H* key; close $f", "random"),
+    "a time": ("set key [clock microseconds]", "time"),
+    "a second": ("set key [expr {[clock seconds] > 0}]", "time"),
+    "clicks": ("set key [clock clicks]", "time"),
+    "a date": ("set key [clock format [clock seconds] -format %Y]", "time"),
+    "a pid": ("set key [pid]", "process id"),
+    "its input": ("set key [string length [read stdin]]", "input"),
+    "output": ("puts early; set key 1", "prints"),
+    "a word on stderr": ("puts stderr early; set key 1", "prints"),
+    "a child": ("set key [exec echo hello]", "changes files"),  # Tcl's own, for what it says on stderr
+    "a child that stays": ("exec sleep 50 &; set key 1", "process"),
+    "a server": ("close [socket -server list -myaddr 127.0.0.1 0]; set key 1", "connection"),
+    "a connection": ("catch { socket 127.0.0.1 9 }; set key 1", "connection"),
+    "a folder": ("file mkdir /tmp/cgibridge-tcl; file delete /tmp/cgibridge-tcl; set key 1", "changes files"),
+    "a file": ("close [open /tmp/cgibridge-tcl w]; file delete /tmp/cgibridge-tcl; set key 1", "changes files"),
+    "a mode": ("file attributes [info script] -permissions 0644; set key 1", "changes files"),
+    "the folder": ("cd /usr; set key 1", "folder"),
+    "a timer": ("after 100000 exit; set key 1", "timer"),
+    "an idle one": ("after idle exit; set key 1", "timer"),
+    "a pipe": ("set keep [chan pipe]; set key 1", "file open"),
+    "the words": ("set key $::argv", "argv"),
+    "their number": ("set key $::argc", "argv"),
+    "the request": ("set key $::env(QUERY_STRING)", "QUERY_STRING"),
+    "a variable that is set": ("set ::env(TZ) EST5; set key [clock format 0 -format %H]", "writes"),
+    "a failure": ("set key 1; proc half {} {}; error {not today}", "fails to load"),
+}
+DIFFERS = {"a number", "the device", "a time", "clicks"}
+SHOWS = """
+catch { package require impure }
+package require pure
+puts [list $key [pwd] [pure] [info commands half] [after info] [file exists /dev/null] [array names env TZ]]
+"""
+
+
+def zygote_with(folder, text, reset="rewind", names=("impure/1.0", "pure/1.0"), **more):
+    package(folder, "impure", text)
+    package(folder, "pure", "proc pure {} { return pure }")
+    script = folder.script("cgi/x.tcl", SHOWS)
+    env = library_of(folder)
+    plain = run_plainly([TCLSH, script], env={**REQUEST_ENV, **env})
+    zygote = tcl_zygote(script, reset=reset, env={**LAUNCH_ENV, **env}, preload=names, **more)
+    zygote.request_env = {**REQUEST_ENV, **env}
+    return zygote, plain
+
+
+def files_ahead(zygote):
+    return "\n".join(zygote.note(FILE)).split("\n")
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("kind", IMPURE)
+def test_a_package_that_does_it_is_left_to_the_requests(folder, kind, reset):
+    text, why = IMPURE[kind]
+    zygote, plain = zygote_with(folder, text, reset)
+    with zygote:
+        assert zygote.stands and zygote.level == 3, (zygote.notes, zygote.log())
+        warning, = zygote.note(WARNING)
+        assert warning.startswith("impure/1.0 is not loaded ahead: it ") and why in warning
+        assert f"{folder.path}/lib/pure/pure.tcl" in files_ahead(zygote)
+        assert f"{folder.path}/lib/impure/impure.tcl" not in files_ahead(zygote)
+        answers = [zygote.ask(env=zygote.request_env) for _ in range(TIMES)]
+    if kind in DIFFERS or kind == "a pid":
+        assert {(answer.code, answer.stderr) for answer in answers} == {(0, plain.stderr)}
+        if kind in DIFFERS or reset == "fork":
+            assert len({answer.text for answer in answers}) == TIMES
+    else:
+        assert {answer.seen() for answer in answers} == {plain.seen()}
+
+
+def test_the_file_is_named(folder):
+    package(folder, "deep", "set ::deep [clock seconds]")
+    zygote, _ = zygote_with(folder, "package require deep; set key 1")
+    with zygote:
+        assert f"in {folder.path}/lib/deep/deep.tcl while it is loaded" in zygote.note(WARNING)[0]
+
+
+def test_what_the_operator_accepts_is_loaded_ahead(folder):
+    for text, kind in (("set key [clock microseconds]", "time"), ("set key [expr {rand()}]", "random"),
+                       ("set key [pid]", "pid"), ("puts early; set key 1", "output")):
+        zygote, _ = zygote_with(folder, text, accept=kind)
+        with zygote:
+            assert zygote.note(WARNING) == [] and len(zygote.note(FILE)) > 0
+            assert len({zygote.ask(env=zygote.request_env).text for _ in range(TIMES)}) == 1
+    zygote, _ = zygote_with(folder, "set key [clock seconds][pid]", accept="pid")
+    with zygote:
+        assert "time" in zygote.note(WARNING)[0]
+
+
+@pytest.mark.parametrize("text", [
+    "set key [clock format 0 -gmt 1]", "proc draw {} { expr {rand()} }; set key 1", "set key [info hostname]",
+    "set f [open [info script]]; set key [string length [read $f]]; close $f", "set key [lsort [glob /usr/*]]",
+    "interp create inner; set key [inner eval { expr 1 }]; interp delete inner", "set key $::env(PATH)"])
+def test_what_is_pure_is_loaded_ahead(folder, text):
+    zygote, plain = zygote_with(folder, text)
+    with zygote:
+        assert zygote.note(WARNING) == []
+        assert f"{folder.path}/lib/impure/impure.tcl" in files_ahead(zygote)
+        assert zygote.ask(env=zygote.request_env).seen() == plain.seen()
+
+
+@pytest.mark.parametrize("name", [
+    "http", "msgcat", "opt", "platform", "json", "json::write", "md5", "sha1", "html", "htmlparse", "ncgi", "cgi",
+    "struct", "struct::list", "uri", "base64", "csv", "uuid", "mime", "smtp", "textutil", "fileutil", "logger",
+    "cmdline", "math", "snit", "dns", "markdown"])
+def test_packages_from_elsewhere_stay_ahead(folder, name):
+    script = folder.script("x.tcl", f"package require {name}\nputs 1\n")
+    plain = run_plainly([TCLSH, script])
+    if plain.code != 0:
+        pytest.skip(f"no {name}")
+    asked = f"catch {{ package require nothing }}; puts [package require {name}]"
+    version = subprocess.run([TCLSH], input=asked, capture_output=True, text=True).stdout.strip()
+    with tcl_zygote(script, preload=[f"{name}/{version}"]) as zygote:
+        assert zygote.note(WARNING) == []
+        assert zygote.ask().seen() == plain.seen()
