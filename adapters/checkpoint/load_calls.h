@@ -84,6 +84,9 @@
   X(fcntl, 0, RETIRED_NOT, look_at_fcntl)                                     \
   X(fcntl64, 0, RETIRED_NOT, look_at_fcntl)                                   \
   X(sendto, 0, RETIRED_NOT, look_at_connection)                               \
+  X(vsyslog, 0, RETIRED_NOT, look_at_connection)                              \
+  X(__syslog_chk, 0, RETIRED_NOT, look_at_connection)                         \
+  X(syslog, 0, RETIRED_NOT, look_at_connection)                               \
   X(RAND_bytes, 0, RETIRED_NOT, look_at_random)                               \
   X(RAND_priv_bytes, 0, RETIRED_NOT, look_at_random)
 

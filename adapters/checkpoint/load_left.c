@@ -2,11 +2,13 @@
  * own compilation may leave what it likes: it leaves it to each of its requests. But a library may
  * be one that only some of the requests load. */
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,9 +22,18 @@ static mode_t mask_now(void) {
   return mask;
 }
 
+static const char *locale_now(void) {
+  const char *locale = setlocale(LC_ALL, NULL);
+  return locale != NULL ? locale : "";
+}
+
 void load_left_remember_start(void) {
   struct load_left *left = &state.load.left;
   left->mask_at_start = mask_now();
+  left->priority_at_start = raw_call(SYS_getpriority, PRIO_PROCESS, 0);
+  for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
+    raw_call(SYS_prlimit64, 0, i, NULL, &left->limits_at_start[i]);
+  }
   if (raw_call(SYS_getcwd, left->launched_in, sizeof left->launched_in) < 0) {
     left->launched_in[0] = '\0';
   }
@@ -33,6 +44,8 @@ void load_left_begin(void) {
   left->mask = mask_now();
   state.touched_signals = 0;
   state.touched = 0;
+  left->priority = raw_call(SYS_getpriority, PRIO_PROCESS, 0);
+  strncpy(left->locale, locale_now(), sizeof left->locale - 1);
   descriptors_list(left->open);
 }
 
@@ -47,6 +60,9 @@ const char *load_left(void) {
     return reason;
   }
   if (mask_now() != left->mask) return "changes the mask of new files' modes";
+  if (strncmp(locale_now(), left->locale, sizeof left->locale - 1) != 0)
+    return "changes the locale";
+  if (raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority) return "changes its priority";
   if ((state.touched & (TOUCHED_LIMITS | TOUCHED_SCHEDULE)) != 0) return "changes its limits";
   if (state.touched_signals != 0) return "sets what a signal does";
   if (descriptors_look_at_new(left->open, why, kReasonMax) != 0) return reason;
@@ -69,6 +85,17 @@ static void end_children(void) {
   }
 }
 
+/* Whoever gave it up may not be let have it back. */
+static int take_back_limits(void) {
+  const struct load_left *left = &state.load.left;
+  int failures = raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority_at_start &&
+                 raw_call(SYS_setpriority, PRIO_PROCESS, 0, 20 - left->priority_at_start) != 0;
+  for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
+    failures += raw_call(SYS_prlimit64, 0, i, &left->limits_at_start[i], NULL) != 0;
+  }
+  return failures == 0 ? 0 : -1;
+}
+
 void start_over_prepare(void) {
   const struct itimerval none = {0};
   for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; ++timer) {
@@ -76,6 +103,9 @@ void start_over_prepare(void) {
   }
   raw_call(SYS_umask, state.load.left.mask_at_start);
   if (state.load.left.launched_in[0] == '/') (void)!chdir(state.load.left.launched_in);
+  if (take_back_limits() != 0) {
+    checkpoint_refuse("a library that is loaded ahead changes limits, which cannot be taken back");
+  }
   end_children();
   descriptors_close_at_exec();
 }

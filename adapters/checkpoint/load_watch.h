@@ -5,6 +5,7 @@
 #define CGIBRIDGE_LOAD_WATCH_H
 
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum impurity {
@@ -21,12 +22,15 @@ enum impurity {
 
 enum { kFoundMax = 360 };
 
-enum { kOpenNumbersMax = 1024, kFolderMax = 4096 };
+enum { kOpenNumbersMax = 1024, kFolderMax = 4096, kLocaleMax = 256 };
 
 /* What a process is left with. */
 struct load_left {
-  char launched_in[kFolderMax]; /* the folder, or empty */
-  mode_t mask_at_start, mask;   /* umask */
+  char launched_in[kFolderMax];     /* the folder, or empty */
+  mode_t mask_at_start, mask;       /* umask */
+  long priority_at_start, priority; /* as the system call has it: 20 less the nice value */
+  struct rlimit limits_at_start[RLIM_NLIMITS];
+  char locale[kLocaleMax];
   unsigned char open[kOpenNumbersMax / 8];
 };
 

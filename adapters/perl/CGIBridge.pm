@@ -22,7 +22,7 @@ package CGIBridge;
 # so nothing is done there that the zygote can do once.
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
-    $learn, @preload, $is_again, $is_booted, $first_draw);
+    $learn, @preload, $is_again, $is_booted, $first_draw, $is_ahead, $words_read);
 our ($script, $known_seed, $writes) = ($0, 24301, 0);
 
 # Where the library answers; told to the first who asks, and to nobody after that.
@@ -54,6 +54,9 @@ sub watch_environment {
     *main::ENV = \%watched;
 }
 
+# The request's words, of which there are none yet.
+sub watch_words { tie @main::ARGV, 'CGIBridge::Words', @main::ARGV }
+
 # Nobody can ask perl whether numbers were drawn, or srand() called. A known seed would give the known
 # first number, if nothing was. Where the environment has the seed, srand() would take it away.
 sub watch_generator {
@@ -79,6 +82,9 @@ sub trouble {
     return 'prints' if tell STDOUT != $written;
     my $seen = ask('seen');
     return $seen if length $seen;
+    my $left = $is_ahead ? ask('left') : '';
+    return $left if length $left;
+    return 'looks at @ARGV' if $is_ahead && $words_read;
     return generator_was_used() ? 'draws random numbers or seeds them' : undef;
 }
 
@@ -86,11 +92,14 @@ sub trouble {
 # first all the same, to find all that are, and with them whoever loads one of those.
 sub load_ahead {
     my %before = (%read);
+    my $by_script = $words_read;
     my %impure;
+    local $is_ahead = 1;
+    watch_words();
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
         my ($written, $writes_before) = (tell STDOUT, $writes);
         my %there = map { ($_ => 1) } keys %INC;
-        (%read, $listed) = ();
+        (%read, $listed, $words_read) = ();
         ask('watch');
         {
             local ($@, $_, $!);
@@ -105,11 +114,14 @@ sub load_ahead {
             my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
             $SIG{__WARN__} = sub { };    # of what is defined again
             delete @INC{grep { !$there{$_} && !$bound{$_} } keys %INC};
+            last if $why =~ /^leaves a process/;    # of the next ones the same would be said
         }
         %before = (%read, %before);
     }
+    untie @main::ARGV;
     start_over_without(%impure) if %impure;
     %read = %before;
+    $words_read = $by_script;
 }
 
 sub start_over_without {
@@ -123,9 +135,7 @@ sub start_over {
     my @command = @launched_as;
     $_ = length $words ? "-MCGIBridge=$words" : '-MCGIBridge' for @command[ours_in(@command)];
     %$environment = map { ($_ => $before_all{$_}) } keys %before_all;
-    # What a BEGIN block did to the process is done again.
-    umask $umask;
-    chdir $1 if $launched_in =~ /(.*)/s;
+    ask('over');    # what a BEGIN block did to the process is done again
     exec { $command[0] } map { /(.*)/s } @command;
 }
 
@@ -188,8 +198,8 @@ sub plain_command {
 }
 
 sub start_anew {
-    my ($name, @words) = @_;
-    ask("note/shallower/\$ENV{$name} was read while compiling, and the request's differs");
+    my ($what, @words) = @_;
+    ask("note/shallower/$what was read while compiling, and the request's differs");
     my @command = map { /(.*)/s } plain_command(), @words;
     exec { $command[0] } @command;
 }
@@ -241,6 +251,7 @@ sub checkpoint {
 # Returns in a worker.
 sub stand {
     my ($level) = @_;
+    untie @main::ARGV;
     load_ahead();
     *main::ENV = $environment;
     note_files();
@@ -281,8 +292,9 @@ sub become_fresh {
     take_environment();
     for my $name (keys %read) {
         my ($then, $now) = ($read{$name}, $ENV{$name});
-        start_anew($name, @words) if defined $then ? !defined $now || $then ne $now : defined $now;
+        start_anew("\$ENV{$name}", @words) if defined $then ? !defined $now || $then ne $now : defined $now;
     }
+    start_anew('@ARGV', @words) if $words_read && @words;
     @main::ARGV = @words;
     $^T = time;
 }
@@ -301,7 +313,6 @@ my ($programs) = $0 =~ m{^(.*/)};
 @usual_folders = grep { !ref && m{^/} && !(defined $programs && index("$_/", $programs) == 0) } @INC;
 our %before_all = %ENV;
 our @launched_as = command_line();
-our ($umask, $launched_in) = (umask, readlink '/proc/self/cwd');
 $learn = ask('learn') // 'installed';
 
 INIT { checkpoint() unless $is_booted }
@@ -315,6 +326,7 @@ END {
 }
 
 watch_environment();
+watch_words() if defined $call;
 watch_generator() if defined $call;
 
 # Called in front of the script's first line.
@@ -330,6 +342,25 @@ sub import {
     %known = map { ($_ => 1) } keys %INC;
     ask('watch');
 }
+
+package CGIBridge::Words;
+
+sub TIEARRAY  { my ($class, @words) = @_; bless \@words, $class }
+sub FETCHSIZE { $CGIBridge::words_read = 1; scalar @{ $_[0] } }
+sub FETCH     { $CGIBridge::words_read = 1; $_[0][$_[1]] }
+sub EXISTS    { $CGIBridge::words_read = 1; exists $_[0][$_[1]] }
+sub SHIFT     { $CGIBridge::words_read = 1; shift @{ $_[0] } }
+sub POP       { $CGIBridge::words_read = 1; pop @{ $_[0] } }
+sub SPLICE    { my ($words, @rest) = @_; $CGIBridge::words_read = 1; splice @$words, $rest[0], $rest[1], @rest[2 .. $#rest] }
+sub STORE     { $_[0][$_[1]] = $_[2] }
+sub STORESIZE { $#{ $_[0] } = $_[1] - 1 }
+sub DELETE    { delete $_[0][$_[1]] }
+sub CLEAR     { @{ $_[0] } = () }
+sub PUSH      { my ($words, @more) = @_; push @$words, @more }
+sub UNSHIFT   { my ($words, @more) = @_; unshift @$words, @more }
+sub EXTEND    { }
+sub UNTIE     { }
+sub DESTROY   { }
 
 package CGIBridge::Environment;
 

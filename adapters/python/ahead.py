@@ -63,6 +63,37 @@ class WatchedEnvironment(dict):
         return super().items()
 
 
+class WatchedWords(list):
+    """sys.argv until the checkpoint. Its first word is the script, whatever the request's are."""
+
+    def __init__(self, words):
+        super().__init__(words)
+        self.was_read = False
+
+    def _read(self):
+        self.was_read = True
+
+    def __getitem__(self, at):
+        if at != 0:
+            self._read()
+        return super().__getitem__(at)
+
+
+def watched_words(name):
+    real = getattr(list, name)
+
+    def read(self, *words, **named):
+        self._read()
+        return real(self, *words, **named)
+    return read
+
+
+for _name in ("__len__", "__iter__", "__contains__", "__eq__", "__ne__", "__add__", "__mul__", "__reversed__",
+              "copy", "index", "count", "pop", "append", "extend", "insert", "remove", "clear", "__setitem__",
+              "__delitem__", "__iadd__"):
+    setattr(WatchedWords, _name, watched_words(_name))
+
+
 class ProgramsOwn:
     """Keeps modules of the script's folder, and whatever would import them, out of the zygote."""
 
@@ -146,6 +177,7 @@ class Preload:
         self.words = {os.fsencode(word) for word in string_constants(code)}
         self.generators = Generators()
         self.generators.watch(sys.modules.get("random"))
+        self.launched = dict(environment)
         self.outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
 
     def run(self):
@@ -155,6 +187,9 @@ class Preload:
         if self.guard:
             sys.meta_path.insert(0, self.guard)
         sys.meta_path.append(self.missing)
+        words = sys.argv
+        sys.argv = self.words_of_query = WatchedWords(words)
+        self.holders = sys.getrefcount(self.words_of_query)
         # The generators first, so that the others' are seen; what is the interpreter's own before what
         # loads it, and is judged.
         names = sorted(self.command.preload, key=lambda name: (name != "random", not is_standard(name)))
@@ -165,6 +200,7 @@ class Preload:
                 break
             if name == "random":
                 self.generators.watch(sys.modules.get("random"))
+        sys.argv = words
         sys.meta_path.remove(self.missing)
         if self.guard:
             sys.meta_path.remove(self.guard)
@@ -175,7 +211,8 @@ class Preload:
             os.close(fd)
         if trouble:
             note(b"warning", f"{name} is not loaded ahead: it {trouble}")
-            set_data(dict(self.environment))
+            set_data(self.launched)
+            ask(b"over")
             self.command.start_over_without(name)
 
     def load(self, name):
@@ -184,6 +221,7 @@ class Preload:
             return None
         self.environment.touched = None
         self.environment.reads, before = {}, self.environment.reads
+        state, exits = self.generators.state(), exit_handlers()
         writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         ask(b"watch")
         try:
@@ -201,16 +239,28 @@ class Preload:
         self.environment.reads.update(before)
         if chosen:
             return f"reads {os.fsdecode(min(chosen))}, which the program may set"
+        if state != self.generators.state() and ask(b"accepts/random") is None:
+            return "draws random numbers or seeds them"
+        if exits != exit_handlers() and not is_standard(name):
+            return "leaves an exit handler"
         return self.environment.touched or self.side_effect()
 
     def side_effect(self):
         sys.stdout.flush()
         sys.stderr.flush()
-        if any(os.fstat(output).st_size for output in self.outputs):
+        is_output = any(os.fstat(output).st_size for output in self.outputs)
+        if is_output and ask(b"accepts/output") is None:
             return "prints while it is imported"
         if os.stat("/proc/self/task").st_nlink > 3:
             return "starts a thread"
-        return None
+        if self.words_of_query.was_read or sys.getrefcount(self.words_of_query) > self.holders:
+            return "looks at the query's words (sys.argv)"
+        return os.fsdecode(ask(b"left") or b"") or None
+
+
+def exit_handlers():
+    count = getattr(sys.modules.get("atexit"), "_ncallbacks", None)
+    return count() if count else 0
 
 
 def string_constants(code):
@@ -242,6 +292,10 @@ class Generators:
             return self.real(generator, *values, **more)
 
         random.Random.seed = seed
+
+    def state(self):
+        """Of the generator that is everybody's; its seed is renewed for each request."""
+        return self.random and self.random.getstate()
 
     def unseeded(self):
         """Ends the watch. Without one, a given seed is not known of."""

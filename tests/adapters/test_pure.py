@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from driver import (LAUNCH_ENV, LEVEL, REQUEST_ENV, SHALLOWER, WARNING, Warm, Zygote, adapters_dir,
+from driver import (FILE, LAUNCH_ENV, LEVEL, REQUEST_ENV, SHALLOWER, WARNING, Warm, Zygote, adapters_dir,
                     library, run_plainly)
 
 PERL = "/usr/bin/perl"
@@ -103,6 +103,55 @@ class TestPerl:
             assert {answer.stderr for answer in answers} == {plain.stderr}
             if kind in ("a key", "rand", "a time of HiRes"):
                 assert len({answer.text for answer in answers}) == TIMES
+
+
+# What a module leaves in the process: no harm in a script's own, which leaves it to each of its requests, but a
+# module that is loaded ahead would leave it to requests that do not load it. Or it costs all of them the level.
+LEAVES = {
+    "the mask of modes": ("umask 0777;", "mask"),
+    "a handler": ("$SIG{USR1} = sub { };", "signal"),
+    "an ignored signal": ("$SIG{INT} = 'IGNORE';", "signal"),
+    "a lock": ("open my $f, '<', __FILE__; flock $f, 1;", "flock"),
+    "a mode": ("chmod 0644, __FILE__;", "changes files"),
+    "a child": ("open our $h, '-|', 'sleep 50';", "process"),
+    "the folder": ("chdir '/usr';", "folder"),
+    "an alarm": ("alarm 100;", "a timer runs"),
+    "a pipe": ("pipe our $r, our $w;", "not a file"),
+    "a socket": ("use Socket; socketpair our $r, our $w, AF_UNIX, SOCK_STREAM, 0;", "not a file"),
+    "its priority": ("use POSIX (); POSIX::nice(1);", "priority"),
+    "the words": ("our @words = @ARGV;", "@ARGV"),
+    "the number of words": ("our $count = scalar @ARGV;", "@ARGV"),
+    "a shifted word": ("our $word = shift @ARGV;", "@ARGV"),
+    "a datagram": ("use Socket; socket my $s, PF_INET, SOCK_DGRAM, 0;"
+                   " send $s, 'x', 0, sockaddr_in(9, inet_aton('127.0.0.1'));", "connection"),
+}
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("kind", LEAVES)
+def test_a_perl_module_that_leaves_something_is_not_loaded_ahead(folder, kind, reset):
+    text, why = LEAVES[kind]
+    folder.script("lib/Leaves.pm", f"package Leaves;\n{text}\n1;\n")
+    folder.script("lib/Pure.pm", "package Pure;\n1;\n")
+    script = folder.script("x.pl", "use Cwd ();\nprint join(' ', umask, Cwd::getcwd(), getpriority(0, 0), map { $_ // '' }"
+                                   " @SIG{qw(USR1 INT)}), \"@ARGV\\n\";\n")
+    env = {"PERL5LIB": str(folder.path / "lib")}
+    plain = run_plainly([PERL, script, "a", "b"], env={**REQUEST_ENV, **env})
+    with perl_zygote(script, modules=("Leaves", "Pure"), reset=reset, env={**LAUNCH_ENV, **env}) as zygote:
+        assert zygote.stands and zygote.level == 3, zygote.notes
+        assert any("Leaves" in text and why in text for text in zygote.note(WARNING)), zygote.notes
+        files = "\n".join(zygote.note(FILE))
+        assert "lib/Pure.pm" in files and "lib/Leaves.pm" not in files
+        for _ in range(2):
+            assert zygote.ask("a", "b", env={**REQUEST_ENV, **env}).seen() == plain.seen()
+
+
+@pytest.mark.parametrize("text", ["our @kept = @ARGV;", "our @kept = (shift @ARGV, $#ARGV);", "our @kept = (scalar @ARGV);"])
+def test_words_that_a_script_looked_at_while_compiling_start_it_anew(folder, text):
+    script = folder.script("x.pl", f"BEGIN {{ {text} }}\nprint \"@kept @ARGV\\n\";\n")
+    with perl_zygote(script) as zygote:
+        for words in ([], ["a", "b"], []):
+            assert zygote.ask(*words).seen() == run_plainly([PERL, script, *words]).seen()
 
 
 def test_the_place_is_named(folder):
@@ -203,6 +252,60 @@ def test_a_python_module_that_does_it_is_not_loaded_ahead(folder, kind, reset):
         assert {ahead for *_, ahead in answers} == {"True"}
         if kind in ("a key", "a token", "a time", "a date"):
             assert len({key for key, _ in answers}) == TIMES
+
+
+LEAVES_PYTHON = {
+    "the mask of modes": ("import os; os.umask(0o777)", "mask"),
+    "a handler": ("import signal; signal.signal(signal.SIGUSR1, lambda *a: 0)", "signal"),
+    "an ignored signal": ("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)", "signal"),
+    "a lock": ("import fcntl\nwith open(__file__) as f: fcntl.flock(f, fcntl.LOCK_SH)", "flock"),
+    "a mode": ("import os; os.chmod(__file__, 0o644)", "changes files"),
+    "a child": ("import subprocess; p = subprocess.Popen(['sleep', '50'])", "process"),
+    "the folder": ("import os; os.chdir('/usr')", "folder"),
+    "an alarm": ("import signal; signal.alarm(100)", "a timer runs"),
+    "a pipe": ("import os; p = os.pipe()", "not a file"),
+    "a socket": ("import socket; p = socket.socketpair()", "not a file"),
+    "a copy of its output": ("import os; p = os.dup(1)", "a copy of a standard stream"),
+    "shared memory": ("import mmap; p = mmap.mmap(-1, 4096)", "shared"),
+    "its priority": ("import os; os.nice(1)", "priority"),
+    "its limits": ("import resource; r = resource.RLIMIT_NOFILE\n"
+                   "resource.setrlimit(r, (300, resource.getrlimit(r)[1]))", "limits"),
+    "the locale": ("import locale; locale.setlocale(locale.LC_ALL, 'C')", "locale"),
+    "a variable": ("import os; os.environ['TZ'] = 'EST5'", "writes"),
+    "the words": ("import sys; words = sys.argv[1:]", "sys.argv"),
+    "the number of words": ("import sys; count = len(sys.argv)", "sys.argv"),
+    "the list of words": ("from sys import argv", "sys.argv"),
+    "an exit handler": ("import atexit; atexit.register(print, 'left')", "exit handler"),
+    "a thread that ended": ("import threading; t = threading.Thread(target=int); t.start(); t.join()", "thread"),
+    "a datagram": ("import socket\nwith socket.socket(type=socket.SOCK_DGRAM) as s: s.sendto(b'x', ('127.0.0.1', 9))",
+                   "connection"),
+    "a number of the generator that was there": ("import random; key = random.random()", "random"),
+    "a seed": ("import random; random.seed(42)", "random"),
+    "bytes of OpenSSL": ("import ssl; key = ssl.RAND_bytes(8)", "random"),
+}
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("kind", LEAVES_PYTHON)
+def test_a_python_module_that_leaves_something_is_not_loaded_ahead(folder, kind, reset):
+    text, why = LEAVES_PYTHON[kind]
+    folder.script("lib/leaves.py", text + "\n")
+    folder.script("lib/pure.py", "import sys\nname = sys.argv[0]\n")
+    script = folder.script("x.py", "import os, sys, time, signal, resource, locale\nmask = os.umask(0)\n"
+                           "print(oct(mask), os.getcwd(), os.nice(0), resource.getrlimit(resource.RLIMIT_NOFILE),\n"
+                           "      time.localtime(0)[:5], signal.getsignal(signal.SIGUSR1), sys.argv[1:],\n"
+                           "      signal.getsignal(signal.SIGINT) is signal.SIG_IGN, locale.setlocale(locale.LC_ALL))\n")
+    env = {"PYTHONPATH": str(folder.path / "lib")}
+    plain = run_plainly([PYTHON, script, "a"], env={**REQUEST_ENV, **env})
+    line = [PYTHON, f"{adapters_dir()}/python/start.py", "--preload=random,socket,ssl,leaves,pure", script]
+    with Warm(line, level="compiled", reset=reset, env={**LAUNCH_ENV, **env}) as zygote:
+        assert zygote.stands, (zygote.notes, zygote.log())
+        assert any("leaves" in text and why in text for text in zygote.note(WARNING)), zygote.notes
+        files = "\n".join(zygote.note(FILE))
+        assert "lib/pure.py" in files and "lib/leaves.py\n" not in files
+        zygote.argv = [PYTHON, script]
+        for _ in range(2):
+            assert zygote.ask("a", env={**REQUEST_ENV, **env}).seen() == plain.seen()
 
 
 EARLY = r"""

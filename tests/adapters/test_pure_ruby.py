@@ -65,7 +65,7 @@ IMPURE = {
     "a trap that Ruby has": ("Signal.trap('INT', 'IGNORE'); KEY = 1", "signal"),
     "the mask of modes": ("File.umask(0777); KEY = 1", "mask"),
     "the folder": ("Dir.chdir('/usr'); KEY = 1", "folder"),
-    "a limit": ("Process.setrlimit(:NOFILE, 200); KEY = Process.getrlimit(:NOFILE)[0]", "limits"),
+    "a limit": ("Process.setrlimit(:NOFILE, 200, Process.getrlimit(:NOFILE)[1]); KEY = Process.getrlimit(:NOFILE)[0]", "limits"),
     "a thread": ("Thread.new { sleep }; KEY = 1", "thread"),
     "a thread that ended": ("KEY = Thread.new { 1 }.value", "thread"),
     "a pipe": ("KEEP = IO.pipe; KEY = 1", "descriptor"),
