@@ -146,6 +146,7 @@ INTERPOSED long syscall(long number, ...) {
   va_start(list, number);
   long words[6];
   for (int i = 0; i < 6; ++i) words[i] = va_arg(list, long);
+  load_watch_note_number(number, words, __builtin_return_address(0));
   va_end(list);
   if (number == SYS_prctl) return prctl_watched(words);
   note_number(number, words);

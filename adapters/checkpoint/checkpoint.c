@@ -25,6 +25,9 @@ void checkpoint_stand(void) {
     snprintf(reason, sizeof reason, "what runs before main() %s", load_watch_found());
     checkpoint_refuse(reason);
   }
+  if (state.level == LEVEL_LINKED && !state.is_ahead && environment_is_changed()) {
+    checkpoint_refuse("changes the environment before main()");
+  }
   load_watch_end();
   if (state.reset == RESET_REWIND) passed_calls_find();
   /* What nobody copies may hold what it likes: threads, timers, sockets. */

@@ -21,6 +21,7 @@ typedef locale_t newlocale_function(int, const char *, locale_t);
 static getenv_function *real_getenv, *real_secure_getenv;
 static setlocale_function *real_setlocale;
 static newlocale_function *real_newlocale;
+static uintptr_t entries_at_start;
 static const char *zone_at_start; /* what tzname[0] points at before anybody called tzset() */
 
 void environment_watch_begin(void) {
@@ -29,6 +30,24 @@ void environment_watch_begin(void) {
   real_setlocale = (setlocale_function *)dlsym(RTLD_NEXT, "setlocale");
   real_newlocale = (newlocale_function *)dlsym(RTLD_NEXT, "newlocale");
   zone_at_start = tzname[0];
+}
+
+/* An entry that is replaced, or moved with all others, is another pointer. */
+static uintptr_t sum_of_entries(void) {
+  uintptr_t sum = (uintptr_t)environ;
+  for (char **entry = environ; entry != NULL && *entry != NULL; ++entry) {
+    sum = sum * 31 + (uintptr_t)*entry;
+  }
+  return sum;
+}
+
+void environment_watch_remember(char **envp) {
+  environ = envp; /* libc does so, too, when it begins */
+  entries_at_start = sum_of_entries();
+}
+
+int environment_is_changed(void) {
+  return sum_of_entries() != entries_at_start;
 }
 
 /* Variables that differ between two requests for one program. */

@@ -17,6 +17,9 @@ struct names_read {
 
 /* Before the first constructor of the program. */
 void environment_watch_begin(void);
+void environment_watch_remember(char **envp); /* as the program is given it */
+/* Whether the program changed it since: a request brings its own, and that would be lost. */
+int environment_is_changed(void);
 /* At the checkpoint: NOTE_READ to the bridge, or the end of a zygote that read too many. */
 void environment_watch_tell(void);
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 
 #include "engine.h"
 #include "passed_calls.h"
+#include "rare_calls.h"
 #include "raw_call.h"
 
 static const struct {
@@ -147,7 +149,12 @@ const char *load_watch_found(void) {
 }
 
 int load_watch_is_random(const char *path) {
-  return path != NULL && (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0);
+  static const char *const kNames[] = {"/dev/urandom", "/dev/random", "/dev/hwrng",
+                                       "/proc/sys/kernel/random/uuid"};
+  for (size_t i = 0; path != NULL && i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strcmp(path, kNames[i]) == 0) return 1;
+  }
+  return 0;
 }
 
 /* ---- the functions by which it is done ---- */
@@ -165,9 +172,47 @@ LOOK(IMPURE_SOCKETS, look_at_connection)
 LOOK(IMPURE_FILES, look_at_change)
 
 /* Interpreters measure by the others, and nobody knows what those say. */
+static int is_of_day(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+}
+
+void load_watch_note_number(long number, const long *words, const void *caller) {
+  if (!state.load.is_on) return;
+  switch (number) {
+    case SYS_getrandom:
+      return load_watch_note(IMPURE_RANDOM, "syscall getrandom", caller);
+    case SYS_clock_gettime:
+      if (!is_of_day((clockid_t)words[0])) return;
+      return load_watch_note(IMPURE_TIME, "syscall clock_gettime", caller);
+    case SYS_gettimeofday:
+      return load_watch_note(IMPURE_TIME, "syscall gettimeofday", caller);
+    case SYS_getpid:
+      return load_watch_note(IMPURE_PID, "syscall getpid", caller);
+    case SYS_connect:
+    case SYS_bind:
+    case SYS_sendto:
+      return load_watch_note(IMPURE_SOCKETS, "syscall of a socket", caller);
+    case SYS_flock:
+      return load_watch_note(IMPURE_FILES, "syscall flock", caller);
+    case SYS_openat:
+      return note_open_of_load("syscall openat", (const char *)words[1], (int)words[2], caller);
+#ifdef SYS_fork
+    case SYS_time:
+      return load_watch_note(IMPURE_TIME, "syscall time", caller);
+    case SYS_fork:
+    case SYS_vfork:
+      return load_watch_note(IMPURE_CHILDREN, "syscall fork", caller);
+#endif
+    case SYS_clone:
+      if ((words[0] & CLONE_THREAD) != 0) return;
+      return load_watch_note(IMPURE_CHILDREN, "syscall clone", caller);
+    default:
+      return;
+  }
+}
+
 void *look_at_clock(const struct passed_call *call, const long *arguments) {
-  clockid_t clock = (clockid_t)arguments[0];
-  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) {
+  if (is_of_day((clockid_t)arguments[0])) {
     load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
   }
   return NULL;

@@ -57,6 +57,8 @@ void load_watch_end(void);
 void load_watch_note(enum impurity kind, const char *function, const void *caller);
 /* load_place.c: ", at FILE line N" of the program's own; or 0, if its language does not know. */
 int load_place(char *place, size_t bytes);
+/* The same, by syscall(). */
+void load_watch_note_number(long number, const long *words, const void *caller);
 /* What was found, or "". Looks at what was printed, too. */
 const char *load_watch_found(void);
 /* load_left.c: what was loaded since the watch began left in the process for good, in words, or "":

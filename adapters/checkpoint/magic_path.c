@@ -314,10 +314,17 @@ INTERPOSED pid_t fork(void) {
   return real();
 }
 
+/* A link to the process's number. */
+static void look_at_own_name(const char *path, const void *caller) {
+  if (!state.load.is_on || strcmp(path, "/proc/self") != 0) return;
+  load_watch_note(IMPURE_PID, "readlink of /proc/self", caller);
+}
+
 INTERPOSED ssize_t readlink(const char *restrict path, char *restrict buffer, size_t size) {
   static ssize_t (*real)(const char *, char *, size_t);
   ssize_t result;
   if (magic_path_answer(path, buffer, size, &result)) return result;
+  look_at_own_name(path, __builtin_return_address(0));
   if (real == NULL) real = (ssize_t(*)(const char *, char *, size_t))dlsym(RTLD_NEXT, "readlink");
   return real(path, buffer, size);
 }

@@ -42,6 +42,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   lookups_begin();
   launch_variables_take(envp);
   if (state.role == ROLE_NONE) return;
+  environment_watch_remember(envp);
   state.pid = getpid();
   state.bridge_pid = getppid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);

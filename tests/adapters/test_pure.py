@@ -314,13 +314,21 @@ EARLY = r"""
 #include <ctime>
 #include <fcntl.h>
 #include <random>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 static unsigned long draw() { unsigned long n; getrandom(&n, sizeof n, 0); return n; }
 static unsigned long device() { std::random_device source("/dev/urandom"); return source(); }
 static unsigned long read_device() {
   unsigned long n; int fd = open("/dev/urandom", O_RDONLY); if (read(fd, &n, sizeof n) < 8) abort();
   close(fd); return n; }
+static unsigned long by_number() { unsigned long n; syscall(SYS_getrandom, &n, sizeof n, 0); return n; }
+static unsigned long read_uuid() {
+  char t[9] = ""; int fd = open("/proc/sys/kernel/random/uuid", O_RDONLY); if (read(fd, t, 8) < 8) abort();
+  close(fd); return strtoul(t, nullptr, 16); }
+static int lock() { int fd = open("/etc/passwd", O_RDONLY); flock(fd, LOCK_SH); return close(fd); }
+struct OpenBy { char text[99]; long size; OpenBy(const char *name) : size(readlink(name, text, 99)) {} };
 static auto early = %s;
 int main() { printf("%%lu\n", (unsigned long)early); }
 """
@@ -329,6 +337,9 @@ int main() { printf("%%lu\n", (unsigned long)early); }
 @pytest.mark.parametrize("text, why", [
     ("draw()", "random"), ("device()", "random"), ("std::random_device()()", "random"),
     ("read_device()", "random"), ("arc4random()", "random"),
+    ("by_number()", "random"), ("syscall(SYS_getpid)", "process id"), ("read_uuid()", "random"),
+    ("OpenBy(\"/proc/self\").size", "process id"), ("lock()", "flock"), ("setenv(\"A\", \"b\", 1)", "environment"),
+    ("clearenv()", "environment"), ("putenv((char *)\"A=b\")", "environment"),
     ("time(nullptr)", "time"), ("getpid()", "process id"), ("system(\"true\")", "process"),
     ("printf(\"early\") + fflush(stdout)", "prints"), ("write(2, \"early\", 5)", "prints")])
 def test_a_native_program_whose_constructors_do_it_is_not_warm(folder, text, why):
