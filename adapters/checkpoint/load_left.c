@@ -64,6 +64,7 @@ const char *load_left(void) {
     return "changes the locale";
   if (raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority) return "changes its priority";
   if ((state.touched & (TOUCHED_LIMITS | TOUCHED_SCHEDULE)) != 0) return "changes its limits";
+  if ((state.touched & TOUCHED_THREADS) != 0) return "starts a thread";
   if (state.touched_signals != 0) return "sets what a signal does";
   if (descriptors_look_at_new(left->open, why, kReasonMax) != 0) return reason;
   return "";

@@ -351,7 +351,13 @@ sub FETCH     { $CGIBridge::words_read = 1; $_[0][$_[1]] }
 sub EXISTS    { $CGIBridge::words_read = 1; exists $_[0][$_[1]] }
 sub SHIFT     { $CGIBridge::words_read = 1; shift @{ $_[0] } }
 sub POP       { $CGIBridge::words_read = 1; pop @{ $_[0] } }
-sub SPLICE    { my ($words, @rest) = @_; $CGIBridge::words_read = 1; splice @$words, $rest[0], $rest[1], @rest[2 .. $#rest] }
+
+sub SPLICE {
+    my ($words, $at, $count, @new) = @_;
+    $CGIBridge::words_read = 1;
+    return splice @$words, $at // 0, $count // @$words, @new;
+}
+
 sub STORE     { $_[0][$_[1]] = $_[2] }
 sub STORESIZE { $#{ $_[0] } = $_[1] - 1 }
 sub DELETE    { delete $_[0][$_[1]] }

@@ -213,7 +213,8 @@ module CGIBridge
       names = (preload - [name]).join(',')
       ours = ["-I#{@folder}/preload=#{names}", "-r#{@folder}/start.rb"]
       OWN.ask('over')
-      exec(@launched, [File.readlink('/proc/self/exe'), @line[0]], *ours, *@line.drop(1), unsetenv_others: true)
+      words = ours + @line.drop(1)
+      exec(@launched, [File.readlink('/proc/self/exe'), @line[0]], *words, unsetenv_others: true)
     end
   end
 end

@@ -74,8 +74,8 @@ def test_what_is_interposed_is_said_to_be(functions):
 def test_a_program_is_offered_nothing_that_its_libc_lacks(functions):
     """It may ask, and would do without."""
     assert sorted(set(exported(library())) - set(functions)) == [
-        "RAND_bytes", "RAND_priv_bytes", "_ZNSt13random_device16_M_getval_pretr1Ev", "_ZNSt13random_device9_M_getvalEv", "ruby_options",
-        "ruby_run_node"]
+        "RAND_bytes", "RAND_priv_bytes", "_ZNSt13random_device16_M_getval_pretr1Ev",
+        "_ZNSt13random_device9_M_getvalEv", "ruby_options", "ruby_run_node"]
 
 
 def test_who_asks_the_kernel_is_there():

@@ -105,8 +105,8 @@ class TestPerl:
                 assert len({answer.text for answer in answers}) == TIMES
 
 
-# What a module leaves in the process: no harm in a script's own, which leaves it to each of its requests, but a
-# module that is loaded ahead would leave it to requests that do not load it. Or it costs all of them the level.
+# What a module leaves in the process. A script's own leaves it to each of its requests; but one that is
+# loaded ahead would leave it to requests that do not load it, or cost all of them the level.
 LEAVES = {
     "the mask of modes": ("umask 0777;", "mask"),
     "a handler": ("$SIG{USR1} = sub { };", "signal"),
@@ -133,8 +133,8 @@ def test_a_perl_module_that_leaves_something_is_not_loaded_ahead(folder, kind, r
     text, why = LEAVES[kind]
     folder.script("lib/Leaves.pm", f"package Leaves;\n{text}\n1;\n")
     folder.script("lib/Pure.pm", "package Pure;\n1;\n")
-    script = folder.script("x.pl", "use Cwd ();\nprint join(' ', umask, Cwd::getcwd(), getpriority(0, 0), map { $_ // '' }"
-                                   " @SIG{qw(USR1 INT)}), \"@ARGV\\n\";\n")
+    script = folder.script("x.pl", "use Cwd ();\nprint join(' ', umask, Cwd::getcwd(), getpriority(0, 0),"
+                           " map { $_ // '' } @SIG{qw(USR1 INT)}), \"@ARGV\\n\";\n")
     env = {"PERL5LIB": str(folder.path / "lib")}
     plain = run_plainly([PERL, script, "a", "b"], env={**REQUEST_ENV, **env})
     with perl_zygote(script, modules=("Leaves", "Pure"), reset=reset, env={**LAUNCH_ENV, **env}) as zygote:
@@ -146,7 +146,8 @@ def test_a_perl_module_that_leaves_something_is_not_loaded_ahead(folder, kind, r
             assert zygote.ask("a", "b", env={**REQUEST_ENV, **env}).seen() == plain.seen()
 
 
-@pytest.mark.parametrize("text", ["our @kept = @ARGV;", "our @kept = (shift @ARGV, $#ARGV);", "our @kept = (scalar @ARGV);"])
+@pytest.mark.parametrize("text", ["our @kept = @ARGV;", "our @kept = (shift @ARGV, $#ARGV);",
+                                  "our @kept = (scalar @ARGV);"])
 def test_words_that_a_script_looked_at_while_compiling_start_it_anew(folder, text):
     script = folder.script("x.pl", f"BEGIN {{ {text} }}\nprint \"@kept @ARGV\\n\";\n")
     with perl_zygote(script) as zygote:
@@ -276,9 +277,10 @@ LEAVES_PYTHON = {
     "the number of words": ("import sys; count = len(sys.argv)", "sys.argv"),
     "the list of words": ("from sys import argv", "sys.argv"),
     "an exit handler": ("import atexit; atexit.register(print, 'left')", "exit handler"),
-    "a thread that ended": ("import threading; t = threading.Thread(target=int); t.start(); t.join()", "thread"),
-    "a datagram": ("import socket\nwith socket.socket(type=socket.SOCK_DGRAM) as s: s.sendto(b'x', ('127.0.0.1', 9))",
-                   "connection"),
+    "a thread that ended": ("import threading; t = threading.Thread(target=int); t.start(); t.join()",
+                            "thread"),
+    "a datagram": ("import socket\nwith socket.socket(type=socket.SOCK_DGRAM) as s:\n"
+                   "  s.sendto(b'x', ('127.0.0.1', 9))", "connection"),
     "a number of the generator that was there": ("import random; key = random.random()", "random"),
     "a seed": ("import random; random.seed(42)", "random"),
     "bytes of OpenSSL": ("import ssl; key = ssl.RAND_bytes(8)", "random"),
@@ -292,9 +294,11 @@ def test_a_python_module_that_leaves_something_is_not_loaded_ahead(folder, kind,
     folder.script("lib/leaves.py", text + "\n")
     folder.script("lib/pure.py", "import sys\nname = sys.argv[0]\n")
     script = folder.script("x.py", "import os, sys, time, signal, resource, locale\nmask = os.umask(0)\n"
-                           "print(oct(mask), os.getcwd(), os.nice(0), resource.getrlimit(resource.RLIMIT_NOFILE),\n"
+                           "limits = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+                           "print(oct(mask), os.getcwd(), os.nice(0), limits,\n"
+                           "      locale.setlocale(locale.LC_ALL),\n"
                            "      time.localtime(0)[:5], signal.getsignal(signal.SIGUSR1), sys.argv[1:],\n"
-                           "      signal.getsignal(signal.SIGINT) is signal.SIG_IGN, locale.setlocale(locale.LC_ALL))\n")
+                           "      signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\n")
     env = {"PYTHONPATH": str(folder.path / "lib")}
     plain = run_plainly([PYTHON, script, "a"], env={**REQUEST_ENV, **env})
     line = [PYTHON, f"{adapters_dir()}/python/start.py", "--preload=random,socket,ssl,leaves,pure", script]
@@ -328,7 +332,7 @@ static unsigned long read_uuid() {
   char t[9] = ""; int fd = open("/proc/sys/kernel/random/uuid", O_RDONLY); if (read(fd, t, 8) < 8) abort();
   close(fd); return strtoul(t, nullptr, 16); }
 static int lock() { int fd = open("/etc/passwd", O_RDONLY); flock(fd, LOCK_SH); return close(fd); }
-struct OpenBy { char text[99]; long size; OpenBy(const char *name) : size(readlink(name, text, 99)) {} };
+struct Link { char text[99]; long size; Link(const char *name) : size(readlink(name, text, 99)) {} };
 static auto early = %s;
 int main() { printf("%%lu\n", (unsigned long)early); }
 """
@@ -338,7 +342,8 @@ int main() { printf("%%lu\n", (unsigned long)early); }
     ("draw()", "random"), ("device()", "random"), ("std::random_device()()", "random"),
     ("read_device()", "random"), ("arc4random()", "random"),
     ("by_number()", "random"), ("syscall(SYS_getpid)", "process id"), ("read_uuid()", "random"),
-    ("OpenBy(\"/proc/self\").size", "process id"), ("lock()", "flock"), ("setenv(\"A\", \"b\", 1)", "environment"),
+    ("Link(\"/proc/self\").size", "process id"), ("lock()", "flock"),
+    ("setenv(\"A\", \"b\", 1)", "environment"),
     ("clearenv()", "environment"), ("putenv((char *)\"A=b\")", "environment"),
     ("time(nullptr)", "time"), ("getpid()", "process id"), ("system(\"true\")", "process"),
     ("printf(\"early\") + fflush(stdout)", "prints"), ("write(2, \"early\", 5)", "prints")])
@@ -376,10 +381,11 @@ extern "C" unsigned draw_from_device() { return std::random_device("/dev/urandom
 
 @pytest.mark.parametrize("reset", ["fork", "rewind", None])
 def test_a_library_that_is_opened_for_its_opener_alone_draws_as_ever(folder, reset):
-    """Its own libraries are nobody's next, and what stands in front of their functions is found all the same."""
+    """Its own libraries are nobody's next; what stands before their functions finds these all the same."""
     library_of_its_own = folder.compile("later.cc", OPENED_LATER, "-shared", "-fPIC")
     script = folder.script("x.py", f"import ctypes\nown = ctypes.CDLL({library_of_its_own!r})\n"
-                           "print(*[own.draw() for _ in range(4)], *[own.draw_from_device() for _ in range(4)])\n")
+                           "both = own.draw, own.draw_from_device\n"
+                           "print(*[draw() for _ in range(4) for draw in both])\n")
     if reset is None:
         drawn = run_plainly([PYTHON, script], env={**REQUEST_ENV, "LD_PRELOAD": library()}).text.split()
         assert len(set(drawn)) == 8

@@ -1,5 +1,5 @@
-"""What a Tcl package does while it is loaded ahead of the requests would be done once for all visitors: so it is
-watched, and one that is not pure is left to the requests, and leaves nothing behind in the zygote."""
+"""What a Tcl package does while it is loaded ahead of the requests would be done once for all visitors: so
+it is watched, and one that is not pure is left to the requests, and leaves nothing behind in the zygote."""
 
 import os
 import subprocess
@@ -30,7 +30,8 @@ IMPURE = {
     "a server": ("close [socket -server list -myaddr 127.0.0.1 0]; set key 1", "connection"),
     "a connection": ("catch { socket 127.0.0.1 9 }; set key 1", "connection"),
     "a folder": ("file mkdir /tmp/cgibridge-tcl; file delete /tmp/cgibridge-tcl; set key 1", "changes files"),
-    "a file": ("close [open /tmp/cgibridge-tcl w]; file delete /tmp/cgibridge-tcl; set key 1", "changes files"),
+    "a file": ("close [open /tmp/cgibridge-tcl w]; file delete /tmp/cgibridge-tcl; set key 1",
+               "changes files"),
     "a mode": ("file attributes [info script] -permissions 0644; set key 1", "changes files"),
     "the folder": ("cd /usr; set key 1", "folder"),
     "a timer": ("after 100000 exit; set key 1", "timer"),
@@ -106,7 +107,8 @@ def test_what_the_operator_accepts_is_loaded_ahead(folder):
 
 @pytest.mark.parametrize("text", [
     "set key [clock format 0 -gmt 1]", "proc draw {} { expr {rand()} }; set key 1", "set key [info hostname]",
-    "set f [open [info script]]; set key [string length [read $f]]; close $f", "set key [lsort [glob /usr/*]]",
+    "set f [open [info script]]; set key [string length [read $f]]; close $f",
+    "set key [lsort [glob /usr/*]]",
     "interp create inner; set key [inner eval { expr 1 }]; interp delete inner", "set key $::env(PATH)"])
 def test_what_is_pure_is_loaded_ahead(folder, text):
     zygote, plain = zygote_with(folder, text)
@@ -117,9 +119,9 @@ def test_what_is_pure_is_loaded_ahead(folder, text):
 
 
 @pytest.mark.parametrize("name", [
-    "http", "msgcat", "opt", "platform", "json", "json::write", "md5", "sha1", "html", "htmlparse", "ncgi", "cgi",
-    "struct", "struct::list", "uri", "base64", "csv", "uuid", "mime", "smtp", "textutil", "fileutil", "logger",
-    "cmdline", "math", "snit", "dns", "markdown"])
+    "http", "msgcat", "opt", "platform", "json", "json::write", "md5", "sha1", "html", "htmlparse", "ncgi",
+    "cgi", "struct", "struct::list", "uri", "base64", "csv", "uuid", "mime", "smtp", "textutil", "fileutil",
+    "logger", "cmdline", "math", "snit", "dns", "markdown"])
 def test_packages_from_elsewhere_stay_ahead(folder, name):
     script = folder.script("x.tcl", f"package require {name}\nputs 1\n")
     plain = run_plainly([TCLSH, script])

@@ -1,5 +1,6 @@
 """What a program does while it loads is each request's own; what that costs, and why, is told."""
 
+import os
 import subprocess
 
 import pytest
@@ -51,3 +52,46 @@ def test_a_constructor_that_draws_a_key_keeps_a_program_classic(site):
     wait_until(lambda: "draws random numbers" in bridge.program(program)["level_reason"], "it is looked at")
     assert bridge.program(program)["level"] == "none"
     assert len({bridge.request(program).body for _ in range(10)}) == 10
+
+
+LANGUAGES = {
+    "ruby": ("/usr/bin/ruby", "RUBYLIB",
+             {"drawn.rb": "require 'securerandom'\n\nDRAWN = SecureRandom.hex\n",
+              "plain.rb": "require 'json'\nPLAIN = Process.clock_gettime(Process::CLOCK_MONOTONIC)\n"},
+             f"require 'drawn'\nrequire 'plain'\nputs \"{HEAD}#{{DRAWN}} #{{PLAIN}}\"\n",
+             "drawn", "installed/drawn.rb line 3"),
+    "tcl": ("/usr/bin/tclsh8.6", "TCLLIBPATH",
+            {"pkgIndex.tcl": "foreach name {drawn plain} {\n"
+                             "  package ifneeded $name 1.0 [list source [file join $dir $name.tcl]]\n}\n",
+             "drawn.tcl": "package provide drawn 1.0\nset drawn [expr {rand()}]\n",
+             "plain.tcl": "package provide plain 1.0\nset plain [llength [info vars]]\n"},
+            f"package require drawn\npackage require plain\nputs \"{HEAD}$drawn $plain\"\n",
+            "drawn/1.0", "random"),
+}
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_a_learned_library_draws_is_each_visitor_s_own_and_the_pure_is_ahead(site, language, reset):
+    interpreter, variable, files, text, drawn, place = LANGUAGES[language]
+    if not os.path.exists(interpreter):
+        pytest.skip(f"no {language}")
+    installed = site.folder / "installed"
+    installed.mkdir()
+    for name, content in files.items():
+        (installed / name).write_text(content)
+    program = site.script("x", f"#!{interpreter}\n{text}")
+    bridge = site.start_bridge(f'reset = "{reset}"\nlearn = "all"\nenv = {{ {variable} = "{installed}" }}\n')
+    bridge.request(program)
+
+    def is_ahead():
+        made = {bridge.request(program).body.split()[1] for _ in range(2)}
+        told = bridge.program(program)
+        return len(made) == 1 and any("plain" in name for name in told["learned"]) and told
+    told = wait_until(is_ahead, "a generation with what was learned")
+    assert told["level"] == "compiled", told["level_reason"]
+    answers = [bridge.request(program).body.split() for _ in range(20)]
+    assert len({key for key, _ in answers}) == 20
+    assert len({made for _, made in answers}) == 1, "the pure one is loaded by each request"
+    bridge.expect_log(f"{drawn} is not loaded ahead: it draws random numbers.*")
+    bridge.expect_log(f".*{place}.*")
