@@ -145,7 +145,6 @@ def test_what_the_operator_accepts_is_loaded_ahead(folder):
 
 
 PURE = {
-    "a generator with a seed": "KEY = Random.new(42).seed",
     "clocks of the process": "KEY = Process.clock_gettime(Process::CLOCK_MONOTONIC) > 0",
     "a reading of files": "KEY = File.read(__FILE__).size + Dir.children(__dir__).size",
     "much garbage": "KEY = 200.times.map { |i| 'x' * 10000 + i.to_s }.size; GC.start",
