@@ -98,13 +98,24 @@ class Settings {
   const std::size_t mask_;
 };
 
+// How Caddy says that a body comes in chunks.
+constexpr std::string_view kUnknownLength = "-1";
+
+bool redirects(std::string_view server_software) {
+  constexpr std::array<std::string_view, 4> kServers = {"Apache", "lighttpd", "nginx", "HAProxy"};
+  return server_software.empty() ||
+         std::any_of(kServers.begin(), kServers.end(),
+                     [&](std::string_view name) { return server_software.starts_with(name); });
+}
+
 }  // namespace
 
 OrRefusal<Environment> build_environment(const Variables& variables, const PathSplit& split,
                                          std::string_view script_filename,
                                          ConfiguredEnvironment configured,
                                          const ParamRules& rules) {
-  const std::string_view length_text = value_or_empty(variables, "CONTENT_LENGTH");
+  std::string_view length_text = value_or_empty(variables, "CONTENT_LENGTH");
+  if (length_text == kUnknownLength) length_text = {};
   const std::optional<std::uint64_t> content_length = parse_length(length_text);
   if (!length_text.empty() && !content_length) {
     return Refusal{400, "CONTENT_LENGTH is no length: " + std::string(length_text)};
@@ -141,6 +152,7 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
   }
   Environment environment = settings.environment();
   environment.content_length = content_length;
+  environment.server_redirects = redirects(value_or_empty(variables, "SERVER_SOFTWARE"));
   environment.kept_back = kept_back;
   return environment;
 }

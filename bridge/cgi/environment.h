@@ -24,6 +24,9 @@ struct Environment {
   // The first of what was sent and did not pass for its name, PATH apart, which web servers have of
   // their own; empty: none. A view of the variables.
   std::string_view kept_back;
+  // Whether a redirect to a path of its own may be left to this web server (RFC 3875 6.2.2): Apache
+  // and lighttpd follow it, nginx and HAProxy make it a 302, others a page of status 200.
+  bool server_redirects = true;
 };
 
 // Which of a web server's names pass, beyond what forbidden_name() says. Views the settings.

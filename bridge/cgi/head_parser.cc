@@ -173,7 +173,7 @@ HeadParser::Verdict HeadParser::judge_field(const HeaderField& field) {
     head_.content_length = length;
     return Verdict::keep;
   }
-  if (is(reserved_name_)) return drop("the bridge's own (arm_header)");
+  if (is(rules_.reserved_name)) return drop("the bridge's own (arm_header)");
   if (same_name(field.name.substr(0, kProxy.size()), kProxy)) return drop("a proxy's own");
   if (std::any_of(kHopByHop.begin(), kHopByHop.end(), is)) {
     return drop("the connection is the web server's");
@@ -192,10 +192,23 @@ void HeadParser::drop_line(std::string_view line, std::size_t start, std::size_t
   said.append(": ").append(why_);
 }
 
-void HeadParser::add_status(std::string_view status) {
+// HAProxy makes a 302 of whatever status it read when a Location comes behind it. The head is whole
+// in rewritten_. added: the status, if the program gave none.
+void HeadParser::put_status_last(std::string_view added) {
   const std::string_view line_end = bytes_.ends_with("\r\n") ? "\r\n" : "\n";
-  rewritten_.insert(0, std::string("Status: ").append(status).append(line_end));
-  is_rewritten_ = true;
+  std::string line;
+  if (!added.empty()) line.append("Status: ").append(added).append(line_end);
+  for (std::size_t start = 0; line.empty() && start < rewritten_.size();) {
+    const std::size_t end = rewritten_.find('\n', start) + 1;
+    const auto field =
+        parse_header_field(std::string_view(rewritten_).substr(start, end - 1 - start));
+    if (field && same_name(field->name, kOwn[0])) {
+      line = rewritten_.substr(start, end - start);
+      rewritten_.erase(start, end - start);
+    }
+    start = end;
+  }
+  rewritten_.insert(rewritten_.size() - line_end.size(), line);
 }
 
 void HeadParser::replace(std::size_t start, std::size_t end, std::string_view with) {
@@ -207,15 +220,19 @@ void HeadParser::replace(std::size_t start, std::size_t end, std::string_view wi
 
 void HeadParser::finish() {
   // RFC 3875 6.2.3: a redirect without a Status is a 302. nginx knows that, but Apache's
-  // mod_proxy_fcgi would make it a 200. A local redirect is the web server's to follow.
-  if (has_location_ && !has_status_ && head_.location.front() != '/') add_status("302 Found");
-  if (is_rewritten_) rewritten_.append(bytes_.substr(copied_));
+  // mod_proxy_fcgi would make it a 200. A local redirect is the web server's to follow, if it does.
+  const bool is_local = has_location_ && head_.location.front() == '/' && rules_.server_redirects;
+  const bool needs_status = has_location_ && !has_status_ && !is_local;
+  if (is_rewritten_ || has_location_) rewritten_.append(bytes_.substr(copied_));
+  is_rewritten_ = is_rewritten_ || has_location_;
+  if (needs_status || (has_location_ && has_status_)) {
+    put_status_last(needs_status ? "302 Found" : "");
+  }
   head_.bytes = is_rewritten_ ? base::ByteView(rewritten_) : bytes_;
   if (!has_location_) return;
   if (!has_status_) {
     head_.status = 302;
-    // RFC 3875 6.2.2.
-    if (head_.location.front() == '/') {
+    if (is_local) {
       head_.kind = ResponseKind::local_redirect;
       return;
     }

@@ -15,10 +15,13 @@ namespace cgi {
 // which are the caller's and must outlive the head.
 class HeadParser {
  public:
-  // reserved_name: of fields that are dropped; empty: none.
-  HeadParser(base::ByteView bytes, ResponseHead& head, std::string& rewritten,
-             std::string_view reserved_name = {})
-      : bytes_(bytes), head_(head), rewritten_(rewritten), reserved_name_(reserved_name) {}
+  // What is not the program's own. reserved_name: of fields that are dropped; empty: none.
+  struct Rules {
+    std::string_view reserved_name;
+    bool server_redirects = true;  // the web server follows a local redirect (RFC 3875 6.2.2)
+  };
+  HeadParser(base::ByteView bytes, ResponseHead& head, std::string& rewritten, const Rules& rules)
+      : bytes_(bytes), head_(head), rewritten_(rewritten), rules_(rules) {}
 
   // bytes must end with the head's blank line. HeadFault::none: head is filled.
   HeadFault parse();
@@ -35,14 +38,14 @@ class HeadParser {
   void read_connection();
   bool belongs_to_connection(std::string_view name) const;
   void drop_line(std::string_view line, std::size_t start, std::size_t end);
-  void add_status(std::string_view status);
+  void put_status_last(std::string_view added);
   void replace(std::size_t start, std::size_t end, std::string_view with);
   void finish();
 
   base::ByteView bytes_;
   ResponseHead& head_;
   std::string& rewritten_;
-  const std::string_view reserved_name_;
+  const Rules rules_;
   std::vector<std::string_view> connection_names_;  // that the head's Connection fields name
   std::string_view why_;                            // the line under way is dropped
   std::size_t copied_ = 0;  // how much of bytes_ rewritten_ stands for, once something was changed

@@ -100,7 +100,8 @@ HeadStep ResponseHeadReader::parse(base::ByteView bytes) {
     std::replace_if(buffer_.begin(), buffer_.end(), is_control, ' ');
     bytes = buffer_;
   }
-  const HeadFault fault = HeadParser(bytes, head_, rewritten_, reserved_name_).parse();
+  const HeadFault fault =
+      HeadParser(bytes, head_, rewritten_, {reserved_name_, server_redirects_}).parse();
   if (fault != HeadFault::none) return fail(fault);
   return step_ = HeadStep::complete;
 }

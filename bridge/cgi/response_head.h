@@ -79,6 +79,10 @@ class ResponseHeadReader {
   // Fields of that name are dropped: somebody else gives it.
   void reserve_name(std::string name) { reserved_name_ = std::move(name); }
 
+  // Whether the web server follows a local redirect by itself (RFC 3875 6.2.2; it does unless said
+  // otherwise). To one that does not, a Location without a Status is a 302 like any other.
+  void set_server_redirects(bool does) { server_redirects_ = does; }
+
   HeadStep feed(base::ByteView chunk);
 
   // The output has ended: what was need_more is bad (empty or cut) now.
@@ -106,6 +110,7 @@ class ResponseHeadReader {
 
   std::size_t head_bytes_max_;
   std::string reserved_name_;
+  bool server_redirects_ = true;
   HeadStep step_ = HeadStep::need_more;
   HeadFault fault_ = HeadFault::none;
   LineSoFar line_so_far_ = LineSoFar::nothing;

@@ -139,6 +139,7 @@ void Request::open_response(BodyWanted body_wanted) {
           copy_ == nullptr ? std::function<void(base::ByteView)>()
                            : [this](base::ByteView piece) { copy_->add_body(piece); }});
   response_->limit_errors(settings_->limits.error_output);
+  response_->set_server_redirects(environment_.server_redirects);
 }
 
 // ---- the program starts ----

@@ -74,6 +74,9 @@ class ResponseStream {
     head_.reserve_name(added_field_.substr(0, added_field_.find(':')));
   }
 
+  // As ResponseHeadReader has it.
+  void set_server_redirects(bool does) { head_.set_server_redirects(does); }
+
   // The program came to its end: what is in the pipes now is the rest, whoever still holds them.
   void program_ended();
 

@@ -217,7 +217,7 @@ TEST(Environment, lets_the_configuration_win_over_everything) {
 
 TEST(Environment, refuses_a_content_length_that_is_none) {
   for (const std::string_view length :
-       {"-1", "+1", " 1", "1 ", "0x10", "1,1", "18446744073709551616", "a"}) {
+       {"-2", "+1", " 1", "1 ", "0x10", "1,1", "18446744073709551616", "a"}) {
     const auto environment =
         cgi::build_environment({{"CONTENT_LENGTH", length}}, {"/s", "", ""}, "/s", {});
     ASSERT_FALSE(environment.ok()) << length;
@@ -231,6 +231,27 @@ TEST(Environment, tells_the_content_length) {
   EXPECT_EQ(with.value().content_length, 18446744073709551615u);
   const auto without = cgi::build_environment({}, {"/s", "", ""}, "/s", {});
   EXPECT_EQ(without.value().content_length, std::nullopt);
+}
+
+TEST(Environment, takes_a_length_that_is_not_known_for_none) {
+  const Map map = build({{"CONTENT_LENGTH", "-1"}});
+  EXPECT_EQ(map.count("CONTENT_LENGTH"), 0u);
+  const auto chunked = cgi::build_environment({{"CONTENT_LENGTH", "-1"}}, {"/s", "", ""}, "/s", {});
+  EXPECT_EQ(chunked.value().content_length, std::nullopt);
+}
+
+TEST(Environment, knows_who_follows_local_redirects) {
+  const auto follows = [](std::string_view server) {
+    return cgi::build_environment({{"SERVER_SOFTWARE", server}}, {"/s", "", ""}, "/s", {})
+        .value()
+        .server_redirects;
+  };
+  for (const char* server : {"", "Apache/2.4.62 (Debian)", "nginx/1.22.1", "lighttpd/1.4.69"}) {
+    EXPECT_TRUE(follows(server)) << server;
+  }
+  for (const char* server : {"Caddy/v2.6.2", "h2o/2.2.5", "another"}) {
+    EXPECT_FALSE(follows(server)) << server;
+  }
 }
 
 TEST(Environment, refuses_a_nul_byte_in_the_paths) {

@@ -34,14 +34,20 @@ const GoodCase kGood[] = {
     {"Status: 204\n\n", "", 204},
     {"STATUS:\t 500\tOops \n\n", "", 500},
     {"Location: /here?q\n\n", "", 302, ResponseKind::local_redirect, "/here?q"},
-    {"Location: http://a/b\n\n", "Status: 302 Found\nLocation: http://a/b\n\n", 302,
+    {"Location: http://a/b\n\n", "Location: http://a/b\nStatus: 302 Found\n\n", 302,
      ResponseKind::client_redirect, "http://a/b"},
     {"Location: http://a/\r\nContent-Type: text/html\r\n\r\n",
-     "Status: 302 Found\r\nLocation: http://a/\r\nContent-Type: text/html\r\n\r\n", 302,
+     "Location: http://a/\r\nContent-Type: text/html\r\nStatus: 302 Found\r\n\r\n", 302,
      ResponseKind::client_redirect_document, "http://a/"},
-    {"Status: 303 See Other\nLocation: /list\n\n", "", 303, ResponseKind::client_redirect, "/list"},
-    {"Status: 201\nLocation: /new\nContent-Type: text/html\n\n", "", 201, ResponseKind::document,
+    {"Location: /list\nStatus: 303 See Other\n\n", "", 303, ResponseKind::client_redirect, "/list"},
+    {"Status: 303 See Other\nLocation: /list\n\n", "Location: /list\nStatus: 303 See Other\n\n",
+     303, ResponseKind::client_redirect, "/list"},
+    {"Status: 201\nLocation: /new\nContent-Type: text/html\n\n",
+     "Location: /new\nContent-Type: text/html\nStatus: 201\n\n", 201, ResponseKind::document,
      "/new"},
+    {"Status-X: 1\r\nstatus:301\r\nLocation: http://a/\r\n\r\n",
+     "Status-X: 1\r\nLocation: http://a/\r\nstatus:301\r\n\r\n", 301, ResponseKind::client_redirect,
+     "http://a/"},
     {"Content-Type: a/b\nSet-Cookie: a=1\nSet-Cookie: b=2\n\n", ""},
     // Not byte for byte:
     {"<!--: spam\nContent-Type: text/html\n\n", "Content-Type: text/html\n\n", 200,
@@ -88,7 +94,7 @@ const GoodCase kGood[] = {
      "Content-Type: a/b\r\nstatus: 404\r\n\r\n", 404, ResponseKind::document, "", 1, HeadForm::nph},
     {"HTTP/1.1 200 OK\nConnection: close\n\n", "Status: 200 OK\n\n", 200, ResponseKind::document,
      "", 1, HeadForm::nph},
-    {"HTTP/1.1  301 Moved\nLocation: http://a/\n\n", "Status: 301 Moved\nLocation: http://a/\n\n",
+    {"HTTP/1.1  301 Moved\nLocation: http://a/\n\n", "Location: http://a/\nStatus: 301 Moved\n\n",
      301, ResponseKind::client_redirect, "http://a/", 0, HeadForm::nph},
     // A status line that comes late is only a stray line.
     {"X: y\nHTTP/1.1 200 OK\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
@@ -224,6 +230,15 @@ TEST(ResponseHeadReader, says_which_fields_it_dropped_and_why) {
             "Status: a second one; Location: it is empty; Proxy-A: a proxy's own; "
             " folded: a folded line; hello: no header field");
   EXPECT_EQ(reader.head().replaced_bytes, 1u);
+}
+
+TEST(ResponseHeadReader, makes_a_302_of_a_local_redirect_that_the_server_does_not_follow) {
+  cgi::ResponseHeadReader reader;
+  reader.set_server_redirects(false);
+  reader.feed("Location: /here?q\r\n\r\n");
+  EXPECT_EQ(reader.head().bytes, "Location: /here?q\r\nStatus: 302 Found\r\n\r\n");
+  EXPECT_EQ(reader.head().status, 302);
+  EXPECT_EQ(reader.head().kind, ResponseKind::client_redirect);
 }
 
 TEST(ResponseHeadReader, drops_a_field_whose_name_is_reserved) {
