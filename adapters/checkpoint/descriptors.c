@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -82,16 +81,21 @@ static int is_inherited(int fd) {
   return is_in(state.inherited, fd);
 }
 
-/* Nobody can open it a second time, but a new one with the same count is the same. One that counts
- * down by ones (a semaphore) is not taken for one. */
-static int is_event(int fd, struct open_file *file) {
-  char path[48], text[512];
+/* What the kernel tells of it; empty if that is more than fits. */
+static void read_info(int fd, char *text, size_t bytes) {
+  char path[48];
+  size_t length = 0;
+  ssize_t got = -1;
   snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
   int info = open(path, O_RDONLY | O_CLOEXEC);
-  if (info < 0) return 0;
-  ssize_t bytes = read(info, text, sizeof text - 1);
-  close(info);
-  text[bytes > 0 ? bytes : 0] = '\0';
+  while (info >= 0 && (got = read(info, text + length, bytes - length)) > 0) length += (size_t)got;
+  if (info >= 0) close(info);
+  text[got == 0 && length < bytes ? length : 0] = '\0';
+}
+
+/* Nobody can open it a second time, but a new one with the same count is the same. One that counts
+ * down by ones (a semaphore) is not taken for one. */
+static int is_event(const char *text, struct open_file *file) {
   const char *count = strstr(text, "eventfd-count:");
   if (count == NULL || strstr(text, "eventfd-semaphore: 1") != NULL) return 0;
   unsigned long value = strtoul(count + strlen("eventfd-count:"), NULL, 16);
@@ -100,8 +104,29 @@ static int is_event(int fd, struct open_file *file) {
   return value <= UINT_MAX;
 }
 
-int descriptor_event_flags(const struct open_file *file) {
-  return (file->flags & O_NONBLOCK) | (file->close_on_exec ? O_CLOEXEC : 0);
+static int is_poll(int fd, const char *text, struct open_file *file) {
+  char path[48], name[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  ssize_t length = readlink(path, name, sizeof name);
+  static const char kName[] = "anon_inode:[eventpoll]";
+  file->is_poll = length == sizeof kName - 1 && memcmp(name, kName, sizeof kName - 1) == 0;
+  return file->is_poll && text[0] != '\0' && poll_take(fd, text) == 0;
+}
+
+static int is_event_or_poll(int fd, struct open_file *file) {
+  char text[4096];
+  read_info(fd, text, sizeof text);
+  return is_event(text, file) || is_poll(fd, text, file);
+}
+
+int descriptor_is_made_anew(const struct open_file *file) {
+  return file->is_event || file->is_poll || file->same_as != 0;
+}
+
+int descriptor_make(const struct open_file *file) {
+  if (file->is_poll) return poll_make(file);
+  int flags = (file->flags & O_NONBLOCK) | (file->close_on_exec ? O_CLOEXEC : 0);
+  return (int)raw_call(SYS_eventfd2, file->event_count, flags);
 }
 
 struct watch {
@@ -139,13 +164,15 @@ static const char *look_at(int fd, const struct stat *status, struct open_file *
     const struct open_file *other = &state.files[i];
     int is_same = other->same_as == 0 ? is_same_description(fd, other->fd) : 0;
     if (is_same < 0) return "perhaps a copy of another";
-    if (is_same) file->same_as = other->fd;
+    if (!is_same) continue;
+    file->same_as = other->fd;
+    file->is_poll = other->is_poll;
   }
   if (file->same_as != 0) return NULL;
   if (is_plain_device(status)) return NULL;
   if (S_ISCHR(status->st_mode)) return "a device";
   if (!S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode)) {
-    return is_event(fd, file) ? NULL : "not a file";
+    return is_event_or_poll(fd, file) ? NULL : "not a file";
   }
   if ((file->flags & O_ACCMODE) != O_RDONLY) return "a file for writing";
   file->offset = lseek(fd, 0, SEEK_CUR);
@@ -153,7 +180,7 @@ static const char *look_at(int fd, const struct stat *status, struct open_file *
 }
 
 static int open_again(const struct open_file *file) {
-  if (file->is_event) return eventfd(file->event_count, descriptor_event_flags(file));
+  if (file->is_event || file->is_poll) return descriptor_make(file);
   char path[48];
   snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
   return open(path, (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
@@ -199,9 +226,14 @@ int descriptors_watch(char *reason, size_t reason_bytes) {
 }
 
 int descriptors_look_at_new(const unsigned char *known, char *reason, size_t reason_bytes) {
-  state.file_count = 0;
+  state.file_count = state.watch_count = 0;
   struct watch watch = {reason, reason_bytes, known};
-  return for_each_fd(watch_fd, &watch);
+  if (for_each_fd(watch_fd, &watch) != 0) return -1;
+  if (polls_can_be_made_again()) return 0;
+  snprintf(reason, reason_bytes,
+           "an epoll instance is open at the checkpoint and looks at what "
+           "no worker can have of its own");
+  return -1;
 }
 
 static int close_at_exec(int fd, void *unused) {
@@ -247,8 +279,11 @@ void descriptors_stand_in(void) {
 }
 
 int descriptors_make_private(void) {
-  for (size_t i = 0; i < state.file_count; ++i) {
-    if (reopen(&state.files[i]) != 0) return -1;
+  /* What an epoll instance looks at has to be there first. */
+  for (int polls = 0; polls < 2; ++polls) {
+    for (size_t i = 0; i < state.file_count; ++i) {
+      if (state.files[i].is_poll == polls && reopen(&state.files[i]) != 0) return -1;
+    }
   }
   return 0;
 }

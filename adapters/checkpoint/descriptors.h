@@ -3,20 +3,29 @@
 #define CGIBRIDGE_DESCRIPTORS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-enum { kOpenFilesMax = 64 };
+enum { kOpenFilesMax = 64, kPollWatchesMax = 16 };
 
 /* A regular file or directory that stands open for reading at the checkpoint, a device without a
- * memory of its own, or an eventfd. */
+ * memory of its own, an eventfd, or an epoll instance that looks at such. */
 struct open_file {
   int fd;
   int same_as; /* an earlier one, of which it is a copy; 0: none */
   int flags;   /* F_GETFL */
   int close_on_exec;
   int is_event;
+  int is_poll; /* what it looks at is in state.watches */
   off_t offset;
   unsigned event_count;
+};
+
+/* What an epoll instance looks at. */
+struct poll_watch {
+  int poll, fd;
+  uint32_t events;
+  uint64_t data;
 };
 
 /* stillness.c: what a process must not hold when it is copied (files, sockets, timers, children,
@@ -43,8 +52,16 @@ int let_go_for_good(int channel);
  * opened and others see, under the same numbers. What stood at the checkpoint stays. */
 void descriptors_remember_checkpoint(void);
 void descriptors_stand_in(void);
-int descriptor_event_flags(const struct open_file *file); /* for eventfd2() */
+/* Whether a worker gets a new one; else it opens the same once more. */
+int descriptor_is_made_anew(const struct open_file *file);
+/* Another that is the same: a number, or < 0. With raw calls only. Not for one that is a copy. */
+int descriptor_make(const struct open_file *file);
 int descriptor_least_own(void);   /* from there on, as far as the limit lets: */
 int descriptor_move_high(int fd); /* to a close-on-exec number out of the program's way, or -1 */
+
+/* polls.c: of an epoll instance's text below fdinfo: fills state.watches; or -1: it cannot be. */
+int poll_take(int fd, const char *info);
+int polls_can_be_made_again(void); /* asked when all descriptors were looked at */
+int poll_make(const struct open_file *file);
 
 #endif

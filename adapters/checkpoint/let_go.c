@@ -10,8 +10,8 @@
 #include "engine.h"
 #include "raw_call.h"
 
-static int event_put_back(const struct open_file *file) {
-  long fd = raw_call(SYS_eventfd2, file->event_count, descriptor_event_flags(file));
+static int made_put_back(const struct open_file *file) {
+  long fd = descriptor_make(file);
   if (fd < 0 || fd == file->fd) return fd < 0 ? -1 : 0;
   long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
   raw_call(SYS_close, fd);
@@ -28,7 +28,7 @@ static int shared_put_back(const struct open_file *file) {
 static int file_put_back(const struct engine *engine, size_t index) {
   const struct open_file *file = &state.files[index];
   if (file->same_as != 0) return shared_put_back(file);
-  if (file->is_event) return event_put_back(file);
+  if (descriptor_is_made_anew(file)) return made_put_back(file);
   char path[40] = "/proc/self/fd/";
   char digits[12];
   int count = 0, pristine = engine->pristine_fds[index];
@@ -70,11 +70,13 @@ enum retirement descriptors_put_back(struct engine *engine) {
   if ((engine->left_out & PART_DESCRIPTORS) != 0) return RETIRED_NOT;
   close_new(engine);
   /* state is the program's memory, but what is asked of it here was fixed at the checkpoint. */
-  for (size_t i = 0; i < state.file_count; ++i) {
-    /* Descriptors 0 to 2 must not be taken by what is opened here. */
-    if (file_put_back(engine, i) == 0) continue;
-    strcpy(engine->reason, "a file that was open at the checkpoint cannot be opened again");
-    return RETIRED_DESCRIPTORS;
+  for (int polls = 0; polls < 2; ++polls) {
+    for (size_t i = 0; i < state.file_count; ++i) {
+      /* Descriptors 0 to 2 must not be taken by what is opened here. */
+      if (state.files[i].is_poll != polls || file_put_back(engine, i) == 0) continue;
+      strcpy(engine->reason, "a file that was open at the checkpoint cannot be opened again");
+      return RETIRED_DESCRIPTORS;
+    }
   }
   return RETIRED_NOT;
 }
@@ -84,7 +86,7 @@ static int own_fd(const struct engine *engine, size_t index) {
   const int fds[] = {engine->maps_fd, engine->pagemap_fd, engine->stat_fd, engine->fds_fd};
   if (index < 4) return fds[index];
   const struct open_file *file = &state.files[index - 4];
-  return file->is_event || file->same_as != 0 ? -1 : engine->pristine_fds[index - 4];
+  return descriptor_is_made_anew(file) ? -1 : engine->pristine_fds[index - 4];
 }
 
 void descriptors_count(struct engine *engine) {

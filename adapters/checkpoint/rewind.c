@@ -284,7 +284,7 @@ static int open_own_all(struct engine *engine, int channel) {
   engine->pagemap_fd = open_own(engine, "/proc/self/pagemap", O_RDONLY);
   engine->stat_fd = open_own(engine, "/proc/self/stat", O_RDONLY);
   for (size_t i = 0; i < state.file_count; ++i) {
-    if (state.files[i].is_event || state.files[i].same_as != 0) continue; /* are made anew */
+    if (descriptor_is_made_anew(&state.files[i])) continue;
     char path[48];
     snprintf(path, sizeof path, "/proc/self/fd/%d", state.files[i].fd);
     engine->pristine_fds[i] = open_own(engine, path, O_PATH);

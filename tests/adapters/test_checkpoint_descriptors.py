@@ -9,11 +9,24 @@ from driver import Zygote, run_plainly
 EARLY = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 static int one, other;
+__attribute__((unused)) static void look_at(int poll, int fd, unsigned events) {
+  struct epoll_event event = {.events = events, .data.u64 = (uint64_t)fd << 40};
+  epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event);
+}
+__attribute__((unused)) static void tell(int poll) {
+  struct epoll_event events[8];
+  uint64_t sum = 0;
+  int count = epoll_wait(poll, events, 8, 0);
+  for (int i = 0; i < count; ++i) sum += events[i].data.u64 * events[i].events;
+  printf("%%d events, %%llx; ", count, (unsigned long long)sum);
+}
 __attribute__((constructor)) static void early(void) { %s }
 int main(void) {
   char text[8]; memset(text, '-', 8);
@@ -42,6 +55,14 @@ BORNE = {
     "an event and its copy": ('one = eventfd(3, EFD_NONBLOCK); other = dup(one);',
                               'printf("%d ", (int)read(one, text, 8)); '
                               'printf("%d", (int)read(other, text, 8));'),
+    "an epoll instance": (
+        'one = epoll_create1(EPOLL_CLOEXEC); other = eventfd(0, 0); look_at(one, other, EPOLLIN | EPOLLRDHUP);',
+        'tell(one); uint64_t count = 1; write(other, &count, 8); tell(one); printf("%d", fcntl(one, F_GETFD)); '
+        'epoll_ctl(one, EPOLL_CTL_DEL, other, NULL);'),
+    "an epoll instance, its copy, and two events, one of them a copy": (
+        'int event = eventfd(0, 0); one = epoll_create1(0); other = dup(one); int more = dup(event);'
+        'look_at(one, event, EPOLLIN); look_at(other, more, EPOLLOUT); look_at(one, eventfd(3, 0), EPOLLIN);',
+        'tell(one); tell(other); tell(other); epoll_ctl(other, EPOLL_CTL_DEL, 3, NULL); close(one);'),
     "null and its copy": ('one = open("/dev/null", O_RDWR); other = dup(one);',
                           'fcntl(one, F_SETFL, O_APPEND); printf("%x", fcntl(other, F_GETFL));'),
 }
@@ -69,6 +90,13 @@ REFUSED = {
     "stderr, kept": ("one = fcntl(2, F_DUPFD_CLOEXEC, 10);", "a copy of a standard stream"),
     "a terminal's master": ('one = open("/dev/ptmx", O_RDWR | O_NOCTTY);', "a device"),
     "a file for writing": ('one = open("/tmp", O_TMPFILE | O_RDWR, 0600);', "changes files"),
+    "an epoll instance that tells an event once": (
+        'one = epoll_create1(0); look_at(one, eventfd(1, 0), EPOLLIN | EPOLLET);', "not a file"),
+    "an epoll instance that looks at another": (
+        'one = epoll_create1(0); look_at(one, epoll_create1(0), EPOLLIN);', "no worker can have"),
+    "an epoll instance that looks at what is closed but for a copy": (
+        'one = epoll_create1(0); int event = eventfd(1, 0); look_at(one, event, EPOLLIN); dup(event);'
+        'dup2(eventfd(2, 0), event);', "no worker can have"),
     "a pipe": ("int p[2]; pipe(p); one = p[0];", "not a file"),
 }
 
