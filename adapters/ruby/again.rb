@@ -47,7 +47,8 @@ module CGIBridge
     # As the interpreter shows what nobody caught, without the frames below the script.
     def show(error)
       text = error.full_message(highlight: false, order: :top)
-      $stderr.write(text.sub(/(?:^\tfrom (?:#{Regexp.escape(@command.folder)}\/|\(?eval).*\n?)+\z/, ''))
+      ours = %r{(?:^\tfrom (?:#{Regexp.escape(@command.folder)}/|\(?eval|<internal:).*\n?)+\z}
+      $stderr.write(text.sub(ours, ''))
     end
 
     # What was read ahead is the last request's.
