@@ -9,7 +9,8 @@ import sys
 
 PACKAGES = ["multiprocessing", "concurrent", "email", "http", "xmlrpc", "urllib", "logging", "asyncio",
             "wsgiref", "dbm", "json", "importlib", "html", "sqlite3", "collections"]
-NOT_LOADED = {"antigravity", "this", "idlelib", "turtledemo", "test", "concurrent.futures.interpreter"}
+NOT_LOADED = {"antigravity", "this", "idlelib", "turtledemo", "test", "concurrent.futures.interpreter",
+              "_ios_support"}  # no module of Linux: it looks for a library by way of a temporary file
 drawn = set()
 
 

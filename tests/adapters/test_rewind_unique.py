@@ -49,11 +49,12 @@ PERL_EARLY = "BEGIN { our @early = map rand, 1 .. 5; }\n" + PERL_TEXT
 RUBY_TEXT = """
 require 'openssl'; require 'securerandom'; require 'tmpdir'
 OWN = Random.new
+NAMES = Dir::Tmpname.const_get(:RANDOM)
 %d.times do
   puts "rand #{rand}", "Random #{Random.rand(1 << 60)}", "own #{OWN.rand}"
   puts "bytes #{Random.bytes(8).unpack1('H*')}", "openssl #{OpenSSL::Random.random_bytes(8).unpack1('H*')}"
   puts "urandom #{Random.urandom(8).unpack1('H*')}", "hex #{SecureRandom.hex}", "uuid #{SecureRandom.uuid}"
-  puts "temporary #{Dir::Tmpname.const_get(:RANDOM).rand}"
+  puts "temporary #{NAMES.respond_to?(:rand) ? NAMES.rand : [NAMES.next, NAMES.next].join('-')}"
   puts "shuffled #{[*'a'..'z'].shuffle.join}", "seed #{Random.new_seed}"
 end
 """ % EACH
