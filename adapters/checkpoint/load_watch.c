@@ -88,6 +88,16 @@ void load_watch_end(void) {
 
 /* ---- who it was ---- */
 
+/* By its last name, among paths behind "LD_PRELOAD=". What the operator preloads is his affair. */
+static int is_preloaded(const char *library) {
+  size_t length = strlen(library);
+  for (const char *at = state.preload_text; (at = strstr(at, library)) != NULL; ++at) {
+    int begins = at > state.preload_text && strchr("=/: ", at[-1]) != NULL;
+    if (begins && strchr(": ", at[length]) != NULL) return 1; /* or the text's end */
+  }
+  return 0;
+}
+
 /* Generators that notice a fork: each request is one to them. Allocators, and V8, which keep what
  * they ask for to themselves. */
 static int renews_itself(const char *library) {
@@ -97,8 +107,7 @@ static int renews_itself(const char *library) {
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
     if (strncmp(library, kNames[i], strlen(kNames[i])) == 0) return 1;
   }
-  /* What the operator preloads is his affair. */
-  return strstr(state.preload_text, library) != NULL;
+  return is_preloaded(library);
 }
 
 static const char *name_of(const char *path) {

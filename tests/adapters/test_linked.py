@@ -331,3 +331,20 @@ def test_the_program_s_name_is_the_request_s(folder):
 def test_launch_env_is_not_mixed_into_the_requests(folder):
     with Zygote(["/usr/bin/env"], env={**LAUNCH_ENV, "ONLY_AT_LAUNCH": "1"}) as zygote:
         assert "ONLY_AT_LAUNCH" not in zygote.worker().request(["env"]).text
+
+
+DRAWS = r"""
+#include <sys/random.h>
+static char key[8];
+__attribute__((constructor)) static void early(void) { getrandom(key, 8, 0); }
+"""
+
+
+def test_what_the_operator_preloads_may_draw_at_its_start_but_no_program_of_a_like_name(folder):
+    """The program is checkpoint, and libcgibridge_checkpoint.so stands among the preloaded."""
+    program = folder.compile("checkpoint.c", DRAWS + "int main() {}")
+    with Zygote([program]) as zygote:
+        assert not zygote.stands and "draws random numbers" in zygote.note(SHALLOWER)[0]
+    drawing = folder.compile("drawing.so.c", DRAWS, "-shared", "-fPIC")
+    with Zygote(["/bin/true"], preload=f"{library()}:{drawing}") as zygote:
+        assert zygote.stands
