@@ -298,6 +298,26 @@ def test_verify_finds_what_someone_else_wrote(program):
             assert zygote.verify(worker)[1] == "", part
 
 
+def test_verify_looks_at_no_page_that_is_not_there(folder):
+    """As an allocator's, which takes a gigabyte in advance: to look at all of it took a minute."""
+    program = folder.compile("wide.c", r"""
+#include <stdio.h>
+#include <sys/mman.h>
+static char *wide;
+__attribute__((constructor)) static void early(void) {
+  wide = mmap(0, 1 << 30, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  wide[5] = 5;
+}
+int main(void) { printf("%d %d\n", wide[5]++, wide[9999999]++); return 0; }
+""")
+    with Zygote([program], reset="rewind") as zygote:
+        worker = zygote.worker()
+        for _ in range(3):
+            assert worker.request([program], say_ready=True).text == "5 0\n"
+            pages, difference = zygote.verify(worker)
+            assert difference == "" and 0 < pages < 10_000
+
+
 RAW = r"""
 #include <linux/capability.h>
 #include <sched.h>
