@@ -106,11 +106,13 @@ at_exit { print 'end' }; print $n, ENV['QUERY_STRING'], $stdin.read; exit 7""")
 
 
 def test_a_thread_of_a_request_retires_its_worker(folder):
-    """Ruby keeps the system's thread for its next one, for some seconds."""
+    """Before 3.3 Ruby keeps the system's thread for its next one, for some seconds."""
+    version = run_plainly([RUBY, folder.script("version.rb", "print RUBY_VERSION")]).text
+    keeps = [int(number) for number in version.split(".")] < [3, 3]
     script = folder.script("x.rb", "print Thread.new { 5 }.value, Thread.list.size")
     with Warm(command(script), level="compiled") as warm:
         assert [warm.ask().text for _ in range(3)] == ["51"] * 3
-        assert {why for why, _ in warm.retired} == {"threads"}
+        assert {why for why, _ in warm.retired} == ({"threads"} if keeps else set())
 
 
 def test_data_is_read_from_its_start_in_every_worker(folder):
