@@ -61,6 +61,42 @@ def test_no_two_requests_draw_the_same(folder, kind, when, reset):
         assert warm.retired == []
 
 
+# libc's own, which keeps such memory for each thread, from 2.41 on.
+LIBC_S = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+static void *draw(void *two) {
+  getrandom(two, 16, 0);
+  ((uint64_t *)two)[1] ^= (uint64_t)arc4random() << 32;
+  return NULL;
+}
+static void draw_in_thread(void *two) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, draw, two);
+  pthread_join(thread, NULL);
+}
+static uint64_t early[4];
+__attribute__((constructor)) static void load(void) { draw(early); draw_in_thread(early + 2); }
+int main(void) {
+  uint64_t drawn[6];
+  draw(drawn); draw_in_thread(drawn + 2); draw(drawn + 4);
+  for (int i = 0; i < 6; ++i) printf("%llx ", (unsigned long long)drawn[i]);
+}
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_no_two_requests_draw_the_same_of_libc(folder, reset):
+    program = folder.compile("libc.c", LIBC_S, "-pthread")
+    with Warm([program], reset=reset, accept="random") as warm:
+        drawn = [word for _ in range(TOKENS) for word in warm.ask().text.split()]
+    assert warm.reset == reset and len(drawn) == len(set(drawn)) == 6 * TOKENS
+
+
 def test_too_many_such_mappings_are_not_rewound(folder):
     program = folder.compile("many.c", r"""
 #define _GNU_SOURCE
