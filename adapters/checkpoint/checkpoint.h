@@ -88,9 +88,8 @@ struct checkpoint_state {
   struct stat standard[3];            /* what 0, 1, 2 were at the start */
   unsigned char inherited[kInheritedFdsMax / 8];
   struct open_file files[kOpenFilesMax];
-  size_t file_count;
+  size_t file_count, watch_count;
   struct poll_watch watches[kPollWatchesMax];
-  size_t watch_count;
   int timers[kTimersMax]; /* of timer_create(), the kernel's numbers */
   size_t timer_count;
   unsigned long long loads_at_start; /* of shared objects, before the program's own */

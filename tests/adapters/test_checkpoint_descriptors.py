@@ -56,9 +56,10 @@ BORNE = {
                               'printf("%d ", (int)read(one, text, 8)); '
                               'printf("%d", (int)read(other, text, 8));'),
     "an epoll instance": (
-        'one = epoll_create1(EPOLL_CLOEXEC); other = eventfd(0, 0); look_at(one, other, EPOLLIN | EPOLLRDHUP);',
-        'tell(one); uint64_t count = 1; write(other, &count, 8); tell(one); printf("%d", fcntl(one, F_GETFD)); '
-        'epoll_ctl(one, EPOLL_CTL_DEL, other, NULL);'),
+        'one = epoll_create1(EPOLL_CLOEXEC); other = eventfd(0, 0);'
+        'look_at(one, other, EPOLLIN | EPOLLRDHUP);',
+        'tell(one); uint64_t count = 1; write(other, &count, 8); tell(one);'
+        'printf("%d", fcntl(one, F_GETFD)); epoll_ctl(one, EPOLL_CTL_DEL, other, NULL);'),
     "an epoll instance, its copy, and two events, one of them a copy": (
         'int event = eventfd(0, 0); one = epoll_create1(0); other = dup(one); int more = dup(event);'
         'look_at(one, event, EPOLLIN); look_at(other, more, EPOLLOUT); look_at(one, eventfd(3, 0), EPOLLIN);',
