@@ -44,7 +44,8 @@ def first_line(site, name, text, mode=0o755):
 
 
 class TestFindingIt:
-    @pytest.mark.parametrize("interpreter", ["php-cgi", "php-cgi8.2"])
+    @pytest.mark.parametrize("interpreter", ["php-cgi", pathlib.Path("/usr/bin/php-cgi").resolve().name],
+                             ids=["php-cgi", "with its version"])
     def test_a_first_line_is_enough(self, site, interpreter):
         script = site.script("pid.php", f"#!/usr/bin/{interpreter}\n{PID}")
         bridge = site.start_bridge(ONE)
