@@ -1,6 +1,7 @@
 #include "load_watch.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -88,6 +89,11 @@ void load_watch_end(void) {
 
 /* ---- who it was ---- */
 
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
 /* By its last name, among paths behind "LD_PRELOAD=". What the operator preloads is his affair. */
 static int is_preloaded(const char *library) {
   size_t length = strlen(library);
@@ -104,15 +110,13 @@ static int renews_itself(const char *library) {
   static const char *const kNames[] = {
       "libcrypto.so", "libssl.so",   "libgnutls.so", "libgcrypt.so", "libnss3.so",   "libfreebl",
       "libjemalloc",  "libmimalloc", "libtcmalloc",  "libsoftokn3",  "libnettle.so", "node"};
+  /* Debian's Node has it beside itself, and asks by way of it. */
+  int is_by_way = strncmp(library, "libuv.so", strlen("libuv.so")) == 0;
+  const char *name = is_by_way ? name_of(program_invocation_name) : library;
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
-    if (strncmp(library, kNames[i], strlen(kNames[i])) == 0) return 1;
+    if (strncmp(name, kNames[i], strlen(kNames[i])) == 0) return 1;
   }
   return is_preloaded(library);
-}
-
-static const char *name_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
 }
 
 /* place: ", at FILE line N" */
