@@ -31,6 +31,7 @@ struct Layout {
 };
 constexpr std::array kLayouts = std::to_array<Layout>({
     {36, 208, 224, 8, 16, 32, 104, 16, 72, 36, 48, 56, 92, 32},
+    {40, 208, 224, 8, 16, 32, 104, 16, 72, 36, 48, 56, 92, 32},
 });
 
 constexpr unsigned kTypeMask = 0xf, kTypeSub = 9;  // cop.h: CXTYPEMASK, CXt_SUB

@@ -82,7 +82,7 @@ def test_a_perl_script_tells_its_subs_and_lines(site, mode, may_look):
         outer();
         print "Content-Type: text/plain\\n\\nok\\n";
         """)
-    if subprocess.run(["/usr/bin/perl", "-e", "exit($] < 5.036 || $] >= 5.037)"]).returncode:
+    if subprocess.run(["/usr/bin/perl", "-e", "exit(int($] * 1000 + 0.0001) !~ /^50(36|40)$/)"]).returncode:
         pytest.skip("the stack of this version of perl is not known")
     pattern = (rf"perl: inner \({script}:2\)\n.*perl: outer \({script}:4\)\n"
                rf".*perl: main program \({script}:6\)\n")
