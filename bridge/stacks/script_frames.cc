@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "stacks/perl_frames.h"
+#include "stacks/python_frames.h"
 #include "stacks/python_text.h"
 
 namespace stacks {
@@ -95,8 +96,8 @@ class KeptErrno {
 
 const std::vector<std::string_view>& interpreter_symbols() {
   static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all{kErrno,    kPythonThread, kPythonDump, kRubyFrames,
-                                      kRubyPath, kRubyLabel,    kRubyText};
+    std::vector<std::string_view> all{kErrno,      kPythonThread, kPythonDump, kPythonRuntime,
+                                      kRubyFrames, kRubyPath,     kRubyLabel,  kRubyText};
     for (const std::string_view name : perl_symbols()) all.push_back(name);
     return all;
   }();
@@ -105,6 +106,7 @@ const std::vector<std::string_view>& interpreter_symbols() {
 
 std::vector<std::string> script_frames(StoppedProgram& program, const Modules& modules) {
   std::vector<std::string> frames = perl_frames(program, modules);
+  if (frames.empty()) frames = python_frames_of(program, modules);
   const bool others = modules.symbol(kPythonDump) || modules.symbol(kRubyFrames);
   if (!frames.empty() || !others) return frames;
   const KeptErrno kept(program, modules);

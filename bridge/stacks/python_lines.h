@@ -1,0 +1,16 @@
+// Which line of its source a Python function is at.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace stacks {
+
+// table: co_linetable of CPython 3.11 and newer (Objects/locations.md there); first_line:
+// co_firstlineno; unit: how many code units are in front of the one that is run. None: the code has
+// no line there, or the table ends before it. A program may have written anything.
+std::optional<std::int64_t> python_line(std::span<const std::uint8_t> table,
+                                        std::int64_t first_line, std::uint64_t unit);
+
+}  // namespace stacks
