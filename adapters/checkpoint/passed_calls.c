@@ -78,17 +78,6 @@ void *passed_dlsym_of_libc(void *library, const char *name) {
   return ((void *(*)(void *, const char *))passed_dlsym.real)(library, name);
 }
 
-/* A library that was opened for its opener alone has libraries of its own, which are nobody's next.
- */
-static void *find_beside(const void *caller, const char *name) {
-  Dl_info of_caller;
-  if (dladdr(caller, &of_caller) == 0 || is_of_this_library(caller)) return NULL;
-  void *library = dlopen(of_caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  void *found = library != NULL ? dlsym(library, name) : NULL;
-  if (library != NULL) dlclose(library);
-  return is_of_this_library(found) ? NULL : found;
-}
-
 static void find(struct passed_call *call) {
   call->real = call == &passed_dlsym ? NULL : dlsym(RTLD_NEXT, call->name);
   if (call->real == NULL) call->real = find_by_version(call->name);
@@ -100,12 +89,31 @@ void passed_calls_find(void) {
   PASSED_CALLS(FIND)
 }
 
+/* Of a library other than libc, that may come long after the program's start, and to be seen by
+ * nobody but who asked for it: where that one would have found it without us. */
+static void *find_for(const char *name, const void *caller) {
+  Dl_info library;
+  if (dladdr(caller, &library) == 0 || library.dli_fname == NULL || is_of_this_library(caller)) {
+    return NULL;
+  }
+  void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == NULL) {
+    dlerror();
+    return NULL;
+  }
+  void *found = dlsym(handle, name);
+  if (found == NULL) dlerror();
+  dlclose(handle);
+  return is_of_this_library(found) ? NULL : found;
+}
+
 void *passed_call_note(struct passed_call *call, const long *arguments) {
   if (call->real == NULL) find(call);
-  if (call->real == NULL) call->real = find_beside(caller_of(arguments), call->name);
-  if (call->real == NULL) call->real = (void *)(uintptr_t)is_missing;
+  if (call->real == NULL) call->real = find_for(call->name, caller_of(arguments));
   if (call->touched != 0) call_touch(call->touched);
   if (call->doubt != RETIRED_NOT) call_doubt(call->doubt, call->name);
   void *instead = call->look != NULL ? call->look(call, arguments) : NULL;
-  return instead != NULL ? instead : call->real;
+  if (instead != NULL) return instead;
+  /* Not for ever: what is not there now may be loaded later. */
+  return call->real != NULL ? call->real : (void *)(uintptr_t)is_missing;
 }

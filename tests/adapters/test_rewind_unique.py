@@ -227,3 +227,21 @@ def test_side_by_side_workers_draw_different_tokens(folder):
         lines = [line for _ in range(5) for worker in workers
                  for line in worker.request(argv, say_ready=True).text.splitlines()]
     assert len(set(lines)) == len(lines) == 20 * 13 * EACH
+
+
+LATE_TEXT = r"""
+#include <random>
+extern "C" unsigned draw() { return std::random_device()(); }
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_the_tokens_of_a_library_that_comes_after_the_start(folder, reset):
+    """With libstdc++, which the interpreter does not have, and which nobody but it sees."""
+    library = folder.compile("late.cc", LATE_TEXT, "-shared", "-fPIC")
+    script = folder.script("x.py", f"import ctypes\nlate = ctypes.CDLL('{library}')\n"
+                           "late.draw.restype = ctypes.c_uint\nprint(*[late.draw() for _ in range(4)])\n")
+    with Warm([PYTHON, f"{adapters_dir()}/python/start.py", "--preload=", script],
+              level="compiled", reset=reset) as warm:
+        drawn = [number for _ in range(4) for number in warm.ask().text.split()]
+        assert len(set(drawn)) == len(drawn) == 16, drawn
