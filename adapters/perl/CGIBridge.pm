@@ -136,9 +136,11 @@ sub start_over {
     my $words = join ',', ($is_booted ? ':booted' : ()), @_;
     my @command = @launched_as;
     $_ = length $words ? "-MCGIBridge=$words" : '-MCGIBridge' for @command[ours_in(@command)];
-    %$environment = map { ($_ => $before_all{$_}) } keys %before_all;
+    *main::ENV = $environment;    # with -T perl executes nothing else
+    %$environment = map { ($_ => $before_all{$_} =~ /(.*)/s) } keys %before_all;
+    @command = map { /(.*)/s } @command;
     ask('over');    # what a BEGIN block did to the process is done again
-    exec { $command[0] } map { /(.*)/s } @command;
+    exec { $command[0] } @command;
 }
 
 # The script is left to the requests, with what it loads for itself; what it loads of perl's own is loaded

@@ -155,6 +155,15 @@ def test_words_that_a_script_looked_at_while_compiling_start_it_anew(folder, tex
             assert zygote.ask(*words).seen() == run_plainly([PERL, script, *words]).seen()
 
 
+def test_a_tainted_script_that_does_it_is_compiled_in_each_request(folder):
+    script = folder.script("x.pl", "use POSIX ();\nBEGIN { $t = time }\n"
+                           "print ${^TAINT}, exists $INC{'POSIX.pm'}, $ENV{QUERY_STRING} // '', \"\\n\";\n")
+    plain = run_plainly([PERL, "-T", script])
+    with perl_zygote(script, "-T", modules=("Text::Wrap",)) as zygote:
+        assert zygote.stands and zygote.level == 2, (zygote.notes, zygote.log())
+        assert [zygote.ask().seen() for _ in range(TIMES)] == [plain.seen()] * TIMES
+
+
 def test_the_place_is_named(folder):
     folder.script("Own.pm", "package Own;\n\nour $key = time;\n1;\n")
     script = folder.script("x.pl", "use FindBin; use lib $FindBin::Bin;\nuse Own;\nprint 1;\n")
