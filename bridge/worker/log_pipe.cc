@@ -8,6 +8,11 @@
 #include "base/log.h"
 
 namespace worker {
+namespace {
+
+constexpr std::string_view kLackedSymbol = "undefined symbol";
+
+}  // namespace
 
 base::ByteView ErrorAllowance::take(base::ByteView bytes) {
   if (bytes_max_ == 0) return bytes;
@@ -41,7 +46,7 @@ void LineLog::write(base::ByteView bytes) {
 void LineLog::flush() {
   if (line_.empty()) return;
   base::log_warn("{} stderr: {}", label_, base::printable(line_, kLineBytesMax));
-  last_line_ = std::move(line_);
+  if (last_line_.find(kLackedSymbol) == last_line_.npos) last_line_ = std::move(line_);
   line_.clear();
 }
 

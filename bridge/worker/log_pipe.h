@@ -61,7 +61,8 @@ class LineLog {
   void write(base::ByteView bytes);
   // Logs an unfinished line as it is.
   void flush();
-  // The last line logged, for a sentence that explains a failure.
+  // The last line logged, for a sentence that explains a failure; but if the loader lacked a
+  // symbol, its line, which says more than what the program made of it.
   const std::string& last_line() const { return last_line_; }
 
  private:

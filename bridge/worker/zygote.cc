@@ -12,6 +12,9 @@ namespace worker {
 
 namespace {
 
+// Of what was printed last; paths of libraries are in it.
+constexpr std::size_t kLastLineMax = 600;
+
 config::Reset reset_of(std::uint32_t wire) {
   if (wire == RESET_REWIND) return config::Reset::rewind;
   return wire == RESET_NONE ? config::Reset::none : config::Reset::fork;
@@ -167,7 +170,7 @@ void Zygote::on_death(int wait_status) {
       ended_by_us ? end_reason_
                   : describe_end(wait_status) + (at_checkpoint ? "" : " before its checkpoint");
   if (!stderr_->last_line().empty()) {
-    why += ": " + base::printable(stderr_->last_line(), 200);
+    why += ": " + base::printable(stderr_->last_line(), kLastLineMax);
   }
   pid_ = -1;
   events_.on_gone(why);

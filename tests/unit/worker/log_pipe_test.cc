@@ -43,5 +43,13 @@ TEST(ErrorAllowance, has_room_again_when_it_is_renewed) {
   EXPECT_EQ(allowance.take("def"), "de");
 }
 
+TEST(LineLog, remembers_the_last_line_but_the_symbol_that_the_loader_lacked) {
+  LineLog lines("x");
+  lines.write("one\ntwo\n");
+  EXPECT_EQ(lines.last_line(), "two");
+  lines.write("Can't load 'x.so': undefined symbol: hook at x.pl\nBEGIN failed\n");
+  EXPECT_EQ(lines.last_line(), "Can't load 'x.so': undefined symbol: hook at x.pl");
+}
+
 }  // namespace
 }  // namespace worker
