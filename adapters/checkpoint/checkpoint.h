@@ -61,6 +61,7 @@ struct checkpoint_state {
   int level;                /* enum checkpoint_level that the bridge asked for */
   int reset;                /* enum checkpoint_reset that workers do */
   int tracking;             /* enum page_tracking that the bridge asked for */
+  int binds_early;          /* it was launched with LD_BIND_NOW */
   int is_ahead;             /* becomes the one worker itself, instead of forking any */
   char weaker[kReasonMax];  /* why the reset is weaker than the bridge asked for, or empty */
   unsigned left_out;        /* enum reset_part, for tests */

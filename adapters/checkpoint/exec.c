@@ -36,7 +36,7 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
            state.channel, from, state.launch_words);
   entries[count++] = checkpoint;
   entries[count++] = state.preload_text;
-  entries[count++] = kBindNow;
+  if (state.binds_early) entries[count++] = kBindNow;
   for (; envp != NULL && *envp != NULL; ++envp) {
     if (strncmp(*envp, "LD_PRELOAD=", 11) == 0) continue;
     if (count == kEnvironmentMax - 1) {

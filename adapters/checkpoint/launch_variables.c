@@ -113,7 +113,10 @@ void launch_variables_take(char **envp) {
     }
     if (value_of(*entry, MESSAGE_CHECKPOINT_VARIABLE) != NULL) continue;
     if (preload != NULL && !drop_this_library(preload)) continue;
-    if (value_of(*entry, "LD_BIND_NOW") != NULL) continue; /* for the zygote alone */
+    if (value_of(*entry, "LD_BIND_NOW") != NULL) {
+      state.binds_early = 1; /* the zygote alone */
+      continue;
+    }
     *out++ = *entry;
   }
   *out = NULL;

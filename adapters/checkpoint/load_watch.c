@@ -105,8 +105,9 @@ static int is_preloaded(const char *library) {
 }
 
 /* Generators that notice a fork: each request is one to them. Allocators, and V8, which keep what
- * they ask for to themselves. */
-static int renews_itself(const char *library) {
+ * they ask for to themselves. Two libraries ask for the time as they start: GLib because of its
+ * allocator, libxml2 for the seed of its hashes. */
+static int renews_itself(const char *library, enum impurity kind) {
   static const char *const kNames[] = {
       "libcrypto.so", "libssl.so",   "libgnutls.so", "libgcrypt.so", "libnss3.so",   "libfreebl",
       "libjemalloc",  "libmimalloc", "libtcmalloc",  "libsoftokn3",  "libnettle.so", "node"};
@@ -116,7 +117,9 @@ static int renews_itself(const char *library) {
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
     if (strncmp(name, kNames[i], strlen(kNames[i])) == 0) return 1;
   }
-  return is_preloaded(library);
+  int asks_for_itself =
+      strncmp(library, "libglib-2.0.so", 14) == 0 || strncmp(library, "libxml2.so", 10) == 0;
+  return (kind == IMPURE_TIME && asks_for_itself) || is_preloaded(library);
 }
 
 /* place: ", at FILE line N" */
@@ -140,7 +143,7 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   if (raw_call(SYS_getpid) != state.pid) return;
   int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
   const char *name = is_known ? name_of(library.dli_fname) : "code that was made";
-  if (renews_itself(name)) return;
+  if (renews_itself(name, kind)) return;
   load->is_on = 0; /* to find the place may call what is watched */
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);

@@ -369,6 +369,29 @@ def test_a_native_program_is_warm_if_the_operator_accepts_it(folder):
         assert zygote.stands, zygote.notes
 
 
+GLIB = r"""
+#include <sys/time.h>
+#include <unistd.h>
+static int start(void) { %s; }
+static int early;
+__attribute__((constructor)) static void init(void) { early = start(); }
+int ask(void) { return early != 0; }
+"""
+
+
+@pytest.mark.parametrize("name", ["libglib-2.0.so.0", "libxml2.so.2"])
+@pytest.mark.parametrize("text, is_pure", [
+    ("struct timeval now; return gettimeofday(&now, 0) == 0", True), ("return getpid()", False)])
+def test_the_clock_of_some_libraries_is_their_own(folder, name, text, is_pure):
+    """GLib 2.74 asks for the time in its constructor: all programs that have it would be classic."""
+    shared = folder.compile("shared.c", GLIB % text, "-shared", "-fPIC", f"-Wl,-soname,{name}")
+    os.rename(shared, f"{folder.path}/{name}")
+    text = "#include <stdio.h>\nint ask(void);\nint main() { printf(\"%d\\n\", ask()); }"
+    program = folder.compile("main.c", text, f"{folder.path}/{name}", f"-Wl,-rpath,{folder.path}")
+    with Zygote([program], reset="rewind") as zygote:
+        assert bool(zygote.stands) == is_pure, zygote.notes
+
+
 def test_what_main_does_is_each_request_s_own(folder):
     program = folder.compile("late.c", r"""
 #include <stdio.h>

@@ -279,16 +279,17 @@ def test_node_sees_a_module_that_appears_nearer_to_the_program(site):
     assert b"far" in before and b"near" in after
 
 
-def test_a_library_that_lacks_what_it_never_calls_is_loaded(site):
+@pytest.mark.parametrize("early, level", [("", "compiled"), ("BEGIN { $t = time }", "booted")])
+def test_a_library_that_lacks_what_it_never_calls_is_loaded(site, early, level):
     """As a module of Perl's that was made for a web server's own perl."""
     source = site.cgi_bin / "lacks.c"
     source.write_text("void never(void); void call(void) { never(); }\n")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", f"{site.cgi_bin}/lacks.so", source], check=True)
     program = site.perl("x.pl", f"""
-        use DynaLoader;
+        use DynaLoader; {early}
         BEGIN {{ $loaded = DynaLoader::dl_load_file('{site.cgi_bin}/lacks.so', 0) or die DynaLoader::dl_error() }}
         print "Content-Type: text/plain\\n\\n", $loaded ? 1 : 0, "\\n";""")
     bridge = site.start_bridge("")
     warm(bridge, program)
     assert {ask(bridge, program) for _ in range(4)} == {(200, b"Content-Type: text/plain\n\n1\n")}
-    assert bridge.program(program)["level"] == "compiled"
+    assert bridge.program(program)["level"] == level
