@@ -102,7 +102,7 @@ sub load_ahead {
         my ($written, $writes_before) = (tell STDOUT, $writes);
         my %there = map { ($_ => 1) } keys %INC;
         (%read, $listed, $words_read) = ();
-        ask('watch');
+        ask($watch);
         {
             local ($@, $_, $!);
             my $file = file_of($module);
@@ -258,6 +258,7 @@ sub stand {
     untie @main::ARGV;
     load_ahead();
     *main::ENV = $environment;
+    keep_year();
     note_files();
     prepare();
     defined ask("checkpoint/$level") or shallower("the checkpoint refused: $!");
@@ -301,6 +302,20 @@ sub become_fresh {
     start_anew('@ARGV', @words) if $words_read && @words;
     @main::ARGV = @words;
     $^T = time;
+    start_anew('the year (by Time::Local)', @words) if defined $year && $year != (localtime $^T)[5];
+}
+
+# Of all that comes with perl this module alone asks for the time when it is loaded, and half of the
+# others' dates load it. It keeps the year, for dates of two digits: so the year is compared.
+sub leave_time_local {
+    my %named = map { ($_ => 1) } map { split /:/ } grep { defined } @ENV{qw(PERL5LIB PERLLIB)};
+    ($time_local) = grep { -e } map { "$_/Time/Local.pm" } grep { !$named{$_} } @usual_folders;
+    $watch = "watch/$time_local" if defined $time_local;
+}
+
+sub keep_year {
+    my $loaded = $INC{'Time/Local.pm'};
+    $year = (localtime $launched_at)[5] if defined $loaded && defined $time_local && $loaded eq $time_local;
 }
 
 sub seed {
@@ -315,6 +330,8 @@ delete $INC{'CGIBridge.pm'};
 # PERL5LIB may name the program's folder.
 my ($programs) = $0 =~ m{^(.*/)};
 @usual_folders = grep { !ref && m{^/} && !(defined $programs && index("$_/", $programs) == 0) } @INC;
+our ($launched_at, $watch, $time_local, $year) = (time, 'watch');
+leave_time_local() if defined $call;
 our %before_all = %ENV;
 our @launched_as = command_line();
 $learn = ask('learn') // 'installed';
@@ -344,7 +361,7 @@ sub import {
         use_again();
     }
     %known = map { ($_ => 1) } keys %INC;
-    ask('watch');
+    ask($watch);
 }
 
 package CGIBridge::Words;

@@ -190,6 +190,48 @@ def test_perl_starts_over_once_for_all_that_is_impure(folder):
     assert starts.read_text() == "xx"
 
 
+# Half of all dates are read by it, and it asks for the time once, for the year.
+DATES = ("use strict; use Time::Local; use HTTP::Nothing;\n"
+         "print join(' ', timegm(1, 2, 3, 4, 5, 124), $HTTP::Nothing::count), \"\\n\";\n")
+
+A_YEAR_LATER = r"""
+#include <time.h>
+#include <unistd.h>
+time_t time(time_t *kept) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  time_t told = now.tv_sec + (access("%s", F_OK) == 0 ? 366 * 86400 : 0);
+  if (kept) *kept = told;
+  return told;
+}
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_time_local_is_loaded_ahead_until_the_year_is_over(folder, reset):
+    later = folder.path / "later"
+    shim = folder.compile("clock.c", A_YEAR_LATER % later, "-shared", "-fPIC")
+    folder.script("lib/HTTP/Nothing.pm", "package HTTP::Nothing; use Time::Local; our $count = 7; 1;\n")
+    script = folder.script("x.pl", DATES)
+    env = {"PERL5LIB": str(folder.path / "lib")}
+    with perl_zygote(script, reset=reset, env={**LAUNCH_ENV, **env}, preload=f"{library()}:{shim}") as zygote:
+        assert zygote.level == 3, zygote.notes
+        for _ in range(TIMES):
+            assert zygote.ask(env={**REQUEST_ENV, **env}).text == "1717470121 7\n"
+        later.touch()
+        answer = zygote.ask(env={**REQUEST_ENV, **env})
+        assert answer.text == "1717470121 7\n" and not answer.stays
+        assert [text for kind, text in answer.notes if kind == SHALLOWER] == [
+            "the year (by Time::Local) was read while compiling, and the request's differs"]
+
+
+def test_a_time_local_of_the_program_s_own_is_watched(folder):
+    folder.script("Time/Local.pm", "package Time::Local;\nour $key = time;\n1;\n")
+    script = folder.script("x.pl", "use FindBin; use lib $FindBin::Bin;\nuse Time::Local;\nprint 1;\n")
+    with perl_zygote(script) as zygote:
+        assert f"asks for the time (time, at {folder.path}/Time/Local.pm line 2)" in zygote.note(LEVEL)[0]
+
+
 def test_pure_modules_are_loaded_ahead_of_a_script_that_is_not(folder):
     script = folder.script("x.pl", "BEGIN { $early = exists $INC{'POSIX.pm'} ? 1 : 0; $t = time }\n"
                            "use POSIX (); use Text::Wrap; print $early, \"\\n\";\n")
