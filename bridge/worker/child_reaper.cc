@@ -69,6 +69,11 @@ void ChildReaper::release(pid_t pid) {
   on_child_signal();
 }
 
+void ChildReaper::abandon(pid_t pid) {
+  on_death_.erase(pid);
+  held_.erase(pid);
+}
+
 bool ChildReaper::is_living_child(pid_t pid) {
   siginfo_t info{};
   const int outcome = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);

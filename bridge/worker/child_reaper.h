@@ -42,6 +42,9 @@ class ChildReaper {
   // Keeps pid from being reaped until release(), also when it dies in between.
   void hold(pid_t pid);
   void release(pid_t pid);
+  // As forget() and release(), but nobody is told of anything meanwhile: for an owner that is being
+  // destroyed, and others around it with it. The next death sweeps.
+  void abandon(pid_t pid);
 
   // Whether pid is a child of this process that has not died yet. What a worker says of its own
   // pid is believed only so.

@@ -43,10 +43,9 @@ Worker::Worker(loop::Loop& loop, ChildReaper& reaper, std::uint64_t id, const st
 
 Worker::~Worker() {
   if (pid_ <= 0 || state_ == WorkerState::gone) return;
-  reaper_.forget(pid_);
   // Only the daemon's own end comes here with a process alive: it gets no grace.
   ::kill(-pid_, SIGKILL);
-  reaper_.release(pid_);
+  reaper_.abandon(pid_);
 }
 
 // ---- what the pool does with it ----
