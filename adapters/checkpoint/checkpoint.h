@@ -136,8 +136,7 @@ int worker_next(int exit_code);
 int request_parse(struct request *request, const struct message_request *head, char *text,
                   char **pointers, size_t pointers_max);
 
-/* ending.c: the main thread's next wait for events is behind the answer, or -1 if it must not be.
- */
+/* ending.c: the main thread's next wait for events is behind the answer; -1: it must not be. */
 int ending_expect(int exit_code);
 unsigned long long ending_count_loads(void); /* of shared objects, since the process began */
 

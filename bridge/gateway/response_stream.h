@@ -67,14 +67,12 @@ class ResponseStream {
   // line says how much that was. 0: no limit.
   void limit_errors(std::uint64_t bytes_max) { errors_ = worker::ErrorAllowance(bytes_max); }
 
-  // One more line for the head, "Name: value\r\n"; before the first output.
-  // The program's own fields of that name are dropped.
+  // One more line for the head, before the first output; the program's own of that name go.
   void add_field(std::string line) {
     added_field_ = std::move(line);
     head_.reserve_name(added_field_.substr(0, added_field_.find(':')));
   }
 
-  // As ResponseHeadReader has it.
   void set_server_redirects(bool does) { head_.set_server_redirects(does); }
 
   // The program came to its end: what is in the pipes now is the rest, whoever still holds them.
@@ -82,8 +80,7 @@ class ResponseStream {
 
   // The request's body has come whole, or its client pauses: nothing is held back any more.
   void let_go();
-  // The connection has room again.
-  void resume();
+  void resume();  // the connection has room again
 
   // Whether out holds all of the answer, whatever the program still does: a body as long as its
   // Content-Length, the head of an answer without one, or all output, if nobody writes any more.

@@ -287,7 +287,9 @@ def test_a_library_that_lacks_what_it_never_calls_is_loaded(site, early, level):
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", f"{site.cgi_bin}/lacks.so", source], check=True)
     program = site.perl("x.pl", f"""
         use DynaLoader; {early}
-        BEGIN {{ $loaded = DynaLoader::dl_load_file('{site.cgi_bin}/lacks.so', 0) or die DynaLoader::dl_error() }}
+        BEGIN {{
+            $loaded = DynaLoader::dl_load_file('{site.cgi_bin}/lacks.so', 0) or die DynaLoader::dl_error();
+        }}
         print "Content-Type: text/plain\\n\\n", $loaded ? 1 : 0, "\\n";""")
     bridge = site.start_bridge("")
     warm(bridge, program)
