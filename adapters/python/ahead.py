@@ -177,7 +177,7 @@ class Preload:
         self.words = {os.fsencode(word) for word in string_constants(code)}
         self.generators = Generators()
         self.generators.watch(sys.modules.get("random"))
-        self.launched = dict(environment)
+        self.launched = dict(dict.items(environment))  # without being seen to read all of it
         self.outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
 
     def run(self):
