@@ -25,7 +25,7 @@ void checkpoint_stand(void) {
     snprintf(reason, sizeof reason, "what runs before main() %s", load_watch_found());
     checkpoint_refuse(reason);
   }
-  if (state.level == LEVEL_LINKED && !state.is_ahead && environment_is_changed()) {
+  if (state.level == LEVEL_LINKED && !state.is_ahead && environment_note_changes() != 0) {
     checkpoint_refuse("changes the environment before main()");
   }
   load_watch_end();

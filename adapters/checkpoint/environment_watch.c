@@ -21,7 +21,6 @@ typedef locale_t newlocale_function(int, const char *, locale_t);
 static getenv_function *real_getenv, *real_secure_getenv;
 static setlocale_function *real_setlocale;
 static newlocale_function *real_newlocale;
-static uintptr_t entries_at_start;
 static const char *zone_at_start; /* what tzname[0] points at before anybody called tzset() */
 
 void environment_watch_begin(void) {
@@ -32,23 +31,93 @@ void environment_watch_begin(void) {
   zone_at_start = tzname[0];
 }
 
-/* An entry that is replaced, or moved with all others, is another pointer. */
-static uintptr_t sum_of_entries(void) {
-  uintptr_t sum = (uintptr_t)environ;
-  for (char **entry = environ; entry != NULL && *entry != NULL; ++entry) {
-    sum = sum * 31 + (uintptr_t)*entry;
-  }
-  return sum;
-}
+/* ---- what constructors change ---- */
+
+enum { kEntriesMax = 1024, kChangesMax = 32 };
+/* Pointers as they were: a name that is set is another entry, wherever it stands. */
+static char *launched[kEntriesMax];
+static size_t launched_count;
+static struct {
+  const char *entry; /* of the constructor: "NAME=value"; of the launch, if it is taken away */
+  int is_set, was_there;
+} changes[kChangesMax];
+static size_t change_count;
 
 void environment_watch_remember(char **envp) {
   environ = envp; /* libc does so, too, when it begins */
-  entries_at_start = sum_of_entries();
+  while (envp[launched_count] != NULL && launched_count < kEntriesMax) {
+    launched[launched_count] = envp[launched_count];
+    ++launched_count;
+  }
 }
 
-int environment_is_changed(void) {
-  return sum_of_entries() != entries_at_start;
+static int is_same_name(const char *one, const char *other) {
+  size_t length = strcspn(one, "=");
+  return strncmp(one, other, length) == 0 && other[length] == '=';
 }
+
+static int is_launched(const char *entry) {
+  for (size_t i = 0; i < launched_count; ++i) {
+    if (launched[i] == entry) return 1;
+  }
+  return 0;
+}
+
+static int was_launched(const char *entry) {
+  for (size_t i = 0; i < launched_count; ++i) {
+    if (is_same_name(entry, launched[i])) return 1;
+  }
+  return 0;
+}
+
+static const char *find_entry(const char *like) {
+  for (char **entry = environ; *entry != NULL; ++entry) {
+    if (is_same_name(like, *entry)) return *entry;
+  }
+  return NULL;
+}
+
+static int note_change(const char *entry, int is_set) {
+  if (change_count == kChangesMax || strchr(entry, '=') == NULL) return -1;
+  changes[change_count].entry = entry;
+  changes[change_count].is_set = is_set;
+  changes[change_count++].was_there = was_launched(entry);
+  return 0;
+}
+
+int environment_note_changes(void) {
+  int is_cleared = environ == NULL || (environ[0] == NULL && launched_count > 0);
+  if (is_cleared || launched_count == kEntriesMax) return -1;
+  for (char **entry = environ; *entry != NULL; ++entry) {
+    if (!is_launched(*entry) && note_change(*entry, 1) != 0) return -1;
+  }
+  for (size_t i = 0; i < launched_count; ++i) {
+    if (find_entry(launched[i]) == NULL && note_change(launched[i], 0) != 0) return -1;
+  }
+  return 0;
+}
+
+int environment_change_again(void) {
+  for (size_t i = 0; i < change_count; ++i) {
+    const char *entry = changes[i].entry;
+    if (changes[i].is_set && !changes[i].was_there && find_entry(entry) != NULL) return -1;
+  }
+  for (size_t i = 0; i < change_count; ++i) {
+    char name[256];
+    size_t length = strcspn(changes[i].entry, "=");
+    if (length >= sizeof name) return -1;
+    memcpy(name, changes[i].entry, length);
+    name[length] = '\0';
+    if (changes[i].is_set) {
+      setenv(name, changes[i].entry + length + 1, 1);
+    } else {
+      unsetenv(name);
+    }
+  }
+  return 0;
+}
+
+/* ---- who reads ---- */
 
 /* Variables that differ between two requests for one program. */
 static int is_request_variable(const char *name) {

@@ -18,8 +18,12 @@ struct names_read {
 /* Before the first constructor of the program. */
 void environment_watch_begin(void);
 void environment_watch_remember(char **envp); /* as the program is given it */
-/* Whether the program changed it since: a request brings its own, and that would be lost. */
-int environment_is_changed(void);
+/* At the checkpoint of a program that nobody tells of requests: notes what constructors set and
+ * took away since. -1: that cannot be done again in another environment. */
+int environment_note_changes(void);
+/* In a worker, with a request's environment in place: does the same to that. -1: whether a
+ * constructor would have set a name that the request brings is not known. */
+int environment_change_again(void);
 /* At the checkpoint: NOTE_READ to the bridge, or the end of a zygote that read too many. */
 void environment_watch_tell(void);
 

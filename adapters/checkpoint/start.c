@@ -85,15 +85,19 @@ void start_anew(const struct request *request) {
   execve(path, request->argv, request->envp);
 }
 
+static _Noreturn void must_start_anew(const struct request *request) {
+  start_anew(request);
+  dprintf(2, "cgibridge: cannot start %s anew: %s\n", request->argv[0], strerrorname_np(errno));
+  give_up(kCannotStart);
+}
+
 /* Constructors are called with argc and argv, and Rust's library keeps them for std::env::args().
  * Such a program is started anew for other arguments than its zygote's. */
 static void start_anew_for_other_arguments(const struct request *request, int argc, char **argv) {
   int same = request->argc == (uint32_t)argc;
   for (int i = 0; same && i < argc; ++i) same = strcmp(request->argv[i], argv[i]) == 0;
   if (same || dl_iterate_phdr(find_word, argv) != 1) return;
-  start_anew(request);
-  dprintf(2, "cgibridge: cannot start %s anew: %s\n", argv[0], strerrorname_np(errno));
-  give_up(kCannotStart);
+  must_start_anew(request);
 }
 
 static int main_at_checkpoint(int argc, char **argv, char **envp) {
@@ -102,13 +106,14 @@ static int main_at_checkpoint(int argc, char **argv, char **envp) {
   struct request *request = &state.request;
   start_anew_for_other_arguments(request, argc, argv);
   environ = request->envp;
+  if (environment_change_again() != 0) must_start_anew(request);
   if (request->argc > 0) {
     char *name = request->argv[0];
     char *slash = strrchr(name, '/');
     program_invocation_name = name;
     program_invocation_short_name = slash ? slash + 1 : name;
   }
-  return state.real_main((int)request->argc, request->argv, request->envp);
+  return state.real_main((int)request->argc, request->argv, environ);
 }
 
 INTERPOSED int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(void),

@@ -1,0 +1,163 @@
+"""What native programs do before main() is done once for all their visitors: so they are warm only if it is
+pure, or can be done again."""
+
+import os
+
+import pytest
+
+from driver import (LAUNCH_ENV, REQUEST_ENV, SHALLOWER, Warm, Zygote, adapters_dir, library,
+                    run_plainly)
+
+PYTHON = "/usr/bin/python3"
+TIMES = 4
+
+EARLY = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fcntl.h>
+#include <random>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static unsigned long draw() { unsigned long n; getrandom(&n, sizeof n, 0); return n; }
+static unsigned long device() { std::random_device source("/dev/urandom"); return source(); }
+static unsigned long read_device() {
+  unsigned long n; int fd = open("/dev/urandom", O_RDONLY); if (read(fd, &n, sizeof n) < 8) abort();
+  close(fd); return n; }
+static unsigned long by_number() { unsigned long n; syscall(SYS_getrandom, &n, sizeof n, 0); return n; }
+static unsigned long read_uuid() {
+  char t[9] = ""; int fd = open("/proc/sys/kernel/random/uuid", O_RDONLY); if (read(fd, t, 8) < 8) abort();
+  close(fd); return strtoul(t, nullptr, 16); }
+static int lock() { int fd = open("/etc/passwd", O_RDONLY); flock(fd, LOCK_SH); return close(fd); }
+struct Link { char text[99]; long size; Link(const char *name) : size(readlink(name, text, 99)) {} };
+static auto early = %s;
+int main() { printf("%%lu\n", (unsigned long)early); }
+"""
+
+
+@pytest.mark.parametrize("text, why", [
+    ("draw()", "random"), ("device()", "random"), ("std::random_device()()", "random"),
+    ("read_device()", "random"), ("arc4random()", "random"),
+    ("by_number()", "random"), ("syscall(SYS_getpid)", "process id"), ("read_uuid()", "random"),
+    ("Link(\"/proc/self\").size", "process id"), ("lock()", "flock"),
+    ("clearenv()", "environment"),
+    ("time(nullptr)", "time"), ("getpid()", "process id"), ("system(\"true\")", "process"),
+    ("printf(\"early\") + fflush(stdout)", "prints"), ("write(2, \"early\", 5)", "prints")])
+def test_a_native_program_whose_constructors_do_it_is_not_warm(folder, text, why):
+    program = folder.compile("early.cc", EARLY % text)
+    with Zygote([program], reset="rewind") as zygote:
+        assert not zygote.stands
+        assert why in zygote.note(SHALLOWER)[0], zygote.notes
+
+
+CHANGES_ENVIRONMENT = r"""
+#include <stdio.h>
+#include <stdlib.h>
+extern char **environ;
+static char own[] = "OWN=1";
+__attribute__((constructor)) static void early(void) {
+  setenv("GIT_CONFIG_NOSYSTEM", "1", 1); unsetenv("HOME"); putenv(own); setenv("SERVER_NAME", "mine", 1);
+  setenv("MAYBE", "default", 0); setenv("GATEWAY_INTERFACE", "not this", 0);
+}
+static int compare(const void *a, const void *b) { return strcmp(*(char **)a, *(char **)b); }
+int main(int argc, char **argv, char **envp) {
+  size_t count = 0;
+  while (environ[count]) ++count;
+  qsort(environ, count, sizeof *environ, compare);
+  for (size_t i = 0; i < count; ++i) puts(environ[i]);
+  printf("%d %s\n", envp == environ, getenv("OWN"));
+  setenv("LATE", "1", 1);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_what_constructors_do_to_the_environment_is_done_to_each_request_s(folder, reset):
+    program = folder.compile("early.c", CHANGES_ENVIRONMENT, "-include", "string.h")
+    launched = {**LAUNCH_ENV, "HOME": "/root", "SERVER_NAME": "x", "GATEWAY_INTERFACE": "CGI/1.1"}
+    requests = [{**REQUEST_ENV, "HOME": "/root", "SERVER_NAME": "y", **more}
+                for more in ({}, {"MAYBE": "given"}, {"OWN": "2"}, {"HTTP_A": "b"}, {})]
+    with Warm([program], reset=reset, level="linked", env=launched) as warm:
+        assert warm.stands, warm.notes
+        for env in requests * 2:
+            plain = run_plainly([program], env=env)
+            assert warm.ask(env=env).seen() == plain.seen()
+
+
+def test_a_native_program_is_warm_if_the_operator_accepts_it(folder):
+    program = folder.compile("early.cc", EARLY % "time(nullptr)")
+    with Zygote([program], reset="rewind", accept="time,random") as zygote:
+        assert zygote.stands, zygote.notes
+
+
+GLIB = r"""
+#include <sys/time.h>
+#include <unistd.h>
+static int start(void) { %s; }
+static int early;
+__attribute__((constructor)) static void init(void) { early = start(); }
+int ask(void) { return early != 0; }
+"""
+
+
+@pytest.mark.parametrize("name", ["libglib-2.0.so.0", "libxml2.so.2"])
+@pytest.mark.parametrize("text, is_pure", [
+    ("struct timeval now; return gettimeofday(&now, 0) == 0", True), ("return getpid()", False)])
+def test_the_clock_of_some_libraries_is_their_own(folder, name, text, is_pure):
+    """GLib 2.74 asks for the time in its constructor: all programs that have it would be classic."""
+    shared = folder.compile("shared.c", GLIB % text, "-shared", "-fPIC", f"-Wl,-soname,{name}")
+    os.rename(shared, f"{folder.path}/{name}")
+    text = "#include <stdio.h>\nint ask(void);\nint main() { printf(\"%d\\n\", ask()); }"
+    program = folder.compile("main.c", text, f"{folder.path}/{name}", f"-Wl,-rpath,{folder.path}")
+    with Zygote([program], reset="rewind") as zygote:
+        assert bool(zygote.stands) == is_pure, zygote.notes
+
+
+def test_what_main_does_is_each_request_s_own(folder):
+    program = folder.compile("late.c", r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int main() { printf("%d\n", time(0) > 0 && getpid() > 0 && system("true") == 0); }
+""")
+    with Warm([program]) as zygote:
+        assert zygote.ask().text == "1\n"
+
+
+OPENED_LATER = r"""
+#include <random>
+extern "C" unsigned draw() { return std::random_device()(); }
+extern "C" unsigned draw_from_device() { return std::random_device("/dev/urandom")(); }
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind", None])
+def test_a_library_that_is_opened_for_its_opener_alone_draws_as_ever(folder, reset):
+    """Its own libraries are nobody's next; what stands before their functions finds these all the same."""
+    library_of_its_own = folder.compile("later.cc", OPENED_LATER, "-shared", "-fPIC")
+    script = folder.script("x.py", f"import ctypes\nown = ctypes.CDLL({library_of_its_own!r})\n"
+                           "both = own.draw, own.draw_from_device\n"
+                           "print(*[draw() for _ in range(4) for draw in both])\n")
+    if reset is None:
+        drawn = run_plainly([PYTHON, script], env={**REQUEST_ENV, "LD_PRELOAD": library()}).text.split()
+        assert len(set(drawn)) == 8
+        return
+    with Warm([PYTHON, f"{adapters_dir()}/python/start.py", "--preload=ctypes", script], level="compiled",
+              reset=reset) as zygote:
+        zygote.argv = [PYTHON, script]
+        drawn = [number for _ in range(TIMES) for number in zygote.ask().text.split()]
+        assert len(set(drawn)) == 8 * TIMES
+
+
+# Interpreters and tools whose start must stay pure: what they do before main() costs them the level.
+@pytest.mark.parametrize("program", ["perl", "python3", "ruby", "tclsh", "bash", "dash", "gawk", "lua5.4",
+                                     "git", "sqlite3", "curl", "openssl", "find", "sed"])
+def test_the_start_of_common_programs_is_pure(program, needs):
+    needs(program)
+    path = next(path for path in (f"/usr/bin/{program}", f"/bin/{program}") if os.path.exists(path))
+    with Zygote([path], reset="rewind") as zygote:
+        assert zygote.stands, zygote.notes
