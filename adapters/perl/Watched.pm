@@ -1,0 +1,49 @@
+# What stands in for @ARGV and %ENV while the script compiles, and says who looked.
+
+package CGIBridge::Words;
+
+sub TIEARRAY  { my ($class, @words) = @_; bless \@words, $class }
+sub FETCHSIZE { $CGIBridge::words_read = 1; scalar @{ $_[0] } }
+sub FETCH     { $CGIBridge::words_read = 1; $_[0][$_[1]] }
+sub EXISTS    { $CGIBridge::words_read = 1; exists $_[0][$_[1]] }
+sub SHIFT     { $CGIBridge::words_read = 1; shift @{ $_[0] } }
+sub POP       { $CGIBridge::words_read = 1; pop @{ $_[0] } }
+
+sub SPLICE {
+    my ($words, $at, $count, @new) = @_;
+    $CGIBridge::words_read = 1;
+    return splice @$words, $at // 0, $count // @$words, @new;
+}
+
+sub STORE     { $_[0][$_[1]] = $_[2] }
+sub STORESIZE { $#{ $_[0] } = $_[1] - 1 }
+sub DELETE    { delete $_[0][$_[1]] }
+sub CLEAR     { @{ $_[0] } = () }
+sub PUSH      { my ($words, @more) = @_; push @$words, @more }
+sub UNSHIFT   { my ($words, @more) = @_; unshift @$words, @more }
+sub EXTEND    { }
+sub UNTIE     { }
+sub DESTROY   { }
+
+package CGIBridge::Environment;
+
+# %ENV as the script sees it while compiling; the real one stays behind it.
+
+sub TIEHASH { bless {}, shift }
+
+sub note_read {
+    my ($name) = @_;
+    return if $CGIBridge::cleared || $CGIBridge::changed{$name};
+    $CGIBridge::read{$name} = $CGIBridge::environment->{$name};
+}
+
+sub FETCH    { note_read($_[1]); $CGIBridge::environment->{ $_[1] } }
+sub EXISTS   { note_read($_[1]); exists $CGIBridge::environment->{ $_[1] } }
+sub STORE    { ++$CGIBridge::writes; $CGIBridge::changed{ $_[1] } = 1; $CGIBridge::environment->{ $_[1] } = $_[2] }
+sub DELETE   { ++$CGIBridge::writes; $CGIBridge::changed{ $_[1] } = 1; delete $CGIBridge::environment->{ $_[1] } }
+sub CLEAR    { ++$CGIBridge::writes; $CGIBridge::cleared = 1; %$CGIBridge::environment = () }
+sub SCALAR   { $CGIBridge::listed = 1; scalar %$CGIBridge::environment }
+sub FIRSTKEY { $CGIBridge::listed = 1; keys %$CGIBridge::environment; each %$CGIBridge::environment }
+sub NEXTKEY  { each %$CGIBridge::environment }
+
+1;
