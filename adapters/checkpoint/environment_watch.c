@@ -33,9 +33,9 @@ void environment_watch_begin(void) {
 
 /* ---- what constructors change ---- */
 
-enum { kEntriesMax = 1024, kChangesMax = 32 };
-/* Pointers as they were: a name that is set is another entry, wherever it stands. */
-static char *launched[kEntriesMax];
+enum { kEntriesMax = 1024, kChangesMax = 32, kNameMax = 255 };
+/* Pointers as they were, and NULL: a name that is set is another entry, wherever it stands. */
+static char *launched[kEntriesMax + 1];
 static size_t launched_count;
 static struct {
   const char *entry; /* of the constructor: "NAME=value"; of the launch, if it is taken away */
@@ -51,11 +51,6 @@ void environment_watch_remember(char **envp) {
   }
 }
 
-static int is_same_name(const char *one, const char *other) {
-  size_t length = strcspn(one, "=");
-  return strncmp(one, other, length) == 0 && other[length] == '=';
-}
-
 static int is_launched(const char *entry) {
   for (size_t i = 0; i < launched_count; ++i) {
     if (launched[i] == entry) return 1;
@@ -63,25 +58,20 @@ static int is_launched(const char *entry) {
   return 0;
 }
 
-static int was_launched(const char *entry) {
-  for (size_t i = 0; i < launched_count; ++i) {
-    if (is_same_name(entry, launched[i])) return 1;
+static int has_name_of(char **entries, const char *like) {
+  size_t length = strcspn(like, "=");
+  for (; *entries != NULL; ++entries) {
+    if (strncmp(*entries, like, length) == 0 && (*entries)[length] == '=') return 1;
   }
   return 0;
 }
 
-static const char *find_entry(const char *like) {
-  for (char **entry = environ; *entry != NULL; ++entry) {
-    if (is_same_name(like, *entry)) return *entry;
-  }
-  return NULL;
-}
-
 static int note_change(const char *entry, int is_set) {
-  if (change_count == kChangesMax || strchr(entry, '=') == NULL) return -1;
+  size_t length = strcspn(entry, "=");
+  if (change_count == kChangesMax || entry[length] != '=' || length > kNameMax) return -1;
   changes[change_count].entry = entry;
   changes[change_count].is_set = is_set;
-  changes[change_count++].was_there = was_launched(entry);
+  changes[change_count++].was_there = has_name_of(launched, entry);
   return 0;
 }
 
@@ -92,7 +82,7 @@ int environment_note_changes(void) {
     if (!is_launched(*entry) && note_change(*entry, 1) != 0) return -1;
   }
   for (size_t i = 0; i < launched_count; ++i) {
-    if (find_entry(launched[i]) == NULL && note_change(launched[i], 0) != 0) return -1;
+    if (!has_name_of(environ, launched[i]) && note_change(launched[i], 0) != 0) return -1;
   }
   return 0;
 }
@@ -100,12 +90,11 @@ int environment_note_changes(void) {
 int environment_change_again(void) {
   for (size_t i = 0; i < change_count; ++i) {
     const char *entry = changes[i].entry;
-    if (changes[i].is_set && !changes[i].was_there && find_entry(entry) != NULL) return -1;
+    if (changes[i].is_set && !changes[i].was_there && has_name_of(environ, entry)) return -1;
   }
   for (size_t i = 0; i < change_count; ++i) {
-    char name[256];
+    char name[kNameMax + 1];
     size_t length = strcspn(changes[i].entry, "=");
-    if (length >= sizeof name) return -1;
     memcpy(name, changes[i].entry, length);
     name[length] = '\0';
     if (changes[i].is_set) {

@@ -155,10 +155,6 @@ static enum retirement identity_check(struct engine *engine) {
 
 /* ---- what rare calls change ---- */
 
-#ifndef PR_SET_MEMORY_MERGE
-#define PR_SET_MEMORY_MERGE 67
-#define PR_GET_MEMORY_MERGE 68
-#endif
 static const int kAskedPrctls[] = {PR_GET_KEEPCAPS, PR_GET_TIMERSLACK, PR_GET_SECUREBITS,
                                    PR_GET_THP_DISABLE, PR_GET_MEMORY_MERGE};
 static const int kSetPrctls[] = {PR_SET_KEEPCAPS, PR_SET_TIMERSLACK, PR_SET_SECUREBITS,

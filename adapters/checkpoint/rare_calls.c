@@ -61,15 +61,6 @@ INTERPOSED int personality(unsigned long persona) {
   return (int)call_result(raw_call(SYS_personality, persona));
 }
 
-/* Newer than some kernels' headers. */
-#ifndef PR_SET_VMA
-#define PR_SET_VMA 0x53564d41
-#endif
-#ifndef PR_SET_MEMORY_MERGE
-#define PR_SET_MEMORY_MERGE 67
-#define PR_GET_MEMORY_MERGE 68
-#endif
-
 /* Attributes that are put back, or that are asked of the kernel each time; all others are told
  * apart by whether they only ask. */
 static int is_put_back(long option) {

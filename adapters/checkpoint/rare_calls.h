@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 
 #include "message/wire.h"
 
@@ -31,6 +32,15 @@ static inline long call_result(long result) {
 /* rare_calls.c: kind and name of the first call that cannot be undone. */
 void call_touch(unsigned what); /* enum touched */
 void call_doubt(enum retirement kind, const char *call);
+/* Newer than some kernels' headers. */
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE 67
+#define PR_GET_MEMORY_MERGE 68
+#endif
+
 /* prctl(), by its five words. */
 long prctl_watched(const long *words);
 
