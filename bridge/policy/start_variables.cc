@@ -18,6 +18,25 @@ constexpr std::array<std::string_view, 9> kConstantNames = {
     "CONTEXT_DOCUMENT_ROOT", "DOCUMENT_ROOT", "GATEWAY_INTERFACE", "SCRIPT_FILENAME", "SCRIPT_NAME",
     "SERVER_ADMIN",          "SERVER_NAME",   "SERVER_PORT",       "SERVER_SOFTWARE"};
 
+// A set of first letters, of capitals alone: all that is asked of most names.
+constexpr std::uint32_t letter_of(std::string_view name) {
+  const auto place = static_cast<unsigned>(static_cast<unsigned char>(name.front())) - 'A';
+  return place < 26 ? std::uint32_t{1} << place : std::uint32_t{1} << 26;
+}
+
+constexpr std::uint32_t kLettersReadAtStart = [] {
+  std::uint32_t letters = 0;
+  for (const std::string_view name : kReadAtStart) letters |= letter_of(name);
+  return letters;
+}();
+
+bool is_known_to_be_read(std::string_view name) {
+  return !name.empty() && (letter_of(name) & kLettersReadAtStart) != 0 &&
+         std::ranges::any_of(kReadAtStart, [name](std::string_view known) {
+           return known.ends_with('_') ? name.starts_with(known) : name == known;
+         });
+}
+
 bool is_constant(std::string_view name) {
   for (const std::string_view constant : kConstantNames) {
     if (name == constant) return true;
@@ -49,9 +68,7 @@ bool is_read_at_start(std::string_view name, config::Level level) {
   if (level == config::Level::linked) {
     return reason && (*reason == "loader" || name.starts_with("MALLOC_"));
   }
-  return reason || std::ranges::any_of(kReadAtStart, [name](std::string_view known) {
-           return known.ends_with('_') ? name.starts_with(known) : name == known;
-         });
+  return reason || is_known_to_be_read(name);
 }
 
 ConstantVariables constant_variables(std::string_view environment) {
@@ -92,7 +109,9 @@ void StartVariables::note_read(std::string_view lines) {
   while (!lines.empty() && read_.size() < kReadNamesMax) {
     const std::string_view name = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(name.size() + 1, lines.size()));
-    if (!name.empty() && !is_ours(name)) read_.emplace(name);
+    if (name.empty() || is_ours(name)) continue;
+    read_.emplace(name);
+    letters_read_ |= letter_of(name);
   }
 }
 
@@ -100,13 +119,15 @@ void StartVariables::note_read(std::string_view lines) {
 bool StartVariables::counts(std::string_view name, worker::Language language,
                             config::Level level) const {
   if (language == worker::Language::node && name == "TZ") return false;
-  return (read_.contains(name) || is_read_at_start(name, level)) && !assigned_.contains(name);
+  const bool may_be_read = !name.empty() && (letter_of(name) & letters_read_) != 0;
+  return ((may_be_read && read_.contains(name)) || is_read_at_start(name, level)) &&
+         !assigned_.contains(name);
 }
 
 std::string StartVariables::misfit(std::string_view environment, worker::Language language,
                                    config::Level level) const {
   std::string found;
-  std::set<std::string_view> names;
+  std::vector<std::string_view> names;
   for_each(environment, [&](std::string_view name, std::string_view value) {
     if (name.starts_with("HTTP_") || !counts(name, language, level)) return true;
     const auto launched = launched_.find(name);
@@ -114,12 +135,12 @@ std::string StartVariables::misfit(std::string_view environment, worker::Languag
       found = name;
       return false;
     }
-    names.insert(name);
+    names.push_back(name);
     return true;
   });
   if (!found.empty()) return found;
   for (const auto& [name, value] : launched_) {
-    if (counts(name, language, level) && !names.contains(name)) return name;
+    if (counts(name, language, level) && std::ranges::find(names, name) == names.end()) return name;
   }
   return {};
 }

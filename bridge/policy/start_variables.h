@@ -2,6 +2,7 @@
 // read the values that it was launched with, and so suits only the requests that bring the same.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -61,6 +62,7 @@ class StartVariables {
   LaunchVariables launched_;
   std::set<std::string, std::less<>> assigned_;  // by env(1), whatever a request brings
   ReadNames read_;
+  std::uint32_t letters_read_ = 0;  // with which its names begin
 };
 
 // A program's: what its next zygote is launched with.
