@@ -234,7 +234,16 @@ void write_workers(MetricsText& out, const Subjects& subjects) {
   }
 }
 
-void write_misfits(MetricsText& out, const Subjects& subjects) {
+void write_warm(MetricsText& out, const Subjects& subjects) {
+  out.begin({"cgibridge_program_requests_ended", "counter",
+             "Requests that ended, by whether they were answered warm or why not"});
+  for (const Subject& subject : subjects) {
+    for (std::size_t kind = 0; kind < pool::kColdKinds; ++kind) {
+      const auto found = static_cast<pool::Cold>(kind);
+      const auto count = subject.pool.warm.counted(found);
+      if (count > 0) out.sample(subject.labels.with("found", pool::to_string(found)), count);
+    }
+  }
   out.begin({"cgibridge_program_misfits", "counter",
              "Requests that ran classic as they bring another value of what the zygote read"});
   for (const Subject& subject : subjects) out.sample(subject.labels, subject.pool.misfits);
@@ -376,7 +385,7 @@ std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools) {
   write_arm_sizes(out, subjects);
   write_modes(out, subjects);
   write_workers(out, subjects);
-  write_misfits(out, subjects);
+  write_warm(out, subjects);
   write_limits(out, subjects);
   write_rewinds(out, subjects);
   write_cgroups(out, subjects, pools.cgroups());

@@ -33,6 +33,20 @@ json retired_json(const policy::Retirements& retirements) {
   return retired;
 }
 
+json warm_json(const pool::WarmShare& share) {
+  json cold = json::object();
+  for (std::size_t kind = 1; kind < pool::kColdKinds; ++kind) {
+    const auto reason = static_cast<pool::Cold>(kind);
+    if (reason == pool::Cold::chosen || share.counted(reason) == 0) continue;
+    cold[std::string(pool::to_string(reason))] = share.counted(reason);
+  }
+  return {{"requests", share.warm()},
+          {"of", share.all()},
+          {"not", std::move(cold)},
+          {"executed", share.executed()},
+          {"told", share.describe()}};
+}
+
 json workers_json(const std::vector<pool::WorkerStatus>& workers) {
   json list = json::array();
   for (const pool::WorkerStatus& worker : workers) {
@@ -94,6 +108,7 @@ json program_json(const pool::PoolStatus& program, const config::ProgramSettings
       {"given_back", program.given_back},
       {"misfits", {{"count", program.misfits}, {"variable", program.misfit_name}}},
       {"started_anew", program.started_anew},
+      {"warm", warm_json(program.warm)},
       {"queue", program.waiting},
       {"zygote_pid", program.zygote_pid > 0 ? json(program.zygote_pid) : json(nullptr)},
       {"worker_pids", program.worker_pids},

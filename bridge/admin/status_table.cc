@@ -133,6 +133,9 @@ std::string reasons_text(const json& program) {
   if (const json& retry = program.at("retry_in_ms"); !retry.is_null()) {
     lines += fmt::format("    tried again in {} s, or when it changes\n", number(retry) / 1000);
   }
+  if (const std::string warm = text(program.at("warm").at("told")); !warm.empty()) {
+    lines += "    really warm: " + warm + "\n";
+  }
   if (const json& misfits = program.at("misfits"); number(misfits.at("count")) > 0) {
     lines += fmt::format("    ran classic, as their {} is not what the zygote read: {}\n",
                          text(misfits.at("variable")), number(misfits.at("count")));

@@ -8,9 +8,9 @@ namespace policy {
 namespace {
 
 constexpr std::array<std::string_view, kRetirementKinds> kNames = {
-    "no reason",   "threads",      "children", "identity",   "process_group", "limits",
-    "descriptors", "mappings",     "call",     "verify",     "fault",         "left",
-    "silent",      "max_requests", "max_age",  "max_memory", "anew"};
+    "no reason",   "threads",  "children",     "identity", "process_group", "limits",
+    "descriptors", "mappings", "call",         "verify",   "fault",         "left",
+    "silent",      "executed", "max_requests", "max_age",  "max_memory",    "anew"};
 static_assert(!kNames.back().empty(), "one name for each");
 
 }  // namespace

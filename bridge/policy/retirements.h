@@ -14,9 +14,11 @@ namespace policy {
 // Beside enum retirement and worker::kRetiredLeft: its request ended without any output, which may
 // be the worker's own fault, so that it would answer the next one no better.
 constexpr std::uint32_t kRetiredSilent = worker::kRetiredLeft + 1;
+// It went over to another program in its request, by exec().
+constexpr std::uint32_t kRetiredExecuted = kRetiredSilent + 1;
 // It had served workers.max_requests, was as old as workers.max_age or as large as
 // workers.max_memory. They say nothing against the program.
-constexpr std::uint32_t kRetiredMaxRequests = kRetiredSilent + 1;
+constexpr std::uint32_t kRetiredMaxRequests = kRetiredExecuted + 1;
 constexpr std::uint32_t kRetiredMaxAge = kRetiredMaxRequests + 1;
 constexpr std::uint32_t kRetiredMaxMemory = kRetiredMaxAge + 1;
 // Its request was started anew, which speaks against the level, but not against the reset.

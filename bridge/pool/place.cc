@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "base/process_memory.h"
 #include "policy/recycling.h"
 #include "policy/retirements.h"
@@ -16,7 +21,33 @@ bool too_much_memory(const Place& place, const config::ProgramSettings::Workers&
          base::has_more_than(place.worker->pid(), limits.max_memory / base::kKiB);
 }
 
+// What execve(2) replaces: the file, and where the stack began, which is another after each.
+struct Image {
+  std::string file;
+  std::string stack;
+  bool operator==(const Image&) const = default;
+};
+
+// proc(5): startstack is the 28th word of stat, 25 behind the name's closing parenthesis.
+Image image_of(pid_t pid) {
+  const std::filesystem::path folder = fmt::format("/proc/{}", pid);
+  std::error_code ignored;
+  Image image{std::filesystem::read_symlink(folder / "exe", ignored), {}};
+  std::ifstream stat(folder / "stat");
+  std::string text;
+  std::getline(stat, text);
+  std::istringstream words(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  for (int word = 3; word <= 28 && words >> image.stack; ++word) {
+  }
+  return image;
+}
+
 }  // namespace
+
+std::string executed_instead(pid_t pid, pid_t zygote) {
+  const Image now = image_of(pid), then = image_of(zygote);
+  return now.file.empty() || then.file.empty() || now == then ? std::string() : now.file;
+}
 
 compare::Arm arm_of(config::Reset reset) {
   switch (reset) {

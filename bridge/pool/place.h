@@ -29,6 +29,7 @@ struct Place {
   std::uint64_t look_id = 0;  // of the comparison with its zygote under way; 0: none
   bool started_anew = false;  // its request was: the level was wrong for it
   bool loads = false;         // its request has loaded something
+  std::string executed;       // what it went over to in its request: executed_instead()
   bool heavy = false;         // above workers.max_memory when it was last looked at
 };
 
@@ -48,6 +49,8 @@ struct WorkersEvents {
   // run's worker ended without having begun it: it waits again.
   std::function<void(Run&)> on_unbegun;
   std::function<void(const message::Received&)> on_note;
+  // A worker went over to another program in its request.
+  std::function<void(const std::string& path)> on_executed;
   // A worker that should have been as at first was not. None of that zygote's is given a request
   // any more when it returns.
   std::function<void(const std::string& difference)> on_difference;
@@ -69,6 +72,10 @@ std::optional<Relief> relief_of(const Place& place, const config::ProgramSetting
 // Looks whether it has more memory than it may. One that rewinds is looked at only without a
 // request: what a request takes is put back behind it.
 void look_at_memory(Place& place, const config::ProgramSettings::Workers& limits);
+
+// The file that process pid executes now, if it is no longer the one that it was forked from its
+// zygote with; empty: it is, or it is ending, or nobody may look.
+std::string executed_instead(pid_t pid, pid_t zygote);
 
 // Whether it died, with nothing to do, so soon after its start that another would do the same.
 bool died_young(const worker::Worker& worker);

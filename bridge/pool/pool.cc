@@ -38,6 +38,7 @@ Pool::Pool(const Surroundings& surroundings, std::string program)
                              [this](Run& run, const auto& ending) { return on_ended(run, ending); },
                              [this](Run& run) { on_unbegun(run); },
                              [this](const message::Received& note) { on_note(note); },
+                             [this](const auto& path) { counts_.warm.note_executed(path); },
                              [this](const auto& difference) { on_difference(difference); }}),
       cold_backoff_(kColdPause, kColdPauseMost),
       demotion_backoff_(kColdPause, kColdPauseMost),
@@ -190,7 +191,7 @@ void Pool::serve_shadows() {
     Run& run = *beside_.front();
     beside_.pop_front();
     if (run.job_.side == compare::Side::classic) {
-      start_classic(run);
+      start_classic(run, Cold::chosen);
     } else if (!warm() || run.starts_ >= kStartsMax || !suits(run)) {
       refuse(run, 503, "it is not warm");
     } else if (!serve_warm(run)) {
@@ -214,18 +215,19 @@ unsigned Pool::waiting_for_workers() const {
 
 // False: run has to wait for a worker that is on its way. before: how many do already.
 bool Pool::serve(Run& run, std::size_t before) {
-  if (run.job_.side == compare::Side::classic || !warm() || run.starts_ >= kStartsMax) {
-    start_classic(run);
-    return true;
-  }
-  if (!suits(run)) {
+  if (run.job_.side == compare::Side::classic) {
+    start_classic(run, Cold::chosen);
+  } else if (!warm()) {
+    start_classic(run, Cold::not_warm);
+  } else if (run.starts_ >= kStartsMax) {
+    start_classic(run, Cold::no_worker);
+  } else if (!suits(run)) {
     if (run.job_.for_whom == ForWhom::client) ++counts_.misfits;
-    start_classic(run);
-    return true;
+    start_classic(run, Cold::misfit);
+  } else if (!serve_warm(run)) {
+    if (workers_.worth_waiting(before)) return false;
+    start_classic(run, Cold::no_worker);
   }
-  if (serve_warm(run)) return true;
-  if (workers_.worth_waiting(before)) return false;
-  start_classic(run);
   return true;
 }
 
@@ -258,7 +260,8 @@ bool Pool::serve_by_fastcgi(Run& run) {
   return true;
 }
 
-void Pool::start_classic(Run& run) {
+void Pool::start_classic(Run& run, Cold why) {
+  run.cold_ = why;
   const auto terms = surroundings_.identities.terms_for(settings_, program_);
   if (!terms) return refuse(run, terms.refusal().status, terms.refusal().reason);
   const auto fds = run.client_->descriptors();
@@ -284,7 +287,10 @@ void Pool::count_started(const Run& run, int by) {
 }
 
 worker::Printed Pool::on_ended(Run& run, const worker::Ending& ending) {
-  if (ending.app_status != 0 && run.job_.for_whom == ForWhom::client) ++counts_.failed;
+  if (run.job_.for_whom == ForWhom::client) {
+    counts_.warm.count(run.cold_);
+    if (ending.app_status != 0) ++counts_.failed;
+  }
   if (!ending.description.empty()) {
     if (ending.app_status == 128 + SIGXCPU) ++counts_.over_cpu_time;
     if (ending.app_status == 128 + SIGXFSZ) ++counts_.over_file_size;

@@ -76,7 +76,7 @@ class Pool {
   bool suits(Run& run);
   static bool wants_worker(const Run& run);
   unsigned waiting_for_workers() const;
-  void start_classic(Run& run);
+  void start_classic(Run& run, Cold why);
   void refuse(Run& run, int status, const std::string& reason);
   void carry_out(const policy::PoolPlan& plan);
   void watch_forks();

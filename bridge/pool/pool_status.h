@@ -12,6 +12,7 @@
 #include "limits/cgroup_files.h"
 #include "policy/retirements.h"
 #include "policy/rewind_record.h"
+#include "pool/warm_share.h"
 #include "pool/workers.h"
 
 namespace pool {
@@ -55,6 +56,7 @@ struct PoolStatus {
   std::uint64_t given_back = 0;      // by a worker that ended before it began them
   std::uint64_t misfits = 0;         // ran classic: not what the zygote read at its start
   std::string misfit_name;           // by which variable, the last of them
+  WarmShare warm;                    // of those that came to their end
   const policy::Retirements* retirements = nullptr;  // valid as long as the pool is
   const policy::RewindRecord* rewinds = nullptr;
   std::optional<limits::Figures> cgroup;  // what its processes use together, if it has one

@@ -12,6 +12,7 @@
 #include "compare/arm.h"
 #include "config/program_settings.h"
 #include "loop/timer.h"
+#include "pool/warm_share.h"
 #include "upstream/answer_sink.h"
 #include "worker/worker.h"
 
@@ -111,6 +112,7 @@ class Run : private upstream::AnswerSink {
   compare::Arm arm_ = compare::Arm::classic;  // how it runs
   std::uint64_t judged_for_ = 0;  // the generation of which it is known whether it suits
   bool suits_ = true;
+  Cold cold_ = Cold::not_at_all;
   unsigned starts_ = 0;  // more than one: workers were gone before they began it
 };
 

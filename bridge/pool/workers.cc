@@ -224,6 +224,7 @@ bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker)
 void Workers::take_place(Place& place, Run& run) {
   place.look_id = 0;
   place.started_anew = place.loads = false;
+  place.executed.clear();
   place.run = &run;
   run.worker_ = place.worker.get();
   run.arm_ = place.arm;

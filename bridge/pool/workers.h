@@ -98,6 +98,7 @@ class Workers : private worker::WorkerOwner {
   void on_retired(worker::Worker& worker, std::uint32_t retirement,
                   const std::string& why) override;
   void on_unbegun(worker::Worker& worker) override;
+  void on_silent(worker::Worker& worker) override;
   void on_gone(worker::Worker& worker) override;
   void on_note(worker::Worker& worker, const message::Received& note) override;
 

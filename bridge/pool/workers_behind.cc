@@ -169,8 +169,13 @@ policy::ResetCosts Workers::reset_costs() const {
 void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const std::string& why) {
   events_.on_change();
   const Place& place = places_.at(worker.id());
-  if (place.started_anew && retirement == worker::kRetiredLeft) retirement = policy::kRetiredAnew;
-  count_retired(worker, place, retirement, why);
+  std::string cause = why;
+  if (retirement == worker::kRetiredLeft && place.started_anew) retirement = policy::kRetiredAnew;
+  if (retirement == worker::kRetiredLeft && !place.executed.empty()) {
+    retirement = policy::kRetiredExecuted;
+    cause = place.executed;
+  }
+  count_retired(worker, place, retirement, cause);
   const bool again = base::Clock::now() >= no_fork_before_;
   if (retirement != RETIRED_FAULT || !again || !serves(place) || !died_young(worker)) return;
   const base::Duration pause = young_deaths_.failed();
@@ -196,9 +201,23 @@ void Workers::count_retired(const worker::Worker& worker, const Place& place,
 
 void Workers::on_note(worker::Worker& worker, const message::Received& note) {
   Place& place = places_.at(worker.id());
-  if (note.note_kind == NOTE_SHALLOWER) place.started_anew = true;
+  if (note.note_kind == NOTE_SHALLOWER) {
+    place.started_anew = true;
+    if (place.run != nullptr) place.run->cold_ = Cold::anew;
+  }
   if (note.note_kind == NOTE_LOADED) place.loads = true;
   events_.on_note(note);
+}
+
+void Workers::on_silent(worker::Worker& worker) {
+  Place& place = places_.at(worker.id());
+  if (place.run == nullptr || place.started_anew || !serves(place)) return;
+  // One that was started ahead is no copy of anything.
+  if (generation_->making() == worker::Making::ahead) return;
+  place.executed = executed_instead(worker.pid(), generation_->zygote_pid());
+  if (place.executed.empty()) return;
+  place.run->cold_ = Cold::executed;
+  events_.on_executed(place.executed);
 }
 
 void Workers::on_gone(worker::Worker& worker) {

@@ -258,6 +258,7 @@ void Worker::on_broken(ChannelEnd end, const std::string& why) {
   // A closed channel is a running program's right (it may close every descriptor, or exec): its
   // death tells the end of the request.
   if (has_no_request()) enter(WorkerState::ending);
+  if (end == ChannelEnd::closed && state_ == WorkerState::busy) owner_.on_silent(*this);
   if (end == ChannelEnd::unread && state_ == WorkerState::busy && !terminating()) {
     enter(WorkerState::ending);
     give_request_back();

@@ -75,6 +75,9 @@ class WorkerOwner {
   virtual void on_at_rest(Worker& worker) = 0;
   // resetting → checking: its zygote may look at it now.
   virtual void on_reset_over(Worker& worker) = 0;
+  // Its channel ended in the middle of its request: it closed that, executes something else or is
+  // about to be gone. Its request goes on.
+  virtual void on_silent(Worker& worker) = 0;
   // It will serve no more, by its own word or because it died; retirement: enum retirement or
   // kRetiredLeft. Not told of a worker that was told to end, nor of one whose DONE said so.
   virtual void on_retired(Worker& worker, std::uint32_t retirement, const std::string& why) = 0;

@@ -52,6 +52,7 @@ class Owner : public WorkerOwner {
     told.push_back("retired " + std::to_string(retirement) + ": " + why);
   }
   void on_unbegun(Worker&) override { told.push_back("unbegun"); }
+  void on_silent(Worker&) override { told.push_back("silent"); }
   void on_gone(Worker&) override { told.push_back("gone"); }
   void on_note(Worker&, const message::Received&) override { told.push_back("note"); }
 
@@ -308,11 +309,11 @@ TEST_F(WorkerTest, that_dies_with_its_request_read_ends_it) {
   assign(1);
   read_request();
   die();
-  until(4);
-  EXPECT_EQ(
-      owner_.told,
-      (Words{"ready", "retired " + std::to_string(kRetiredLeft) + ": killed by signal 9 (Killed)",
-             "ended 137", "gone"}));
+  until(5);
+  EXPECT_EQ(owner_.told,
+            (Words{"ready", "silent",
+                   "retired " + std::to_string(kRetiredLeft) + ": killed by signal 9 (Killed)",
+                   "ended 137", "gone"}));
 }
 
 TEST_F(WorkerTest, that_dies_at_once_behind_its_done_has_the_exit_code_that_it_said) {
