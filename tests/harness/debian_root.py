@@ -1,0 +1,34 @@
+"""Debian in a folder: a root made by debootstrap, and commands in it. Needs root."""
+
+import pathlib
+import shutil
+import subprocess
+
+MIRROR = "http://deb.debian.org/debian"
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+# In a mount and process namespace of its own; all of it ends with the first process, and no mount stays.
+MOUNTS = """
+mount -t proc proc "$0/proc"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$0/dev/pts"
+mkdir -p "$0/dev/shm" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"
+exec env -i HOME=/root PATH=%s LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$0" /bin/sh -c "$1"
+""" % PATH
+
+
+def make(root, release):
+    """A release's smallest root, if there is none yet, with this machine's way to the network."""
+    root = pathlib.Path(root)
+    if not (root / "etc/debian_version").exists():
+        subprocess.run(["debootstrap", "--variant=minbase", release, str(root), MIRROR], check=True)
+    shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+    for file in pathlib.Path("/etc/apt/apt.conf.d").glob("99*"):
+        shutil.copy(file, root / "etc/apt/apt.conf.d")
+
+
+def inside(root, command, network=True, **options):
+    """Runs a line of shell in the root, as root; subprocess.run()'s answer."""
+    namespaces = ["--mount", "--pid", *([] if network else ["--net"])]
+    return subprocess.run(["unshare", *namespaces, "--fork", "--kill-child", "--propagation", "private",
+                           "/bin/sh", "-ec", MOUNTS, str(root), command],
+                          stdin=subprocess.DEVNULL, text=True, errors="replace", **options)
