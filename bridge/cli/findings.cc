@@ -37,6 +37,17 @@ std::string most_retired(const ArmFindings& arm) {
                                    : most->reason + (most->why.empty() ? "" : ": " + most->why);
 }
 
+// A token of the time and the process id comes out the same for all whom one worker answers within
+// a second; a process for each request gives each its own.
+bool repeats_only_in(const ArmFindings* kept, const ArmFindings* fresh) {
+  return has_same_bytes(fresh) && kept != nullptr && !kept->differences.empty() &&
+         kept->differences.front().what == "a value that was used before";
+}
+
+constexpr std::string_view kOwnProcess =
+    "One process answers many requests there, so names made of the time and the process id repeat "
+    "within a second; with \"fork\" each request has a process of its own.";
+
 // Why an arm is not recommended; empty if nothing speaks against it.
 std::string objection(const ArmFindings* arm) {
   if (arm == nullptr) return "it was not run";
@@ -122,6 +133,11 @@ Verdict safe(const Findings& findings, const ArmFindings& arm) {
   if (arm.arm == Arm::fork) {
     verdict.sentence +=
         fmt::format(" Not reset = \"rewind\": {}.", objection(findings.find(Arm::rewind)));
+    if (repeats_only_in(findings.find(Arm::rewind), &arm)) {
+      verdict.sentence += fmt::format(" {}", kOwnProcess);
+    }
+  } else if (arm.names_pid) {
+    verdict.sentence += fmt::format(" Its answers name its process id. {}", kOwnProcess);
   }
   if (verdict.speed_up > 0 && verdict.speed_up < kWorthwhile) {
     verdict.sentence += " Nothing is gained, so it may as well stay classic.";
@@ -142,6 +158,23 @@ Verdict speaks_fastcgi(const Findings& findings, const ArmFindings& arm) {
 }
 
 }  // namespace
+
+bool holds_pid(std::string_view text, pid_t pid) {
+  constexpr std::size_t kTimeDigits = 10;  // since 2001, until 2286
+  const std::string wanted = std::to_string(pid);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (wanted.size() < 3) return false;
+  for (auto begin = text.begin(); begin != text.end();) {
+    begin = std::find_if(begin, text.end(), is_digit);
+    const auto end = std::find_if_not(begin, text.end(), is_digit);
+    const std::string_view number(begin, end);
+    if (number == wanted) return true;
+    const bool beside = number.size() == wanted.size() + kTimeDigits;
+    if (beside && (number.starts_with(wanted) || number.ends_with(wanted))) return true;
+    begin = end;
+  }
+  return false;
+}
 
 Times times_of(std::vector<Microseconds> samples) {
   if (samples.empty()) return {};

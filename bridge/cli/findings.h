@@ -1,10 +1,13 @@
 // What `check` found out about a program, and what follows from it: pure values.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/asked_request.h"
@@ -42,6 +45,7 @@ struct ArmFindings {
   std::uint32_t rewind_pages = 0, rewind_us = 0;        // of one of them, half took less
   std::vector<Times> times;                             // one for each request, in their order
   std::optional<std::uint64_t> worker_kib, zygote_kib;  // PSS
+  bool names_pid = false;  // its answers hold the process id of the worker that made them
 
   // It answers by FastCGI, as a process that it keeps (arm none).
   bool by_fastcgi() const { return level == "fastcgi"; }
@@ -51,6 +55,10 @@ struct ArmFindings {
   std::uint64_t compared() const { return same + masked + different; }
   std::uint64_t retired_workers() const;
 };
+
+// Whether text holds pid in decimal digits, alone or in one number with a time in seconds before or
+// behind it. Of less than three digits one is found by chance, so they count for nothing.
+bool holds_pid(std::string_view text, pid_t pid);
 
 struct RequestFindings {
   AskedRequest request;

@@ -212,6 +212,7 @@ nlohmann::json arm_json(const Findings& findings, const ArmFindings& arm) {
                          {"same", arm.same},
                          {"masked", arm.masked},
                          {"different", arm.different},
+                         {"names_process_id", arm.names_pid},
                          {"verified", arm.verified},
                          {"verify_differences", arm.verify_differences},
                          {"rewind", {{"pages", arm.rewind_pages}, {"us", arm.rewind_us}}},

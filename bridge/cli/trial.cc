@@ -294,6 +294,9 @@ bool Trial::compare_once(Arm arm, std::size_t request, ArmFindings& found) {
   const std::uint64_t same = record_.same(), masked = record_.masked();
   const std::uint64_t different = record_.different();
   const compare::Answer first = answer_of(classic), second = answer_of(warm);
+  for (const pid_t pid : bridge_.status().worker_pids) {
+    found.names_pid |= holds_pid(warm.output, pid) && !holds_pid(classic.output, pid);
+  }
   if (record_.look(subject, first, second) == compare::Look::needs_control) {
     const Heard control = ask(request, classic_settings);
     if (!control.complete) return true;

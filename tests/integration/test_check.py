@@ -394,3 +394,30 @@ class TestWhatItPrints:
         before = sorted(path for path in site.folder.rglob("*"))
         check(site, script)
         assert sorted(path for path in site.folder.rglob("*")) == before
+
+
+# Names that are made of the process id, plainly or not, in what is printed or in a header.
+OF_PID = {
+    "token": r'print "Content-Type: text/plain\n\nsession ", md5_hex(time . $$), "\n";',
+    "number": r'print "Content-Type: text/plain\n\nsession ", time . $$, "\n";',
+    "cookie": r'print "Set-Cookie: id=$$\nContent-Type: text/plain\n\nx\n";',
+    "file": r'print "Content-Type: text/plain\n\n/tmp/form.$$\n";',
+}
+
+
+@pytest.mark.parametrize("kind", OF_PID)
+def test_names_made_of_the_process_id_are_warned_of(site, kind):
+    script = site.perl("x.pl", "use Digest::MD5 'md5_hex';\n" + OF_PID[kind])
+    found = check(site, script)
+    assert "names made of the time and the process id repeat" in found["verdict"]["sentence"]
+    if kind in ("token", "number"):
+        assert found["verdict"]["arm"] == "fork"
+    else:
+        assert found["arms"]["rewind"]["names_process_id"]
+
+
+def test_a_program_that_names_no_process_id_is_not_warned(site):
+    script = site.perl("x.pl", r'print "Content-Type: text/plain\n\n", time, " 2026 4711\n";')
+    found = check(site, script)
+    assert "process id" not in found["verdict"]["sentence"]
+    assert not found["arms"]["rewind"]["names_process_id"]

@@ -118,6 +118,32 @@ TEST(Verdict, is_none_without_an_answer) {
   EXPECT_NE(verdict.sentence.find("no such file"), std::string::npos);
 }
 
+TEST(ProcessId, is_found_as_a_number_of_its_own_or_beside_a_time) {
+  EXPECT_TRUE(holds_pid("file /tmp/form.4711\n", 4711));
+  EXPECT_TRUE(holds_pid("4711", 4711));
+  EXPECT_TRUE(holds_pid("id=17954046614711;", 4711));
+  EXPECT_TRUE(holds_pid("id=47111795404661", 4711));
+  EXPECT_FALSE(holds_pid("14711 47110 147110", 4711));
+  EXPECT_FALSE(holds_pid("x1795404661471112", 4711));
+  EXPECT_FALSE(holds_pid("42", 42));
+  EXPECT_FALSE(holds_pid("", 4711));
+}
+
+TEST(Verdict, says_why_names_of_time_and_process_id_repeat) {
+  Findings findings = good_findings();
+  arm_of(findings, Arm::rewind).names_pid = true;
+  EXPECT_NE(judge(findings).sentence.find("names made of the time and the process id repeat"),
+            std::string::npos);
+  EXPECT_EQ(judge(findings).arm, Arm::rewind);
+  arm_of(findings, Arm::rewind).names_pid = false;
+  make_different(arm_of(findings, Arm::rewind), "a value that was used before");
+  EXPECT_NE(judge(findings).sentence.find("names made of the time and the process id repeat"),
+            std::string::npos);
+  EXPECT_EQ(judge(findings).arm, Arm::fork);
+  make_different(arm_of(findings, Arm::rewind), "body");
+  EXPECT_EQ(judge(findings).sentence.find("names made of"), std::string::npos);
+}
+
 TEST(Stanza, sets_what_the_verdict_says) {
   Findings findings = good_findings();
   findings.learned = {"CGI", "JSON::PP"};
