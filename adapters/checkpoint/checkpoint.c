@@ -29,6 +29,7 @@ void checkpoint_stand(void) {
     checkpoint_refuse("changes the environment before main()");
   }
   load_watch_end();
+  state.processor.before = usage_now();
   if (state.reset == RESET_REWIND) passed_calls_find();
   /* What nobody copies may hold what it likes: threads, timers, sockets. */
   if (!state.is_ahead && stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);

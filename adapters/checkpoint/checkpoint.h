@@ -25,7 +25,7 @@
 #include "fork.h"
 #include "load_watch.h"
 #include "lookups.h"
-#include "message/wire.h"
+#include "usage.h"
 
 /* Marks the functions that take a libc function's place. */
 #define INTERPOSED __attribute__((visibility("default")))
@@ -57,15 +57,15 @@ enum learn_what { LEARN_INSTALLED, LEARN_ALL, LEARN_NONE };
 
 struct checkpoint_state {
   enum role role;
-  int learn;                /* enum learn_what: which modules are worth a NOTE_LOADED */
-  int level;                /* enum checkpoint_level that the bridge asked for */
-  int reset;                /* enum checkpoint_reset that workers do */
-  int tracking;             /* enum page_tracking that the bridge asked for */
-  int binds_early;          /* it was launched with LD_BIND_NOW */
-  int is_ahead;             /* becomes the one worker itself, instead of forking any */
-  char weaker[kReasonMax];  /* why the reset is weaker than the bridge asked for, or empty */
-  unsigned left_out;        /* enum reset_part, for tests */
-  uint64_t cpu_seconds;     /* RLIMIT_CPU as it was at the start: for each request; 0: none */
+  int learn;               /* enum learn_what: which modules are worth a NOTE_LOADED */
+  int level;               /* enum checkpoint_level that the bridge asked for */
+  int reset;               /* enum checkpoint_reset that workers do */
+  int tracking;            /* enum page_tracking that the bridge asked for */
+  int binds_early;         /* it was launched with LD_BIND_NOW */
+  int is_ahead;            /* becomes the one worker itself, instead of forking any */
+  char weaker[kReasonMax]; /* why the reset is weaker than the bridge asked for, or empty */
+  unsigned left_out;       /* enum reset_part, for tests */
+  struct processor_time processor;
   struct engine *engine;    /* of RESET_REWIND */
   unsigned touched;         /* enum touched, since the request began */
   uint64_t touched_signals; /* whose disposition was set, bit 0 is signal 1 */

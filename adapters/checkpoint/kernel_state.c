@@ -190,7 +190,7 @@ static int limits_put_back(const struct kernel_state *then) {
     struct rlimit now, wanted = then->limits[i];
     raw_call(SYS_prlimit64, 0, i, NULL, &now);
     /* The soft one of a request is set when it begins. What it was first may be used up by now. */
-    if (i == RLIMIT_CPU && state.cpu_seconds != 0) wanted.rlim_cur = now.rlim_cur;
+    if (i == RLIMIT_CPU && state.processor.seconds != 0) wanted.rlim_cur = now.rlim_cur;
     if (memcmp(&now, &wanted, sizeof now) == 0) continue;
     if (raw_call(SYS_prlimit64, 0, i, &wanted, NULL) != 0) return -1;
   }

@@ -11,7 +11,7 @@
   X(clock_gettime, 0, RETIRED_NOT, look_at_clock)                             \
   X(timespec_get, 0, RETIRED_NOT, look_at_time)                               \
   X(ftime, 0, RETIRED_NOT, look_at_time)                                      \
-  X(times, 0, RETIRED_NOT, look_at_time)                                      \
+  X(times, 0, RETIRED_NOT, look_at_times)                                     \
   X(getrandom, 0, RETIRED_NOT, look_at_random)                                \
   X(getentropy, 0, RETIRED_NOT, look_at_random)                               \
   X(arc4random, 0, RETIRED_NOT, look_at_random)                               \

@@ -24,6 +24,9 @@ look_function look_at_dlsym, look_at_dlopen, look_at_dlmopen, look_at_signal, lo
 look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_at_fopen;
 look_function look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_openat2;
 
+/* processor_time.c */
+look_function look_at_getrusage, look_at_processor_time, look_at_times;
+
 /* load_watch.c */
 look_function look_at_random, look_at_time, look_at_pid, look_at_child, look_at_connection;
 look_function look_at_change, look_at_clock, look_at_input, look_at_output, look_at_fcntl;
@@ -68,6 +71,8 @@ static inline const void *caller_of(const long *arguments) {
   X(setfsgid, 0, RETIRED_IDENTITY, NULL)                                \
   X(pivot_root, 0, RETIRED_IDENTITY, NULL)                              \
   X(vmsplice, 0, RETIRED_CALL, NULL) /* others read what is put back */ \
+  X(getrusage, 0, RETIRED_NOT, look_at_getrusage)                       \
+  X(clock, 0, RETIRED_NOT, look_at_processor_time)                      \
   X(setsockopt, 0, RETIRED_NOT, look_at_socket)                         \
   X(pkey_alloc, 0, RETIRED_CALL, NULL)                                  \
   X(pkey_free, 0, RETIRED_CALL, NULL)                                   \

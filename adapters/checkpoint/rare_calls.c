@@ -16,6 +16,7 @@
 
 #include "engine.h"
 #include "raw_call.h"
+#include "usage.h"
 
 void call_touch(unsigned what) {
   state.touched |= what;
@@ -31,24 +32,33 @@ void call_doubt(enum retirement kind, const char *call) {
 
 INTERPOSED int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit) {
   call_touch(TOUCHED_LIMITS);
-  return (int)call_result(raw_call(SYS_prlimit64, 0, resource, limit, NULL));
+  return (int)call_result(processor_limit(0, (int)resource, (const struct rlimit *)limit, NULL));
 }
 
 INTERPOSED int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit) {
   call_touch(TOUCHED_LIMITS);
-  return (int)call_result(raw_call(SYS_prlimit64, 0, resource, limit, NULL));
+  return (int)call_result(processor_limit(0, (int)resource, limit, NULL));
+}
+
+INTERPOSED int getrlimit64(__rlimit_resource_t resource, struct rlimit64 *limit) {
+  return (int)call_result(processor_limit(0, (int)resource, NULL, (struct rlimit *)limit));
+}
+
+INTERPOSED int getrlimit(__rlimit_resource_t resource, struct rlimit *limit) {
+  return (int)call_result(processor_limit(0, (int)resource, NULL, limit));
 }
 
 INTERPOSED int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
                          struct rlimit64 *old) {
   call_touch(TOUCHED_LIMITS);
-  return (int)call_result(raw_call(SYS_prlimit64, pid, resource, limit, old));
+  return (int)call_result(
+      processor_limit(pid, (int)resource, (const struct rlimit *)limit, (struct rlimit *)old));
 }
 
 INTERPOSED int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
                        struct rlimit *old) {
   call_touch(TOUCHED_LIMITS);
-  return (int)call_result(raw_call(SYS_prlimit64, pid, resource, limit, old));
+  return (int)call_result(processor_limit(pid, (int)resource, limit, old));
 }
 
 INTERPOSED int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set) {

@@ -51,6 +51,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   int channel = descriptor_move_high(state.channel);
   if (channel < 0) give_up(70);
   channel_adopt(channel);
+  fork_handlers_add_own(processor_limit_of_child); /* while it still is known whose child it is */
   fork_handlers_add_own(channel_forget_in_child);
   descriptors_remember_start();
   if (state.folder.st_ino == 0) (void)stat(".", &state.folder);

@@ -1,6 +1,5 @@
 #include "usage.h"
 
-#include <sys/resource.h>
 #include <time.h>
 
 #include "checkpoint.h"
@@ -12,37 +11,41 @@ static uint64_t microseconds(const struct rusage *usage) {
 }
 
 struct usage usage_now(void) {
-  struct rusage own = {0}, children = {0};
-  raw_call(SYS_getrusage, RUSAGE_SELF, &own);
-  raw_call(SYS_getrusage, RUSAGE_CHILDREN, &children);
-  long peak = own.ru_maxrss > children.ru_maxrss ? own.ru_maxrss : children.ru_maxrss;
-  /* No process lives without a page fault. */
-  return (struct usage){.cpu = microseconds(&own) + microseconds(&children),
-                        .children_faults = (uint64_t)(children.ru_minflt + children.ru_majflt),
-                        .peak_kib = (uint32_t)peak};
+  struct usage now = {0};
+  raw_call(SYS_getrusage, RUSAGE_SELF, &now.own);
+  raw_call(SYS_getrusage, RUSAGE_CHILDREN, &now.children);
+  return now;
+}
+
+/* No process lives without a page fault. */
+static long faults(const struct rusage *usage) {
+  return usage->ru_minflt + usage->ru_majflt;
 }
 
 void usage_fill(struct message_done *done, const struct usage *begin) {
   struct usage now = usage_now();
-  uint64_t cpu = now.cpu - begin->cpu;
+  uint64_t cpu = microseconds(&now.own) + microseconds(&now.children) - microseconds(&begin->own) -
+                 microseconds(&begin->children);
+  long peak =
+      now.own.ru_maxrss > now.children.ru_maxrss ? now.own.ru_maxrss : now.children.ru_maxrss;
   done->cpu_microseconds = cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)cpu;
-  done->peak_kib = now.peak_kib;
-  if (now.children_faults != begin->children_faults) done->unusual |= DONE_FORKED;
+  done->peak_kib = (uint32_t)peak;
+  if (faults(&now.children) != faults(&begin->children)) done->unusual |= DONE_FORKED;
 }
 
 void cpu_limit_remember(void) {
   struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
   raw_call(SYS_prlimit64, 0, RLIMIT_CPU, NULL, &limit);
-  state.cpu_seconds = limit.rlim_cur == RLIM_INFINITY ? 0 : limit.rlim_cur;
+  state.processor.seconds = limit.rlim_cur == RLIM_INFINITY ? 0 : limit.rlim_cur;
 }
 
 void cpu_limit_renew(void) {
-  if (state.cpu_seconds == 0) return;
+  if (state.processor.seconds == 0) return;
   struct timespec used = {0, 0};
   struct rlimit limit;
   raw_call(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &used);
   if (raw_call(SYS_prlimit64, 0, RLIMIT_CPU, NULL, &limit) != 0) return;
-  limit.rlim_cur = (rlim_t)used.tv_sec + (used.tv_nsec > 0) + state.cpu_seconds;
+  limit.rlim_cur = (rlim_t)used.tv_sec + (used.tv_nsec > 0) + state.processor.seconds;
   if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
   raw_call(SYS_prlimit64, 0, RLIMIT_CPU, &limit, NULL);
 }

@@ -3,20 +3,36 @@
 #define CGIBRIDGE_USAGE_H
 
 #include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "message/wire.h"
 
 struct usage {
-  uint64_t cpu; /* microseconds, user and system, of this process and of the children that
-                   it has waited for */
-  uint64_t children_faults; /* changes whenever a child was waited for */
-  uint32_t peak_kib;        /* of memory, of this process or a child */
+  struct rusage own, children; /* the children that it has waited for */
+};
+
+struct processor_time {
+  struct usage before; /* by the zygote, until the checkpoint */
+  uint64_t seconds;    /* RLIMIT_CPU as it was at the start: for each request; 0: none */
+  int lowers_limit;    /* the request has lowered the hard one */
 };
 
 struct usage usage_now(void);
 
 /* Fills in what was used since begin, the peak so far, and DONE_FORKED. */
 void usage_fill(struct message_done *done, const struct usage *begin);
+
+/* worker.c: when the request began, of a worker that is not put back. */
+const struct usage *worker_usage_at_start(void);
+
+/* processor_time.c: what clock_gettime() is to be for one of this process's own clocks of processor
+ * time; NULL: as it is. */
+void *processor_clock_instead(clockid_t clock);
+/* prlimit(2), with limits of processor time as a process of the request's own would have them. */
+long processor_limit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *old);
+void processor_limit_of_child(void); /* in the child of a fork() */
 
 /* RLIMIT_CPU counts all of a process's life, but is meant for one request: it is remembered at the
  * zygote's start, and moved on in a worker at the start of each request. */

@@ -256,7 +256,7 @@ static void compare_lines(struct findings *findings, const char *name, int only_
   char *a = strtok_r(ours, "\n", &a_rest), *b = strtok_r(theirs, "\n", &b_rest);
   while (a != NULL || b != NULL) {
     const char *line = a != NULL ? a : b;
-    int moves_on = state.cpu_seconds != 0 && a != NULL && strncmp(a, "Max cpu time", 12) == 0;
+    int moves_on = state.processor.seconds != 0 && a != NULL && strncmp(a, "Max cpu time", 12) == 0;
     if (a == NULL || b == NULL ||
         (!moves_on && (!only_watched || is_watched_line(line)) && strcmp(a, b) != 0)) {
       return find(findings, "%s: \"%s\", not \"%s\"", name, b ? b : "", a ? a : "");

@@ -25,6 +25,10 @@ static struct mailbox {
 
 static struct usage usage_at_start; /* of the request */
 
+const struct usage *worker_usage_at_start(void) {
+  return &usage_at_start;
+}
+
 static char *map_text(int memfd, size_t bytes) {
   struct stat status;
   if (fstat(memfd, &status) != 0 || (size_t)status.st_size < bytes || bytes == 0) return NULL;
