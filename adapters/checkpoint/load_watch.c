@@ -187,9 +187,16 @@ LOOK(IMPURE_CHILDREN, look_at_child)
 LOOK(IMPURE_SOCKETS, look_at_connection)
 LOOK(IMPURE_FILES, look_at_change)
 
-/* Interpreters measure by the others, and nobody knows what those say. */
-static int is_of_day(clockid_t clock) {
-  return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+/* Those that count from the machine's start tell nobody the time, but a generator may be seeded by
+ * one, and what is measured from there on grows with the zygote. Interpreters measure by them for
+ * themselves: there it is the program's doing if it goes by Perl's Time::HiRes. */
+static int tells_time(clockid_t clock, const void *caller) {
+  Dl_info library;
+  if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID) return 0;
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) return 1;
+  if (state.level == LEVEL_LINKED) return 1;
+  int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
+  return is_known && strcmp(name_of(library.dli_fname), "HiRes.so") == 0;
 }
 
 void load_watch_note_number(long number, const long *words, const void *caller) {
@@ -198,7 +205,7 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
     case SYS_getrandom:
       return load_watch_note(IMPURE_RANDOM, "syscall getrandom", caller);
     case SYS_clock_gettime:
-      if (!is_of_day((clockid_t)words[0])) return;
+      if (!tells_time((clockid_t)words[0], caller)) return;
       return load_watch_note(IMPURE_TIME, "syscall clock_gettime", caller);
     case SYS_gettimeofday:
       return load_watch_note(IMPURE_TIME, "syscall gettimeofday", caller);
@@ -228,7 +235,7 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
 }
 
 void *look_at_clock(const struct passed_call *call, const long *arguments) {
-  if (is_of_day((clockid_t)arguments[0])) {
+  if (state.load.is_on && tells_time((clockid_t)arguments[0], caller_of(arguments))) {
     load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
   }
   return processor_clock_instead((clockid_t)arguments[0]);

@@ -12,6 +12,7 @@ PYTHON = "/usr/bin/python3"
 TIMES = 4
 
 EARLY = r"""
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -31,6 +32,8 @@ static unsigned long read_uuid() {
   char t[9] = ""; int fd = open("/proc/sys/kernel/random/uuid", O_RDONLY); if (read(fd, t, 8) < 8) abort();
   close(fd); return strtoul(t, nullptr, 16); }
 static int lock() { int fd = open("/etc/passwd", O_RDONLY); flock(fd, LOCK_SH); return close(fd); }
+static struct timespec moment;
+static long since_boot() { clock_gettime(CLOCK_BOOTTIME, &moment); return moment.tv_nsec; }
 struct Link { char text[99]; long size; Link(const char *name) : size(readlink(name, text, 99)) {} };
 static auto early = %s;
 int main() { printf("%%lu\n", (unsigned long)early); }
@@ -43,6 +46,8 @@ int main() { printf("%%lu\n", (unsigned long)early); }
     ("by_number()", "random"), ("syscall(SYS_getpid)", "process id"), ("read_uuid()", "random"),
     ("Link(\"/proc/self\").size", "process id"), ("lock()", "flock"),
     ("clearenv()", "environment"),
+    ("std::chrono::steady_clock::now().time_since_epoch().count()", "time"), ("since_boot()", "time"),
+    ("syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &moment)", "time"),
     ("time(nullptr)", "time"), ("getpid()", "process id"), ("system(\"true\")", "process"),
     ("printf(\"early\") + fflush(stdout)", "prints"), ("write(2, \"early\", 5)", "prints")])
 def test_a_native_program_whose_constructors_do_it_is_not_warm(folder, text, why):
@@ -114,6 +119,12 @@ def test_the_clock_of_some_libraries_is_their_own(folder, name, text, is_pure):
     program = folder.compile("main.c", text, f"{folder.path}/{name}", f"-Wl,-rpath,{folder.path}")
     with Zygote([program], reset="rewind") as zygote:
         assert bool(zygote.stands) == is_pure, zygote.notes
+
+
+@pytest.mark.parametrize("text", ["clock()", "std::clock() + getppid()"])
+def test_processor_time_before_main_is_no_time_of_day(folder, text):
+    with Zygote([folder.compile("early.cc", EARLY % text)], reset="rewind") as zygote:
+        assert zygote.stands, zygote.notes
 
 
 def test_what_main_does_is_each_request_s_own(folder):
