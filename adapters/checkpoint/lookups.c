@@ -1,7 +1,8 @@
-/* What was looked for before the checkpoint and was not there: a module in a folder that is
- * searched first, one that is used where it is installed, a file that switches something on. The
- * bridge is told, as of files that were loaded: when one appears, a new generation starts. And a
- * look at what is a request's alone: standard input, which is nobody's there. */
+/* What was read before the checkpoint, or looked for and not there: settings that a module takes
+ * when it is loaded; a module in a folder that is searched first, one that is used where it is
+ * installed, a file that switches something on. The bridge is told, as of files that were loaded:
+ * when one changes, or appears, a new generation starts. And a look at what is a request's alone:
+ * standard input, which is nobody's there. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,24 @@ static int looked(int result, const char *path) {
   return result;
 }
 
+/* Python compares the time of what it has compiled with the source's, which its adapter tells of;
+ * and may write it anew. */
+static int is_compiled_text(const char *path) {
+  const char *end = strrchr(path, '.');
+  return end != NULL && strcmp(end, ".pyc") == 0;
+}
+
+void lookups_see_open(int directory, const char *path, int flags) {
+  struct stat status;
+  if (!is_watching() || path == NULL || (directory != AT_FDCWD && path[0] != '/')) return;
+  if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_PATH)) != O_RDONLY) return;
+  long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
+  int is_read = result == 0 && S_ISREG(status.st_mode) && !is_compiled_text(path);
+  int failure = errno;
+  if (is_read || result == -ENOENT || result == -ENOTDIR) note_path(path);
+  errno = failure;
+}
+
 int lookups_see_input(void) {
   /* libc's own streams read by no function of ours; the null device has ended at once. */
   return state.lookups.input_was_read || feof(stdin);
@@ -75,7 +94,8 @@ int lookups_left_folder(void) {
 
 void lookups_tell(void) {
   struct lookups *lookups = &state.lookups;
-  static const char kFull[] = "looks for more files that are not there than can be watched";
+  static const char kFull[] = "reads or looks for more files than can be watched";
+  note_path("/etc/localtime"); /* which libc reads without a call that could be seen */
   if (lookups->bytes > 0) channel_note(NOTE_FILE, lookups->lines, lookups->bytes - 1);
   if (lookups->is_full) channel_note(NOTE_WARNING, kFull, sizeof kFull - 1);
 }
@@ -128,8 +148,8 @@ INTERPOSED int open(const char *path, int flags, ...) {
   va_end(more);
   note_open_of_load("open", path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
-  if (real_open == NULL) return (int)OPEN(path, flags, mode);
-  return looked(real_open(path, flags, mode), path);
+  lookups_see_open(AT_FDCWD, path, flags);
+  return real_open != NULL ? real_open(path, flags, mode) : (int)OPEN(path, flags, mode);
 }
 
 INTERPOSED int open64(const char *path, int flags, ...) {
@@ -139,8 +159,8 @@ INTERPOSED int open64(const char *path, int flags, ...) {
   va_end(more);
   note_open_of_load("open64", path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
-  if (real_open64 == NULL) return (int)OPEN(path, flags, mode);
-  return looked(real_open64(path, flags, mode), path);
+  lookups_see_open(AT_FDCWD, path, flags);
+  return real_open64 != NULL ? real_open64(path, flags, mode) : (int)OPEN(path, flags, mode);
 }
 
 INTERPOSED int access(const char *path, int mode) {

@@ -1,10 +1,10 @@
-/* What a program looked for, before the checkpoint, and did not find. */
+/* What a program read, or looked for and did not find, before the checkpoint. */
 #ifndef CGIBRIDGE_LOOKUPS_H
 #define CGIBRIDGE_LOOKUPS_H
 
 #include <stddef.h>
 
-enum { kLookupsMax = 48 * 1024 };
+enum { kLookupsMax = 96 * 1024 };
 
 struct lookups {
   char lines[kLookupsMax]; /* one path a line */
@@ -16,6 +16,8 @@ struct lookups {
 
 /* Finds libc's functions. */
 void lookups_begin(void);
+/* A file is about to be opened. */
+void lookups_see_open(int directory, const char *path, int flags);
 /* Whether anybody asked for standard input, which no request has brought yet. */
 int lookups_see_input(void);
 /* Whether the current folder is another than at the start. */

@@ -130,6 +130,7 @@ void *look_at_open(const struct passed_call *call, const long *arguments) {
   note_open_of_load(call->name, (const char *)arguments[0], (int)arguments[1],
                     caller_of(arguments));
   note_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
+  lookups_see_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
   return NULL;
 }
 
@@ -137,6 +138,7 @@ void *look_at_openat(const struct passed_call *call, const long *arguments) {
   note_open_of_load(call->name, (const char *)arguments[1], (int)arguments[2],
                     caller_of(arguments));
   note_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
+  lookups_see_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
   return NULL;
 }
 
@@ -165,6 +167,7 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
   int writes = strpbrk(mode, "wa+") != NULL;
   note_open_of_load(call->name, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
                     caller_of(arguments));
+  lookups_see_open(AT_FDCWD, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY);
   if (!writes) return NULL;
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;

@@ -270,7 +270,6 @@ def test_files_that_were_loaded_are_named(folder):
     with ruby_zygote(script, f"-I{folder.path}/lib", "-rearly") as zygote:
         files = "\n".join(zygote.note(FILE)).split("\n")
         assert script in files and f"{folder.path}/lib/early.rb" in files
-        assert not [name for name in files if name.startswith(f"{adapters_dir()}/ruby")]
 
 
 # -- libraries ahead ----------------------------------------------------------------------------
