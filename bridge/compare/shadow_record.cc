@@ -1,6 +1,8 @@
 #include "compare/shadow_record.h"
 
 #include <algorithm>
+#include <cctype>
+#include <vector>
 
 #include "compare/text_diff.h"
 
@@ -21,6 +23,36 @@ std::string end_of(const Answer& answer) {
 
 std::string status_of(const Answer& answer) {
   return "status " + (answer.status == 0 ? "none" : std::to_string(answer.status));
+}
+
+// Larger ones are held against each other as they stand.
+constexpr std::size_t kSortedMax = 4 * 1024 * 1024;
+
+bool is_of_word(char byte) {
+  const auto code = static_cast<unsigned char>(byte);
+  return std::isalnum(code) != 0 || byte == '_' || code >= 0x80;
+}
+
+// A text's words, and each other byte that is no blank, in an order that says nothing.
+std::vector<std::string_view> sorted_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const auto end = std::find_if_not(text.begin(), text.end(), is_of_word);
+    const std::size_t bytes =
+        std::max<std::size_t>(1, static_cast<std::size_t>(end - text.begin()));
+    if (std::isspace(static_cast<unsigned char>(text.front())) == 0) {
+      words.push_back(text.substr(0, bytes));
+    }
+    text.remove_prefix(bytes);
+  }
+  std::ranges::sort(words);
+  return words;
+}
+
+bool same_words(const TextPair& pair) {
+  if (pair.a == pair.b) return true;
+  if (std::max(pair.a.size(), pair.b.size()) > kSortedMax) return false;
+  return sorted_words(pair.a) == sorted_words(pair.b);
 }
 
 std::string exchanged(std::string_view arm, const std::string& classic,
@@ -60,7 +92,9 @@ bool ShadowRecord::conclude(const Subject& subject, const Answer& classic, const
   ++controls_;
   Pair again(classic, control);
   head_.learn(again.head);
-  body_.learn(again.body);
+  // Hashes whose order changes by itself would become masks for nearly everything.
+  const bool reorders = again.body.a != again.body.b && same_words(again.body);
+  if (!reorders) body_.learn(again.body);
   Pair pair(classic, persistent);
   Match match = held_against(pair);
   if (match != Match::different) return settle(subject, match, pair);
@@ -70,8 +104,8 @@ bool ShadowRecord::conclude(const Subject& subject, const Answer& classic, const
   match = held_against(later);
   if (match != Match::different) return settle(subject, match, later);
   bool known_status = pair.same_status() || later.same_status();
-  if (known_status && head_.between(again.head, pair.head) &&
-      body_.between(again.body, pair.body)) {
+  const bool same_body = reorders ? same_words(pair.body) : body_.between(again.body, pair.body);
+  if (known_status && same_body && head_.between(again.head, pair.head)) {
     ++masked_;
     return false;
   }

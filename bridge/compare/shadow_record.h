@@ -66,8 +66,9 @@ class ShadowRecord {
   Look look(const Subject& subject, const Answer& classic, const Answer& persistent);
   // Behind needs_control: control is classic's second answer. What differs between classic and it
   // becomes a mask. It is a difference if persistent is then neither like classic nor like control,
-  // and not only where these two differ from each other. True: it was one. The masks of the pair do
-  // not hide it: its diff is of what they do not explain.
+  // and not only where these two differ from each other, nor has the same words in another order,
+  // as these two have (a hash whose order is drawn anew in each process). True: it was one. The
+  // masks of the pair do not hide it: its diff is of what they do not explain.
   bool conclude(const Subject& subject, const Answer& classic, const Answer& persistent,
                 const Answer& control);
 

@@ -270,5 +270,31 @@ TEST(ShadowRecord, counts_what_was_not_compared_by_its_reason) {
   EXPECT_EQ(record.compared(), 0u);
 }
 
+Answer page(const std::string& body) {
+  Answer one;
+  one.status = 200;
+  one.head = "Content-Type: text/html\n";
+  one.body = body;
+  return one;
+}
+
+TEST(ShadowRecord, takes_another_order_for_no_difference_where_classic_has_it_too) {
+  ShadowRecord record;
+  const Answer ours = page("{a => 1,\n b => 2,\n c => 3\n}\n");
+  const Answer theirs = page("{b => 2,\n c => 3,\n a => 1\n}\n");
+  const Answer control = page("{c => 3,\n a => 1,\n b => 2\n}\n");
+  EXPECT_FALSE(record.conclude(kSubject, ours, theirs, control));
+  EXPECT_EQ(record.masked(), 1U);
+  EXPECT_TRUE(record.body_masks().all().empty());
+  EXPECT_TRUE(record.conclude(kSubject, ours, page("{b => 2,\n c => 4,\n a => 1\n}\n"), control));
+  EXPECT_TRUE(record.conclude(kSubject, ours, page("{b => 2,\n c => 3\n}\n"), control));
+}
+
+TEST(ShadowRecord, takes_another_order_for_a_difference_where_classic_has_one) {
+  ShadowRecord record;
+  const Answer ours = page("{a => 1,\n b => 2,\n c => 3\n}\n");
+  EXPECT_TRUE(record.conclude(kSubject, ours, page("{b => 2,\n c => 3,\n a => 1\n}\n"), ours));
+}
+
 }  // namespace
 }  // namespace compare
