@@ -277,7 +277,7 @@ void Daemon::refresh(const std::string& path, std::string_view environment,
   const std::string& program = resolution.value().program;
   pool::Pool& pool = pools_.of(program);
   pool.inherit(learned);
-  pool.refresh(settings_.now()->for_program(program), resolution.value().identity, environment,
+  pool.refresh(settings_.now()->for_program(program), resolution.value().file, environment,
                compare::Side::classic);
 }
 

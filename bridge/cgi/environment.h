@@ -44,7 +44,7 @@ inline constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 
 // What the web server sent, completed and cleaned:
 //   always set: GATEWAY_INTERFACE (CGI/1.1 unless sent), QUERY_STRING, SCRIPT_NAME, PATH, and
-//     SCRIPT_FILENAME (script_filename: the program's real path);
+//     SCRIPT_FILENAME (script_filename: the program's path);
 //   only with a value: CONTENT_LENGTH, CONTENT_TYPE (4.1.2, 4.1.3), PATH_INFO, PATH_TRANSLATED
 //     (4.1.5: an empty PATH_INFO means that there is none; nginx sends it empty);
 //   never: HTTP_PROXY (httpoxy), HTTP_CONTENT_LENGTH, HTTP_CONTENT_TYPE (4.1.18: they stand in

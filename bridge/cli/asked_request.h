@@ -51,7 +51,7 @@ base::Status read_body(AskedRequest& request);
 // Name and value of a meta-variable.
 using Assignment = std::pair<std::string, std::string>;
 
-// The connection's bytes of a request with these params; and of request for script (its real path),
+// The connection's bytes of a request with these params; and of request for script (its path),
 // as a web server would send them. variables win over what is made up here.
 inline constexpr fastcgi::RequestId kAskedId = 1;
 std::string request_records(const std::vector<Assignment>& params, std::string_view body);

@@ -14,10 +14,10 @@
 #include "base/unique_fd.h"
 #include "cgi/environment.h"
 #include "cli/commands.h"
+#include "cli/own_bridge.h"
 #include "cli/report.h"
 #include "cli/trial.h"
 #include "router/first_line.h"
-#include "router/resolver.h"
 #include "worker/executable.h"
 #include "worker/launch.h"
 
@@ -96,17 +96,6 @@ void describe_program(const TrialPlan& plan, Findings& findings) {
   findings.version = version_of(executable.file);
 }
 
-// The program's real path, or why the bridge would not run it.
-base::Result<std::string> find_program(const std::string& given) {
-  std::error_code missing;
-  const std::string path = std::filesystem::canonical(given, missing).string();
-  if (missing) return base::Error{fmt::format("{}: {}", given, missing.message())};
-  router::Resolver resolver({std::filesystem::path(path).parent_path().string()});
-  auto resolved = resolver.resolve(path);
-  if (!resolved) return base::Error{resolved.refusal().reason};
-  return path;
-}
-
 base::Result<std::vector<AskedRequest>> asked_requests(const Invocation& invocation) {
   const CheckOptions& options = invocation.check;
   std::vector<AskedRequest> requests;
@@ -139,7 +128,7 @@ base::Result<std::vector<AskedRequest>> asked_requests(const Invocation& invocat
 }
 
 base::Result<TrialPlan> plan_of(const Invocation& invocation) {
-  auto program = find_program(invocation.program);
+  auto program = name_of_program(invocation.program);
   if (!program) return program.error();
   auto requests = asked_requests(invocation);
   if (!requests) return requests.error();

@@ -67,7 +67,7 @@ struct RequestFindings {
 };
 
 struct Findings {
-  std::string program;         // its real path
+  std::string program;         // its path
   std::string kind;            // "Perl script", "executable"
   std::string first_line;      // of a script, without "#!"
   std::string interpreter;     // of a script: the file that is executed

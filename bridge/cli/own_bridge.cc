@@ -17,6 +17,7 @@
 #include "cgi/header_field.h"
 #include "cli/adapters_folder.h"
 #include "fastcgi/record_reader.h"
+#include "router/resolver.h"
 
 namespace cli {
 namespace {
@@ -93,10 +94,28 @@ class Visitor {
   loop::FdWatch watch_;
 };
 
+// A link may lead anywhere: who names it here may run it anyway.
+std::vector<std::string> roots_of(const std::string& script) {
+  const std::filesystem::path path(script);
+  return {path.parent_path().string(), script};
+}
+
+// Its folders keep their names. But what is in front of a ".." is no name: it is looked up, links
+// and all.
+std::filesystem::path absolute_path(const std::string& given, std::error_code& error) {
+  std::filesystem::path path;
+  for (const auto& part : std::filesystem::absolute(given, error)) {
+    if (part == "." || part.empty()) continue;
+    path = part == ".." ? std::filesystem::canonical(path / part, error) : path / part;
+    if (error) break;
+  }
+  return path;
+}
+
 std::shared_ptr<const config::Settings> settings_for(const std::string& script,
                                                      const config::ProgramSettings& program) {
   auto settings = std::make_shared<config::Settings>();
-  settings->bridge.roots = {std::filesystem::path(script).parent_path().string()};
+  settings->bridge.roots = roots_of(script);
   settings->defaults = program;
   return settings;
 }
@@ -165,6 +184,16 @@ compare::Answer answer_of(const Heard& heard) {
   }
   answer.body = rest;
   return answer;
+}
+
+base::Result<std::string> name_of_program(const std::string& given) {
+  std::error_code error;
+  const std::string path = absolute_path(given, error).string();
+  if (!error) (void)std::filesystem::canonical(path, error);
+  if (error) return base::Error{fmt::format("{}: {}", given, error.message())};
+  auto resolved = router::Resolver(roots_of(path)).resolve(path);
+  if (!resolved) return base::Error{resolved.refusal().reason};
+  return std::move(resolved.value().program);
 }
 
 OwnBridge::OwnBridge(std::string script, const config::ProgramSettings& settings)
@@ -241,7 +270,7 @@ bool OwnBridge::run_until(std::chrono::milliseconds limit, const std::function<b
 base::Status OwnBridge::begin_warming() {
   auto resolution = gateway_.resolver().resolve(script_);
   if (!resolution) return base::Error{resolution.refusal().reason};
-  pools_.of(script_).refresh(settings_->defaults, resolution.value().identity, {},
+  pools_.of(script_).refresh(settings_->defaults, resolution.value().file, {},
                              compare::Side::persistent);
   return base::Done{};
 }

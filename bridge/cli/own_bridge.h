@@ -41,11 +41,15 @@ using OnPiece = std::function<void(Stream, base::ByteView)>;
 inline constexpr std::string_view kInterrupted = "interrupted";
 inline constexpr std::string_view kOutOfTime = "out of time";
 
+// The path by which a bridge would run what a command line names, absolute and with its links, or
+// why it would not.
+base::Result<std::string> name_of_program(const std::string& given);
+
 // One request at a time. SIGINT, SIGTERM, SIGHUP and the end of the time stop it: what it waits for
 // is given up, and so is everything that it is asked from then on.
 class OwnBridge {
  public:
-  // script: the program's real path.
+  // script: as name_of_program() says it.
   OwnBridge(std::string script, const config::ProgramSettings& settings);
   ~OwnBridge();
   OwnBridge(const OwnBridge&) = delete;

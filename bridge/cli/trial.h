@@ -11,7 +11,7 @@
 namespace cli {
 
 struct TrialPlan {
-  std::string program;                            // its real path
+  std::string program;                            // its path, as name_of_program() says it
   std::vector<AskedRequest> requests;             // with their bodies
   std::vector<Assignment> variables{};            // meta-variables of every request
   std::vector<Assignment> settings_env{};         // what only the settings may set

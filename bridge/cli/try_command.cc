@@ -55,9 +55,9 @@ int exit_code_of(const Heard& heard) {
 }  // namespace
 
 int run_try(const Invocation& invocation) {
-  std::error_code missing;
-  const std::string script = std::filesystem::canonical(invocation.program, missing).string();
-  if (missing) return fail(fmt::format("{}: {}", invocation.program, missing.message()));
+  const auto named = name_of_program(invocation.program);
+  if (!named) return fail(named.error().message);
+  const std::string& script = named.value();
   AskedRequest request{.query = invocation.query, .body_file = invocation.body_file};
   if (request.has_body()) request.method = "POST";
   if (const auto read = read_body(request); !read) return fail(read.error().message);
@@ -183,9 +183,9 @@ int run_replay(const Invocation& invocation) {
   const auto parsed = journal::parse_capture(text.value());
   if (!parsed) return fail(fmt::format("{}: {}", invocation.capture, parsed.error().message));
   const journal::Capture& capture = parsed.value();
-  std::error_code missing;
-  const std::string script = std::filesystem::canonical(capture.program, missing).string();
-  if (missing) return fail(fmt::format("{}: {}", capture.program, missing.message()));
+  const auto named = name_of_program(capture.program);
+  if (!named) return fail(named.error().message);
+  const std::string& script = named.value();
   const auto settings = settings_for(invocation, capture);
   if (!settings) return fail(settings.error().message);
   base::start_log("warn");

@@ -31,7 +31,7 @@ struct Comparison {
   std::uint64_t version = 0;
 };
 
-// By program (its resolved path). At most `most`, at least 1: the one that was asked for longest
+// By program (its path). At most `most`, at least 1: the one that was asked for longest
 // ago is forgotten.
 class Comparisons {
  public:

@@ -193,9 +193,12 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
             "From which addresses others may connect. Empty: from all."),
       field(MEMBER(control), text("path", "absolute", check_socket_path), restart,
             "The unix socket on which commands like status and reload reach the bridge."),
-      field(
-          MEMBER(roots), list_of(absolute_path(), 1), live,
-          "Folders with programs. Nothing outside them is ever run, symlinks included. Required."),
+      field(MEMBER(roots), list_of(absolute_path(), 1), live,
+            "Folders with programs, or single programs. Nothing outside them is ever run, symlinks "
+            "included. Required."),
+      field(MEMBER(root_links), yes_or_no(), live,
+            "Whether symlinks in the roots may lead out of them: root's own, that nobody else can "
+            "change."),
       field(MEMBER(owner.uid_min), count(1, 4'000'000'000), live,
             "With user = owner: programs of users with a lower number never run."),
       field(MEMBER(owner.gid_min), count(1, 4'000'000'000), live,
@@ -301,8 +304,9 @@ std::vector<Field<ProgramSettings>> make_side_fields() {
       field(MEMBER(name), text("name", "letters, digits, . _ -", program_name), live,
             "What commands and logs call the program. Unique."),
       field(MEMBER(match), text("pattern", "begins with / or *", pattern), live,
-            "Which programs the section is for, by their resolved path: * (also matches /), ?, "
-            "[...]. The first section that matches counts. Required."),
+            "Which programs the section is for, by the path that the web server names: * (also "
+            "matches "
+            "/), ?, [...]. The first section that matches counts. Required."),
       field(MEMBER(mode), choice<Mode>(kModeNames), live,
             "How requests are answered: by a fork + exec each, by warm workers, by either, or by "
             "fork + exec with a second run by a warm worker that is only compared."),

@@ -95,7 +95,7 @@ struct CgroupLimits {
 // the member says so, otherwise it is a duration like any other.
 struct ProgramSettings {
   std::string name;   // empty in [defaults]; otherwise unique, or empty
-  std::string match;  // fnmatch(3) pattern for the resolved path; empty in [defaults]
+  std::string match;  // fnmatch(3) pattern for the program's path; empty in [defaults]
   Mode mode = Mode::persistent;
   struct Split {
     double persistent = 10;       // per cent of requests, 0 to 100

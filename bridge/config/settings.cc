@@ -8,9 +8,9 @@
 
 namespace config {
 
-const ProgramSettings& Settings::for_program(const std::string& resolved_path) const {
+const ProgramSettings& Settings::for_program(const std::string& path) const {
   for (const ProgramSettings& program : programs) {
-    if (::fnmatch(program.match.c_str(), resolved_path.c_str(), 0) == 0) return program;
+    if (::fnmatch(program.match.c_str(), path.c_str(), 0) == 0) return program;
   }
   return defaults;
 }

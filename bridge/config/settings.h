@@ -47,6 +47,7 @@ struct BridgeSettings {
   } allow;
   std::string control = "/run/cgibridge/control.sock";
   std::vector<std::string> roots;  // at least one; nothing outside them is ever run
+  bool root_links = false;         // but what root's own links in them lead to
   // With user = "owner": whose programs run.
   struct Owner {
     unsigned uid_min = 1000;
@@ -103,10 +104,10 @@ struct Settings {
   ProgramSettings defaults;               // for programs that no [[program]] matches
   std::vector<ProgramSettings> programs;  // each complete: what it does not say is from defaults
 
-  // The first of programs whose match fits resolved_path, else defaults. The reference lives as
+  // The first of programs whose match fits path, else defaults. The reference lives as
   // long as this Settings. In a pattern `*` and `?` also match '/', and a leading dot is nothing
   // special (fnmatch(3) with no flags).
-  const ProgramSettings& for_program(const std::string& resolved_path) const;
+  const ProgramSettings& for_program(const std::string& path) const;
 
   bool operator==(const Settings&) const = default;
 };

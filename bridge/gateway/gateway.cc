@@ -26,6 +26,8 @@ constexpr std::chrono::milliseconds kCareEvery{250};
 // A web server that has just been answered, or has just connected, may be about to send a request.
 constexpr std::chrono::seconds kAtRest{1};
 constexpr std::chrono::minutes kTellFullEvery{1};
+// Paths of programs whose files are known.
+constexpr std::size_t kProgramsRemembered = 4096;
 
 std::size_t descriptor_limit() {
   rlimit limit{};
@@ -44,6 +46,10 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
       care_(loop, [this] { close_connections(); }),
       sweep_(loop, [this] { sweep(); }) {
   settings_changed();
+  pools_.set_judge([this](const std::string& program) -> std::optional<cgi::Refusal> {
+    const auto found = resolver_->resolve(program);
+    return found ? std::nullopt : std::optional(found.refusal());
+  });
 }
 
 Gateway::~Gateway() {
@@ -202,9 +208,12 @@ void Gateway::settings_changed() {
   // Which files need no x bit is the settings' word: whatever was seen is looked at again.
   const bool same_roots = resolver_ != nullptr && roots_ == settings->bridge.roots;
   roots_ = settings->bridge.roots;
-  resolver_ = std::make_unique<router::Resolver>(roots_, [this](const std::string& program) {
+  const auto has_interpreter = [this](const std::string& program) {
     return !settings_now_()->for_program(program).interpreter.empty();
-  });
+  };
+  resolver_ = std::make_unique<router::Resolver>(
+      roots_, has_interpreter, kProgramsRemembered,
+      settings->bridge.root_links ? router::RootLinks::may_leave : router::RootLinks::stay_inside);
   if (same_roots) return;
   for (const std::string& problem : resolver_->roots().problems()) {
     base::log_warn("bridge.roots: {}: nothing below it runs", problem);

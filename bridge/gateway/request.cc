@@ -78,6 +78,7 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   if (!resolved) return resolved.refusal();
   router::Resolution& resolution = resolved.value();
 
+  // By the name that the web server has for it.
   settings_ = &keep_alive_->for_program(resolution.program);
   const cgi::PathSplit split = cgi::split_path(variables, resolution.script, resolution.path_info);
   auto environment = cgi::build_environment(variables, split, resolution.program,
@@ -95,9 +96,9 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
     return cgi::Refusal{413, fmt::format("a body of {} bytes; limits.body is {}",
                                          *environment_.content_length, body_max)};
   }
-  choose_arm(variables, resolution.identity);
+  choose_arm(variables, resolution.file.identity);
   pool::Pool& pool = gateway_.pools().of(program_);
-  pool.refresh(*settings_, resolution.identity, environment_.block, side_);
+  pool.refresh(*settings_, resolution.file, environment_.block, side_);
   if (pool.is_php() && !cgi::find(variables, kRedirectStatus) &&
       settings_->env.count(std::string(kRedirectStatus)) == 0) {
     environment_.block += std::string(kRedirectStatus) + "=200";

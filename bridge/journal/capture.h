@@ -14,7 +14,7 @@ namespace journal {
 // What `cgibridge replay` needs, and what it says beside it.
 struct Capture {
   std::string time;                 // when the request came
-  std::string program;              // its resolved path
+  std::string program;              // its path
   std::string settings_file;        // that it ran under; empty: not known
   Params params;                    // masked
   std::string body;                 // masked; the first of it

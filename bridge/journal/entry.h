@@ -30,7 +30,7 @@ inline std::string_view value_of(const Params& params, std::string_view name) {
 struct Entry {
   std::int64_t began_ms = base::unix_ms();
   Params params;
-  std::string program;  // its resolved path; empty: the request led to none
+  std::string program;  // its path; empty: the request led to none
   std::string level;    // of the checkpoint that its worker came from; empty: it ran classic
   std::int64_t pid = 0;
   compare::Observation seen;                 // bytes_in is what came of the body

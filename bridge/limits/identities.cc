@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "limits/peers.h"
 #include "limits/privileges.h"
+#include "router/path_walk.h"
 
 namespace limits {
 namespace {
@@ -27,6 +28,21 @@ void for_each_section(const config::Settings& settings, const Do& act) {
 bool is_open_to_others(const config::ListenAddress& address) {
   return address.kind == config::ListenAddress::Kind::tcp && !address.host.starts_with("127.") &&
          address.host != "::1";
+}
+
+// The same of the links by which program leads to its file.
+std::optional<std::string> why_not_by_links(const std::string& program,
+                                            const router::PathWalk& walk, ::uid_t owner) {
+  const std::size_t slash = program.rfind('/');
+  const std::string folder = router::walk_path(program.substr(0, slash)).real;
+  const std::string named = (folder == "/" ? "" : folder) + program.substr(slash);
+  for (const router::LinkOnPath& link : walk.links) {
+    const auto facts = facts_of(link.path);
+    if (!facts) return facts.error().message;
+    const LinkUse use = link.path == named ? LinkUse::named : LinkUse::on_the_way;
+    if (auto why = why_not_by_link(facts.value(), owner, use)) return why;
+  }
+  return std::nullopt;
 }
 
 bool names_a_user(const config::ProgramSettings& settings) {
@@ -98,11 +114,17 @@ cgi::OrRefusal<Identity> Identities::identity_of(const config::ProgramSettings& 
 }
 
 cgi::OrRefusal<Identity> Identities::owner_of(const std::string& program) {
-  // No links are on a resolved path; one that has taken a folder's place since then is no folder.
-  const auto facts = facts_of(program);
+  const router::PathWalk walk = router::walk_path(program);
+  if (walk.error_number != 0) {
+    return cgi::Refusal{403, program + ": " + std::strerror(walk.error_number)};
+  }
+  // No links are on a real path; one that has taken a folder's place since then is no folder.
+  const auto facts = facts_of(walk.real);
   if (!facts) return cgi::Refusal{403, facts.error().message};
   if (const auto why = why_not_as_owner(facts.value(), floors_)) return cgi::Refusal{403, *why};
-  const auto& owner = users_.numbered(facts.value().front().owner);
+  const ::uid_t file_owner = facts.value().front().owner;
+  if (const auto why = why_not_by_links(program, walk, file_owner)) return cgi::Refusal{403, *why};
+  const auto& owner = users_.numbered(file_owner);
   if (!owner) return cgi::Refusal{403, owner.error().message};
   if (const auto why = why_not_in_group(owner.value().gid, floors_)) {
     return cgi::Refusal{403, *why};

@@ -24,7 +24,7 @@ class Identities {
   // To be called when others come into force. Users are looked up again.
   void use(const config::BridgeSettings& settings);
 
-  // For a start of program, by its resolved path, now. Refuses with 403 a program that must not run
+  // For a start of program, by its path, now. Refuses with 403 a program that must not run
   // as its owner, with 500 a user that is not known or whom the bridge cannot become, and a sandbox
   // that cannot be had.
   cgi::OrRefusal<Terms> terms_for(const config::ProgramSettings& settings,

@@ -88,6 +88,22 @@ std::optional<std::string> why_not_as_owner(const std::vector<FileFacts>& files,
   return std::nullopt;
 }
 
+std::optional<std::string> why_not_by_link(const std::vector<FileFacts>& files, ::uid_t owner,
+                                           LinkUse use) {
+  BRIDGE_ASSERT(files.size() >= 2);
+  const bool may_be_roots = use == LinkUse::on_the_way;
+  if (files[0].owner != owner && !(may_be_roots && files[0].owner == 0)) {
+    return fmt::format("the link {} belongs to uid {} and not to the program's owner, uid {}",
+                       files[0].path, files[0].owner, owner);
+  }
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    const bool as_programs = i == 1 && use == LinkUse::named;
+    auto why = as_programs ? refuse_folder(files[i], owner) : refuse_upper_folder(files[i], owner);
+    if (why) return why;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> why_not_in_group(::gid_t gid, const OwnerFloors& floors) {
   if (gid >= floors.gid_min && gid != 0) return std::nullopt;
   return fmt::format("its owner's group {} is below bridge.owner.gid_min ({})", gid,

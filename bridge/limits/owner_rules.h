@@ -38,6 +38,14 @@ struct OwnerFloors {
 std::optional<std::string> why_not_as_owner(const std::vector<FileFacts>& files,
                                             const OwnerFloors& floors);
 
+// The same of a link on the program's path, so that nobody else chooses which of the owner's
+// programs it leads to: files is the link, the folder that it is in, and so on. named: it is the
+// link by which the program is called, which is held to what the program is held to; any other may
+// be root's as well, and so may its folder.
+enum class LinkUse { named, on_the_way };
+std::optional<std::string> why_not_by_link(const std::vector<FileFacts>& files, ::uid_t owner,
+                                           LinkUse use);
+
 // The same of the group that its owner is in.
 std::optional<std::string> why_not_in_group(::gid_t gid, const OwnerFloors& floors);
 

@@ -57,6 +57,12 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
 
 // False: it must not run, or not as that user; its requests hear the same when they run classic.
 bool Generation::take_terms() {
+  // Another zygote is started long after a request was looked at.
+  const auto refusal = starts_ == 0 || surroundings_.judge == nullptr
+                           ? std::nullopt
+                           : surroundings_.judge(plan_.program);
+  if (refusal) become_cold(refusal->reason);
+  if (refusal) return false;
   auto terms = surroundings_.identities.terms_for(plan_.settings, plan_.program);
   if (!terms) become_cold(terms.refusal().reason);
   if (!terms) return false;

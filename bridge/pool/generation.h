@@ -28,6 +28,8 @@ struct Surroundings {
   limits::Identities& identities;
   limits::Cgroups& cgroups;
   policy::Shares* shares = nullptr;  // set by Pools, which owns it
+  // Why a program must not run now, by its path; set by the gateway, which has the roots.
+  std::function<std::optional<cgi::Refusal>(const std::string& program)> judge = nullptr;
 };
 
 // cold: there will be no zygote; reason() says why, and the program runs classic.

@@ -190,6 +190,7 @@ void Pool::serve_shadows() {
   for (std::size_t left = beside_.size(); left > 0 && !beside_.empty(); --left) {
     Run& run = *beside_.front();
     beside_.pop_front();
+    if (refuse_late(run)) continue;
     if (run.job_.side == compare::Side::classic) {
       start_classic(run, Cold::chosen);
     } else if (!warm() || run.starts_ >= kStartsMax || !suits(run)) {
@@ -215,6 +216,7 @@ unsigned Pool::waiting_for_workers() const {
 
 // False: run has to wait for a worker that is on its way. before: how many do already.
 bool Pool::serve(Run& run, std::size_t before) {
+  if (refuse_late(run)) return true;
   if (run.job_.side == compare::Side::classic) {
     start_classic(run, Cold::chosen);
   } else if (!warm()) {
@@ -229,6 +231,15 @@ bool Pool::serve(Run& run, std::size_t before) {
     start_classic(run, Cold::no_worker);
   }
   return true;
+}
+
+// What its path led to was looked at when it came. If it had to wait, that may be other than now.
+bool Pool::refuse_late(Run& run) {
+  const bool has_waited = run.queue_timer_ != nullptr || run.job_.for_whom == ForWhom::shadow;
+  if (!has_waited || surroundings_.judge == nullptr) return false;
+  const auto refusal = surroundings_.judge(program_);
+  if (refusal) refuse(run, refusal->status, refusal->reason);
+  return refusal.has_value();
 }
 
 // False: no worker took it.
@@ -266,7 +277,7 @@ void Pool::start_classic(Run& run, Cold why) {
   if (!terms) return refuse(run, terms.refusal().status, terms.refusal().reason);
   const auto fds = run.client_->descriptors();
   if (!fds) return refuse(run, 502, fds.error().message);
-  const auto launched = workers_.launch(run, fds.value(), terms.value());
+  const auto launched = workers_.launch(run, launched_file_, fds.value(), terms.value());
   if (!launched) return refuse(run, 502, launched.error().message);
   started(run);
 }

@@ -32,12 +32,12 @@ class Pool {
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  // What the next request is about: its settings and the version of the file that was just seen.
+  // What the next request is about: its settings and the file that was just seen by its name.
   // Another version starts a new generation, and the old one serves nobody from here on; other
   // settings start one too, but the old one serves until the new one is warm.
   // environment: of the request, for what stays constant from one to the next.
   // side: which may answer it. A program is made warm if its mode or this asks for it.
-  void refresh(const config::ProgramSettings& settings, const router::FileIdentity& identity,
+  void refresh(const config::ProgramSettings& settings, const router::ProgramFile& file,
                std::string_view environment, compare::Side side);
   // Which reset its warm workers have, if it is warm now.
   std::optional<compare::Arm> warm_arm() const;
@@ -46,10 +46,10 @@ class Pool {
 
   PoolStatus status() const;
   const std::string& program() const { return program_; }
-  // Whether php-cgi runs it, as refresh() saw; it answers nothing without REDIRECT_STATUS.
+  // Whether php-cgi runs it, as refresh() saw; that wants REDIRECT_STATUS.
   bool is_php() const { return language_ == worker::Language::php; }
   bool has_zygote() const;
-  // What another bridge needs to know of it, and there: before its first refresh().
+  // What another bridge needs to know of it; there: before its first refresh().
   WarmNote note() const;
   void inherit(const std::vector<std::string>& learned);
   // Nothing runs or waits here.
@@ -70,6 +70,7 @@ class Pool {
   void serve_clients();
   void serve_shadows();
   void limit_queue();
+  bool refuse_late(Run& run);
   bool serve(Run& run, std::size_t before);
   bool serve_warm(Run& run);
   bool serve_by_fastcgi(Run& run);
@@ -110,15 +111,14 @@ class Pool {
   const Surroundings& surroundings_;
   const std::string program_;
   config::ProgramSettings settings_;
-  router::FileIdentity identity_;  // for which generations were made
-  router::FileIdentity seen_;      // by look_at_file()
+  router::ProgramFile file_, seen_;  // for which generations were made; by look_at_file()
+  std::string launched_file_;        // what is executed: of a native program the file that was seen
   worker::Language language_ = worker::Language::none;
   policy::StartChoice start_choice_;
-  std::set<std::string> learned_;
-  std::set<std::string> not_learned_;  // named in vain, and told of in the log
-  unsigned relearned_ = 0;             // generations started for what was learned of this version
-  policy::Demotion demotion_;          // whether this version runs with reset = fork
-  std::string anew_why_;               // the last request that was started anew
+  std::set<std::string> learned_, not_learned_;  // not: named in vain, and told of in the log
+  unsigned relearned_ = 0;     // generations started for what was learned of this version
+  policy::Demotion demotion_;  // whether this version runs with reset = fork
+  std::string anew_why_;       // the last request that was started anew
   modules::ChangeDamper damper_;
   base::Duration told_pause_{0};  // the pause that the log has told of
   // With which no generation came up, while an older one serves; tried again later.

@@ -21,14 +21,16 @@ constexpr unsigned kAnewPerCentMost = 80;
 
 }  // namespace
 
-void Pool::refresh(const config::ProgramSettings& settings, const router::FileIdentity& identity,
+void Pool::refresh(const config::ProgramSettings& settings, const router::ProgramFile& file,
                    std::string_view environment, compare::Side side) {
-  const bool other_file = identity != identity_;
+  const bool other_file = file != file_;
   const bool other_interpreter = settings.interpreter != settings_.interpreter;
   if (settings != settings_) settings_ = settings;
-  if (identity != seen_ || other_interpreter) {
-    seen_ = identity;
-    language_ = look_at_file().language;
+  if (file != seen_ || other_interpreter) {
+    seen_ = file;
+    const worker::Executable executable = look_at_file();
+    language_ = executable.language;
+    launched_file_ = executable.interpreter_words == 0 ? file.path : program_;
   }
   last_used_ = base::Clock::now();
   rested_ = false;
@@ -67,7 +69,7 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::FileId
   if (other_file || other_settings || !changed.empty()) cold_backoff_.succeeded();
   if (other_file || !changed.empty()) damper_.note_change(last_used_);
   if (other_file) {
-    identity_ = identity;
+    file_ = file;
     if (generations_ > 0) learned_.clear();  // else what it was told by inherit()
     not_learned_.clear();
     relearned_ = 0;
@@ -84,7 +86,7 @@ worker::Executable Pool::look_at_file() const {
   const auto path = settings_.env.find("PATH");
   return worker::inspect(
       program_, path == settings_.env.end() ? cgi::kDefaultPath : std::string_view(path->second),
-      settings_.interpreter);
+      settings_.interpreter, seen_.path);
 }
 
 // While its files change all the time, it runs classic.

@@ -29,11 +29,12 @@ class Pools {
  public:
   explicit Pools(Surroundings surroundings);
 
-  // The pool of the program with that resolved path; made if it is new. Lives until the pools do,
-  // or until it was quiet for zygote_idle_timeout.
+  // The pool of the program with that path; made if it is new. Lives until the pools do, or until
+  // it was quiet for zygote_idle_timeout.
   Pool& of(const std::string& program);
 
   void set_limits(const PoolLimits& limits);
+  void set_judge(decltype(Surroundings::judge) judge) { surroundings_.judge = std::move(judge); }
   const policy::Shares& shares() const { return shares_; }
   std::vector<PoolStatus> status() const;
   std::vector<WarmNote> warm_notes() const;

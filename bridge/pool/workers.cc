@@ -237,12 +237,13 @@ message::SayReady Workers::whether_to_check(const Place& place) {
   return message::SayReady::yes;
 }
 
-base::Status Workers::launch(Run& run, std::span<const int> fds, const limits::Terms& terms) {
+base::Status Workers::launch(Run& run, const std::string& file, std::span<const int> fds,
+                             const limits::Terms& terms) {
   const std::string& interpreter = settings_.interpreter;
   std::vector<std::string> argv{program_};
   if (!interpreter.empty()) argv.insert(argv.begin(), interpreter);
   argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
-  const auto pid = worker::launch({.file = interpreter.empty() ? program_ : interpreter,
+  const auto pid = worker::launch({.file = interpreter.empty() ? file : interpreter,
                                    .argv = argv,
                                    .environment = run.job_.environment,
                                    .environment_count = run.job_.environment_count,

@@ -54,8 +54,9 @@ class Workers : private worker::WorkerOwner {
   bool give(Run& run, std::span<const int> fds);
   // The same for a worker that speaks FastCGI, with the body, if there is one.
   bool give_by_fastcgi(Run& run, base::UniqueFd body);
-  // Launches the program itself for the request.
-  base::Status launch(Run& run, std::span<const int> fds, const limits::Terms& terms);
+  // Launches the program itself for the request; file: what is executed.
+  base::Status launch(Run& run, const std::string& file, std::span<const int> fds,
+                      const limits::Terms& terms);
   // run is over for its client: its program is ended.
   void abandon(Run& run);
 

@@ -1,13 +1,21 @@
 #include "router/resolver.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 
 #include "base/assert.h"
+#include "base/unique_fd.h"
 
 namespace router {
 namespace {
@@ -16,6 +24,10 @@ using cgi::Refusal;
 
 // Two paths' worth: the script's and the request's path behind it.
 constexpr std::size_t kPathBytesMax = 2 * PATH_MAX;
+
+// A link younger than that is looked at twice; after one that was made anew meanwhile, a link has
+// to be older than that.
+constexpr std::int64_t kRest = 1'000'000'000;
 
 std::int64_t nanoseconds(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
@@ -48,6 +60,75 @@ const char* kind_of(mode_t mode) {
   return "a device";
 }
 
+// Clients and DOCUMENT_ROOTs that end in a slash must not make two programs of one.
+std::string without_doubled_slashes(const std::string& path) {
+  std::string single;
+  single.reserve(path.size());
+  for (const char c : path) {
+    if (c != '/' || !single.ends_with('/')) single.push_back(c);
+  }
+  return single;
+}
+
+// By the clock with which the kernel stamps files, and by the one that is ahead of it.
+std::int64_t clock_ns(clockid_t clock) {
+  timespec now;
+  ::clock_gettime(clock, &now);
+  return nanoseconds(now);
+}
+
+// Whether one of links may have been made since then. A time in the future is another machine's.
+bool made_since(const std::vector<LinkOnPath>& links, std::int64_t then_ns) {
+  const std::int64_t now = clock_ns(CLOCK_REALTIME);
+  return std::any_of(links.begin(), links.end(), [&](const LinkOnPath& link) {
+    return link.changed_ns >= then_ns && link.changed_ns <= now;
+  });
+}
+
+// Files are stamped by a clock that stands still for some milliseconds: until it has moved on.
+void wait_a_tick(std::int64_t began_ns) {
+  constexpr timespec kMoment{0, 1'000'000};
+  constexpr int kMomentsMost = 20;
+  for (int i = 0; i < kMomentsMost && clock_ns(CLOCK_REALTIME_COARSE) <= began_ns; ++i) {
+    ::nanosleep(&kMoment, nullptr);
+  }
+}
+
+enum class Links { refused, followed };
+
+// The file that a path leads to, without opening it.
+base::UniqueFd find(const std::string& path, Links links) {
+  if (links == Links::followed) return base::UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  return base::UniqueFd(
+      static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+}
+
+// Where the kernel has it; empty without /proc.
+std::string place_of(int fd) {
+  char name[32], place[PATH_MAX];
+  std::snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+  const ssize_t length = ::readlink(name, place, sizeof place);
+  return length > 0 ? std::string(place, static_cast<std::size_t>(length)) : std::string();
+}
+
+// Whether path still leads to that very file, at the same place and by those links.
+bool leads_to(const std::string& path, const ProgramFile& file,
+              const std::vector<LinkOnPath>& links) {
+  for (const LinkOnPath& link : links) {
+    if (look_at_link(link.path) != link) return false;
+  }
+  base::UniqueFd found = find(path, links.empty() ? Links::refused : Links::followed);
+  // Before Linux 5.6 there is no openat2(), and a container may forbid it.
+  const bool unknown = !found && links.empty() && (errno == ENOSYS || errno == EPERM);
+  if (unknown) found = find(path, Links::followed);
+  struct stat now = {};
+  if (!found || ::fstat(found.get(), &now) != 0 || identity_of(now) != file.identity) return false;
+  return (links.empty() && !unknown) || place_of(found.get()) == file.path;
+}
+
 // The leading part of path, in whole segments, that is no folder: its length. What is asked of the
 // file system is bounded by the folders that really exist.
 cgi::OrRefusal<std::size_t> find_file(std::string_view path) {
@@ -76,20 +157,21 @@ FileIdentity identity_of(const struct stat& file) {
 }
 
 Resolver::Resolver(const std::vector<std::string>& roots, HasInterpreter has_interpreter,
-                   std::size_t programs_max)
-    : roots_(roots), has_interpreter_(std::move(has_interpreter)), programs_max_(programs_max) {
+                   std::size_t programs_max, RootLinks root_links)
+    : roots_(roots),
+      has_interpreter_(std::move(has_interpreter)),
+      programs_max_(programs_max),
+      root_links_(root_links) {
   BRIDGE_ASSERT(programs_max > 0);
 }
 
 cgi::OrRefusal<Resolution> Resolver::resolve(std::string_view path) {
   if (auto refusal = refuse_spelling(path)) return *std::move(refusal);
   if (const Seen* seen = recall(path)) {
-    return Resolution{seen->program, seen->script, std::string(path.substr(seen->script.size())),
-                      seen->identity};
+    return Resolution{seen->program, seen->file, seen->script,
+                      std::string(path.substr(seen->script.size()))};
   }
-  cgi::OrRefusal<Resolution> found = look_up(path);
-  if (found) remember(found.value());
-  return found;
+  return look_up(path);
 }
 
 // The remembered program that a leading part of path names, if it is still the same file. One
@@ -103,8 +185,7 @@ const Resolver::Seen* Resolver::recall(std::string_view path) {
       continue;
     }
     const SeenList::iterator seen = known->second;
-    struct stat now = {};
-    if (stat(seen->script.c_str(), &now) != 0 || identity_of(now) != seen->identity) {
+    if (!leads_to(seen->script, seen->file, seen->links)) {
       forget(seen);
       return nullptr;
     }
@@ -117,34 +198,89 @@ const Resolver::Seen* Resolver::recall(std::string_view path) {
 cgi::OrRefusal<Resolution> Resolver::look_up(std::string_view path) {
   const cgi::OrRefusal<std::size_t> script_bytes = find_file(path);
   if (!script_bytes) return script_bytes.refusal();
-  std::string script(path.substr(0, script_bytes.value()));
-
-  char real_path[PATH_MAX];
-  if (!realpath(script.c_str(), real_path)) return refuse_errno(script, errno);
-  if (!roots_.contain(real_path)) {
-    return Refusal{403, script + ": " + real_path + " is outside the roots"};
+  const std::string script(path.substr(0, script_bytes.value()));
+  Resolution found{.program = without_doubled_slashes(script),
+                   .file = {},
+                   .script = script,
+                   .path_info = std::string(path.substr(script_bytes.value()))};
+  std::optional<std::vector<LinkOnPath>> before;  // the links at the first look
+  for (;;) {
+    const std::int64_t began = clock_ns(CLOCK_REALTIME_COARSE);
+    const PathWalk walk = walk_path(script);
+    if (walk.error_number != 0) return refuse_errno(script, walk.error_number);
+    if (auto refusal = refuse_place(script, walk)) return *std::move(refusal);
+    struct stat file = {};
+    if (lstat(walk.real.c_str(), &file) != 0) return refuse_errno(walk.real, errno);
+    const bool by_name = may_run_by_name(walk);
+    const bool is_young = by_name && made_since(walk.links, began - kRest);
+    const bool is_restless = began < restless_until_ns_;
+    if (is_young && !before && !is_restless) {
+      before = walk.links;
+      wait_a_tick(began);
+      continue;
+    }
+    const bool moves = is_young && (is_restless || walk.links != before);
+    if (moves) restless_until_ns_ = began + kRest;
+    found.file = {walk.real, identity_of(file), {}};
+    if (by_name && !moves) {
+      found.file.links = walk.links;
+    } else {
+      found.program = walk.real;
+    }
+    if (auto refusal = refuse_file(found.program, walk.real, file.st_mode)) {
+      return *std::move(refusal);
+    }
+    remember(found, walk.links);
+    return found;
   }
-  struct stat file = {};
-  if (stat(real_path, &file) != 0) return refuse_errno(real_path, errno);
-  if (auto refusal = refuse_file(real_path, file.st_mode)) return *std::move(refusal);
-  return Resolution{real_path, std::move(script), std::string(path.substr(script_bytes.value())),
-                    identity_of(file)};
+}
+
+// The roots' promise: it is the real file that has to be inside.
+std::optional<Refusal> Resolver::refuse_place(const std::string& script,
+                                              const PathWalk& walk) const {
+  if (roots_.contain(walk.real)) return std::nullopt;
+  Refusal outside{403, script + ": " + walk.real + " is outside the roots"};
+  const auto in_a_root = [this](const auto& link) { return lies_in_a_root(link); };
+  if (root_links_ == RootLinks::stay_inside ||
+      std::none_of(walk.links.begin(), walk.links.end(), in_a_root)) {
+    return outside;
+  }
+  constexpr std::array<::uid_t, 1> kRoot{0};
+  for (const LinkOnPath& link : walk.links) {
+    if (only_changed_by(link.path, kRoot)) continue;
+    outside.reason += ", and others than root can change the link " + link.path;
+    return outside;
+  }
+  return std::nullopt;
+}
+
+bool Resolver::lies_in_a_root(const LinkOnPath& link) const {
+  return roots_.contain(link.path);
+}
+
+// Who can write below a root may run anything as it is. But a link elsewhere may be a stranger's.
+bool Resolver::may_run_by_name(const PathWalk& walk) const {
+  const std::array<::uid_t, 2> own{0, ::geteuid()};
+  return std::all_of(walk.links.begin(), walk.links.end(), [&](const LinkOnPath& link) {
+    return lies_in_a_root(link) || only_changed_by(link.path, own);
+  });
 }
 
 // May this file, whatever its path, be run as a program?
-std::optional<Refusal> Resolver::refuse_file(const std::string& path, mode_t mode) const {
+std::optional<Refusal> Resolver::refuse_file(const std::string& program, const std::string& path,
+                                             mode_t mode) const {
   if (!S_ISREG(mode)) return Refusal{403, path + ": is " + kind_of(mode) + ", not a program"};
-  if (has_interpreter_ && has_interpreter_(path)) return std::nullopt;
+  if (has_interpreter_ && has_interpreter_(program)) return std::nullopt;
   // Any x bit: which of them counts depends on the user that the program will run as.
   if ((mode & 0111) == 0) return Refusal{403, path + ": is not executable"};
   return std::nullopt;
 }
 
-void Resolver::remember(const Resolution& resolution) {
+void Resolver::remember(const Resolution& resolution, std::vector<LinkOnPath> links) {
   const auto known = by_script_.find(resolution.script);
   if (known != by_script_.end()) forget(known->second);
   if (seen_.size() == programs_max_) forget(std::prev(seen_.end()));
-  seen_.push_front({resolution.script, resolution.program, resolution.identity});
+  seen_.push_front({resolution.script, resolution.program, resolution.file, std::move(links)});
   by_script_.emplace(seen_.front().script, seen_.begin());
   longest_script_ = std::max(longest_script_, resolution.script.size());
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cgi/refusal.h"
+#include "router/path_walk.h"
 #include "router/roots.h"
 
 namespace router {
@@ -35,29 +36,48 @@ struct FileIdentity {
 
 FileIdentity identity_of(const struct stat& file);
 
-struct Resolution {
-  std::string program;    // the real path: absolute, no links
-  std::string script;     // the leading part of the given path that named it
-  std::string path_info;  // the rest of the given path: "" or "/..."
+// What the path of a program leads to.
+struct ProgramFile {
+  std::string path;  // the real path: absolute, no links
   FileIdentity identity;
+  std::vector<LinkOnPath> links;  // on the program's path; one made anew is another one
+
+  bool operator==(const ProgramFile&) const = default;
 };
 
-// Finds the first regular file on a path and decides whether it may run. The file system is asked
-// with blocking calls: one stat() for a program seen before, some ten for a new one. Not
-// thread-safe.
+struct Resolution {
+  std::string program;    // the path that it runs by: absolute, without doubled slashes
+  ProgramFile file;       // what is executed, or what its interpreter reads
+  std::string script;     // the leading part of the given path that named it
+  std::string path_info;  // the rest of the given path: "" or "/..."
+};
+
+// Whether links in the roots may lead out of them, if nobody but root can have made or can move
+// them.
+enum class RootLinks { stay_inside, may_leave };
+
+// Finds the first regular file on a path and decides whether it may run: that is asked of the real
+// file. The file system is asked with blocking calls: three for a program seen before, four and one
+// for each link if there are links on its path, some ten for a new one. Not thread-safe.
+//
+// A program runs by the path that named it, links and all, if those links can be trusted to lead
+// to the same place when its interpreter opens the script: each lies in the roots, or can only be
+// moved by root or the bridge's own user, and none is made anew while it is looked at (which takes
+// some milliseconds for a link that is younger than a second). Else by its real path.
 //
 // Seen programs are remembered by the path that named them (without path info, so clients cannot
 // fill the memory with inventions), least recently used forgotten first. What is remembered counts
-// only while stat() of that path shows the very same file: a changed, replaced or relinked file is
-// resolved anew. A folder above it that lost its x bit shows in stat() as well.
+// only while that path leads to the very same file, by the same links, at the same place: a
+// changed, replaced, moved or relinked one is resolved anew. A folder above it that lost its x bit
+// shows as well.
 class Resolver {
  public:
-  // Whether a file, by its real path, is run by an interpreter that the settings name: then it
-  // needs no x bit. Asked when a program is new; another answer needs another Resolver.
+  // Whether a program, by its path, is run by an interpreter that the settings name: then it needs
+  // no x bit. Asked when a program is new; another answer needs another Resolver.
   using HasInterpreter = std::function<bool(const std::string& program)>;
 
   explicit Resolver(const std::vector<std::string>& roots, HasInterpreter has_interpreter = {},
-                    std::size_t programs_max = 4096);
+                    std::size_t programs_max = 4096, RootLinks root_links = RootLinks::stay_inside);
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
@@ -72,19 +92,26 @@ class Resolver {
   struct Seen {
     std::string script;
     std::string program;
-    FileIdentity identity;
+    ProgramFile file;
+    std::vector<LinkOnPath> links;  // on script; file's are none if it runs by its real path
   };
   using SeenList = std::list<Seen>;  // most recently used first
 
   const Seen* recall(std::string_view path);
   cgi::OrRefusal<Resolution> look_up(std::string_view path);
-  std::optional<cgi::Refusal> refuse_file(const std::string& path, mode_t mode) const;
-  void remember(const Resolution& resolution);
+  std::optional<cgi::Refusal> refuse_place(const std::string& script, const PathWalk& walk) const;
+  std::optional<cgi::Refusal> refuse_file(const std::string& program, const std::string& path,
+                                          mode_t mode) const;
+  bool may_run_by_name(const PathWalk& walk) const;
+  bool lies_in_a_root(const LinkOnPath& link) const;
+  void remember(const Resolution& resolution, std::vector<LinkOnPath> links);
   void forget(SeenList::iterator seen);
 
   Roots roots_;
   HasInterpreter has_interpreter_;
   std::size_t programs_max_;
+  RootLinks root_links_;
+  std::int64_t restless_until_ns_ = 0;  // a link was made anew while it was looked at
   SeenList seen_;
   std::unordered_map<std::string_view, SeenList::iterator> by_script_;  // views of Seen::script
   std::size_t longest_script_ = 0;  // no longer prefix of a path can have been seen

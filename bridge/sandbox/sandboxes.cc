@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
@@ -29,8 +30,13 @@ unsigned landlock_version() {
 Place place_of(const std::string& adapters, const std::string& program) {
   Place place{::geteuid() == 0, ::geteuid(), ::getegid(), {adapters}};
   const std::size_t slash = program.rfind('/');
-  if (slash != std::string::npos && slash > 0) place.kept.push_back(program.substr(0, slash));
   if (slash == 0) place.kept.push_back(program);
+  // Of a link both: where it is, and where it leads to.
+  std::error_code gone;
+  const auto named = std::filesystem::canonical(program.substr(0, slash + 1), gone);
+  if (!gone && slash > 0) place.kept.push_back(named.string());
+  const auto real = std::filesystem::canonical(program, gone).parent_path();
+  if (!gone && real != named && real != "/") place.kept.push_back(real.string());
   return place;
 }
 

@@ -38,7 +38,7 @@ class Sandboxes {
   // adapters: the folder with cgibridge-step-down, which programs see as well.
   explicit Sandboxes(const std::string& adapters);
 
-  // For a start of program, by its resolved path. nullptr: it wishes none. Refuses with 500 what
+  // For a start of program, by its path. nullptr: it wishes none. Refuses with 500 what
   // this machine cannot hold, unless the settings make do with less (best_effort). Shared, as a
   // generation's processes start in it while other settings have come into force.
   cgi::OrRefusal<std::shared_ptr<const Sandbox>> of(const Wish& wish, const std::string& program);

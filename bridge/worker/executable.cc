@@ -120,8 +120,9 @@ std::string enter_interpreter(Executable& executable, const router::FirstLine& l
   std::vector<std::string> words{interpreter.value().interpreter};
   const auto& more = interpreter.value().words;
   words.insert(words.end(), more.begin(), more.end());
+  // A script that runs a script is given by its path, and not by the name that it was called.
+  if (executable.interpreter_words > 0) executable.argv.front() = executable.file;
   executable.interpreter_words += words.size();
-  executable.argv.front() = executable.file;
   executable.argv.insert(executable.argv.begin(), words.begin(), words.end());
   const auto& assignments = interpreter.value().assignments;
   executable.assignments.insert(executable.assignments.end(), assignments.begin(),
@@ -138,8 +139,8 @@ bool speaks_fastcgi(const Executable& executable, config::Launch launch) {
 }
 
 Executable inspect(const std::string& program, std::string_view search_path,
-                   const std::string& interpreter) {
-  Executable executable{.file = program, .argv = {program}};
+                   const std::string& interpreter, const std::string& file) {
+  Executable executable{.file = file.empty() ? program : file, .argv = {program}};
   if (!interpreter.empty()) {
     executable.file = interpreter;
     executable.argv = {interpreter, program};

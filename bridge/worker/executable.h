@@ -31,8 +31,10 @@ struct Executable {
 // another machine or C library, without an interpreter. Reads files, blocking; done once for each
 // version of a program. search_path is the program's PATH, for env(1). interpreter: what the
 // operator has it run by, whatever its first line says; empty: nothing.
+// file: what program leads to, without links, so that a native program is that very file whatever
+// becomes of the links; empty: program itself. argv always has program.
 Executable inspect(const std::string& program, std::string_view search_path,
-                   const std::string& interpreter = {});
+                   const std::string& interpreter = {}, const std::string& file = {});
 
 // Whether it is started on a listening socket, as a FastCGI program, instead of as a CGI program.
 bool speaks_fastcgi(const Executable& executable, config::Launch launch);

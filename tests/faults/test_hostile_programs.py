@@ -221,7 +221,7 @@ def swap(link, targets, until):
 
 @pytest.mark.parametrize("part", ["the program", "a folder above it"])
 def test_a_link_swapped_in_a_race_runs_nothing_outside_the_roots(site, mode, part):
-    """What runs is the real path that was looked at, never the link again."""
+    """While a link does not rest, what runs is the real path that was looked at, never the link again."""
     inside = site.cgi_bin / "inside"
     outside = site.folder / "outside"
     for folder, word in ((inside, "inside"), (outside, "outside")):

@@ -1,5 +1,5 @@
 // Any path, asked of a folder that has programs, links in and out of the roots, a loop of them, a
-// FIFO and files that are none: what may run is one of the two programs, by its real path; the
+// FIFO and files that are none: what may run is one of the two programs, by a path in the root; the
 // answer is the same when it is remembered; and the path is its script and its rest.
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,7 +67,10 @@ void demand(router::Resolver& resolver, const std::string& path) {
   }
   const router::Resolution& one = found.value();
   const std::string& top = folder().top;
-  BRIDGE_ASSERT(one.program == top + "/r/p" || one.program == top + "/r/d/a b/p%2e");
+  const std::string& file = one.file.path;
+  BRIDGE_ASSERT(file == top + "/r/p" || file == top + "/r/d/a b/p%2e");
+  BRIDGE_ASSERT(one.program.starts_with(top + "/r/") && one.program.find("//") == file.npos);
+  BRIDGE_ASSERT(one.program == file || !one.file.links.empty());
   BRIDGE_ASSERT(one.script + one.path_info == path);
   BRIDGE_ASSERT(one.path_info.empty() || one.path_info.front() == '/');
   const std::string framed = path + "/";

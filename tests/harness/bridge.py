@@ -134,7 +134,7 @@ class Bridge:
     def program(self, script):
         """The status of one program, by its path; None if the bridge has not met it."""
         for entry in self.status()["programs"]:
-            if entry["path"] == os.path.realpath(script):
+            if entry["path"] == os.path.abspath(script):
                 return entry
         return None
 

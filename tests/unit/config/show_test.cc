@@ -24,6 +24,7 @@ socket_group = ""
 allow = { users = [], addresses = [] }
 control = "/run/cgibridge/control.sock"
 roots = ["/srv"]
+root_links = false
 owner = { uid_min = 1000, gid_min = 100 }
 params_max = "1MiB"
 params_timeout = "1m"

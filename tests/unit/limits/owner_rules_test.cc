@@ -87,5 +87,25 @@ TEST(OwnerRules, keep_to_the_floors_that_are_set) {
   EXPECT_NE(why_not_in_group(0, {.gid_min = 0}), std::nullopt);
 }
 
+TEST(OwnerRules, hold_the_link_by_which_it_is_called_to_what_the_program_is_held_to) {
+  std::vector<FileFacts> link = good();
+  link[0].mode = S_IFLNK | 0777;
+  for (const LinkUse use : {LinkUse::named, LinkUse::on_the_way}) {
+    EXPECT_FALSE(why_not_by_link(link, kAlice, use));
+    EXPECT_TRUE(why_not_by_link(link, kBob, use));
+  }
+  link[0].owner = 0;
+  EXPECT_TRUE(why_not_by_link(link, kAlice, LinkUse::named));
+  EXPECT_FALSE(why_not_by_link(link, kAlice, LinkUse::on_the_way));
+  link[0].owner = kAlice;
+  link[1].owner = 0;
+  EXPECT_TRUE(why_not_by_link(link, kAlice, LinkUse::named));
+  EXPECT_FALSE(why_not_by_link(link, kAlice, LinkUse::on_the_way));
+  link[1].mode |= 01002;
+  EXPECT_FALSE(why_not_by_link(link, kAlice, LinkUse::on_the_way));
+  link[1].mode = S_IFDIR | 0777;
+  EXPECT_TRUE(why_not_by_link(link, kAlice, LinkUse::on_the_way));
+}
+
 }  // namespace
 }  // namespace limits

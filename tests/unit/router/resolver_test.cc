@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
 
 #include "unit/router/temp_folder.h"
 
@@ -31,8 +35,8 @@ TEST_F(Resolver, finds_a_program) {
     EXPECT_EQ(found.value().program, script);
     EXPECT_EQ(found.value().script, script);
     EXPECT_EQ(found.value().path_info, "");
-    EXPECT_EQ(found.value().identity.bytes, 5);
-    EXPECT_EQ(found.value().identity.mode & 07777, 0755u);
+    EXPECT_EQ(found.value().file.identity.bytes, 5);
+    EXPECT_EQ(found.value().file.identity.mode & 07777, 0755u);
   }
 }
 
@@ -64,19 +68,97 @@ TEST_F(Resolver, takes_a_very_long_path_info) {
   EXPECT_EQ(found.value().path_info, rest);
 }
 
-TEST_F(Resolver, follows_links_within_the_roots) {
-  temp_.file("cgi/real.cgi");
-  const auto found = resolver_.resolve(temp_.link("cgi/link.cgi", "real.cgi") + "/p");
-  ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found.value().program, temp_.at("cgi/real.cgi"));
-  EXPECT_EQ(found.value().script, temp_.at("cgi/link.cgi"));
+TEST_F(Resolver, runs_a_linked_program_by_its_name) {
+  const std::string real = temp_.file("cgi/real.cgi");
+  temp_.link("cgi/second.cgi", real);
+  for (int round = 0; round < 2; ++round) {  // looked up, then remembered
+    const std::string link =
+        round == 0 ? temp_.link("cgi/link.cgi", "second.cgi") : temp_.at("cgi/link.cgi");
+    const auto found = resolver_.resolve(temp_.at("cgi//link.cgi/p"));
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(found.value().program, link);
+    EXPECT_EQ(found.value().file.path, real);
+    ASSERT_EQ(found.value().file.links.size(), 2u);
+    EXPECT_EQ(found.value().file.links[0].path, link);
+    EXPECT_EQ(found.value().script, temp_.at("cgi//link.cgi"));
+    EXPECT_EQ(found.value().path_info, "/p");
+  }
 }
 
-TEST_F(Resolver, follows_a_link_from_outside_into_the_roots) {
-  temp_.file("cgi/s.cgi");
-  const auto found = resolver_.resolve(temp_.link("docroot", temp_.at("cgi")) + "/s.cgi");
+TEST_F(Resolver, keeps_the_names_of_linked_folders) {
+  const std::string real = temp_.file("cgi/s.cgi");
+  temp_.link("cgi/site", ".");
+  temp_.link("docroot", temp_.at("cgi"));
+  for (const std::string name : {"cgi/site/s.cgi", "docroot/s.cgi", "docroot/site/s.cgi"}) {
+    const auto found = resolver_.resolve(temp_.at(name));
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(found.value().program, temp_.at(name));
+    EXPECT_EQ(found.value().file.path, real);
+  }
+}
+
+// Elsewhere than in the roots who can move a link would choose what an interpreter reads.
+TEST_F(Resolver, takes_the_real_path_where_others_can_move_a_link) {
+  const std::string real = temp_.file("cgi/s.cgi");
+  temp_.folder("open");
+  ASSERT_EQ(chmod(temp_.at("open").c_str(), 0777), 0);
+  temp_.link("open/s.cgi", real);
+  temp_.link("by_way", temp_.at("open"));
+  for (const std::string name : {"open/s.cgi", "by_way/s.cgi"}) {
+    const auto found = resolver_.resolve(temp_.at(name));
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(found.value().program, real);
+    EXPECT_TRUE(found.value().file.links.empty());
+  }
+}
+
+TEST_F(Resolver, takes_the_real_path_while_a_link_does_not_rest) {
+  const std::string real = temp_.file("cgi/s.cgi");
+  const std::string link = temp_.link("cgi/link", real);
+  std::jthread swapper([&](std::stop_token stop) {
+    for (int i = 0; !stop.stop_requested(); ++i) {
+      const std::string next = temp_.at("cgi/next");
+      std::filesystem::create_symlink(i % 2 == 0 ? "s.cgi" : real, next);
+      std::filesystem::rename(next, link);
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (int i = 0; i < 100; ++i) {
+    const auto found = resolver_.resolve(link);
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(found.value().program, real);
+  }
+}
+
+TEST_F(Resolver, follows_roots_own_links_out_of_the_roots_if_told_so) {
+  const std::string out = temp_.file("out");
+  temp_.link("cgi/out", out);
+  router::Resolver told({temp_.at("cgi")}, {}, 3, router::RootLinks::may_leave);
+  if (geteuid() != 0) {
+    EXPECT_FALSE(told.resolve(temp_.at("cgi/out")).ok());
+    return;
+  }
+  EXPECT_EQ(told.resolve(temp_.at("cgi/out")).value().program, temp_.at("cgi/out"));
+  expect_refused(temp_.at("cgi/out"), 403, "outside the roots");
+  EXPECT_FALSE(told.resolve(out).ok());  // no link in a root names it
+  temp_.link("cgi/theirs", out);
+  ASSERT_EQ(lchown(temp_.at("cgi/theirs").c_str(), 1000, 1000), 0);
+  const auto refused = told.resolve(temp_.at("cgi/theirs"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.refusal().reason.find("others than root can change"), std::string::npos);
+  temp_.folder("cgi/open");
+  ASSERT_EQ(chmod(temp_.at("cgi/open").c_str(), 0777), 0);
+  temp_.link("cgi/open/out", out);
+  EXPECT_FALSE(told.resolve(temp_.at("cgi/open/out")).ok());
+}
+
+TEST_F(Resolver, follows_links_to_a_root_that_is_a_file) {
+  const std::string out = temp_.file("out");
+  router::Resolver resolver({temp_.at("cgi"), out});
+  const auto found = resolver.resolve(temp_.link("cgi/link", out));
   ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found.value().program, temp_.at("cgi/s.cgi"));
+  EXPECT_EQ(found.value().program, temp_.at("cgi/link"));
+  EXPECT_EQ(found.value().file.path, out);
 }
 
 TEST_F(Resolver, refuses_what_is_outside_the_roots) {
@@ -125,7 +207,7 @@ TEST_F(Resolver, notices_a_changed_program) {
   temp_.file("cgi/s.cgi", 0755, "#!/bin/sh\necho more\n");
   const auto after = resolver_.resolve(script);
   ASSERT_TRUE(before.ok() && after.ok());
-  EXPECT_NE(before.value().identity, after.value().identity);
+  EXPECT_NE(before.value().file, after.value().file);
 }
 
 TEST_F(Resolver, notices_a_program_that_was_forbidden_or_removed) {
@@ -149,13 +231,45 @@ TEST_F(Resolver, notices_a_link_that_was_swapped) {
   temp_.folder("out");
   for (const char* name : {"cgi/v1/s.cgi", "cgi/v2/s.cgi", "out/s.cgi"}) temp_.file(name);
   const std::string current = temp_.link("cgi/current", "v1");
-  EXPECT_EQ(resolver_.resolve(current + "/s.cgi").value().program, temp_.at("cgi/v1/s.cgi"));
+  EXPECT_EQ(resolver_.resolve(current + "/s.cgi").value().file.path, temp_.at("cgi/v1/s.cgi"));
   std::filesystem::remove(current);
   temp_.link("cgi/current", "v2");
-  EXPECT_EQ(resolver_.resolve(current + "/s.cgi").value().program, temp_.at("cgi/v2/s.cgi"));
+  EXPECT_EQ(resolver_.resolve(current + "/s.cgi").value().file.path, temp_.at("cgi/v2/s.cgi"));
   std::filesystem::remove(current);
   temp_.link("cgi/current", temp_.at("out"));
   expect_refused(current + "/s.cgi", 403, "outside the roots");
+}
+
+// Nothing of the file itself shows it: a folder above was moved, and hard links share a file.
+TEST_F(Resolver, notices_that_the_same_file_is_somewhere_else) {
+  temp_.folder("cgi/a/b");
+  const std::string script = temp_.file("cgi/a/b/s.cgi");
+  EXPECT_TRUE(resolver_.resolve(script).ok());
+  std::filesystem::rename(temp_.at("cgi/a"), temp_.at("a"));
+  temp_.link("cgi/a", temp_.at("a"));
+  expect_refused(script, 403, "outside the roots");
+
+  temp_.folder("cgi/v1");
+  temp_.folder("cgi/v2");
+  std::filesystem::create_hard_link(temp_.file("cgi/v1/t.cgi"), temp_.at("cgi/v2/t.cgi"));
+  const std::string current = temp_.link("cgi/current", "v1");
+  EXPECT_EQ(resolver_.resolve(current + "/t.cgi").value().file.path, temp_.at("cgi/v1/t.cgi"));
+  std::filesystem::remove(current);
+  temp_.link("cgi/current", "v2");
+  EXPECT_EQ(resolver_.resolve(current + "/t.cgi").value().file.path, temp_.at("cgi/v2/t.cgi"));
+}
+
+// Between two looks it may have led elsewhere, and a zygote may have read what was there.
+TEST_F(Resolver, tells_a_link_that_was_made_anew_from_the_one_before) {
+  const std::string real = temp_.file("cgi/s.cgi");
+  const std::string link = temp_.link("cgi/link", real);
+  const auto before = resolver_.resolve(link);
+  std::filesystem::remove(link);
+  temp_.link("cgi/link", real);
+  const auto after = resolver_.resolve(link);
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(after.value().program, link);
+  EXPECT_NE(before.value().file, after.value().file);
 }
 
 TEST_F(Resolver, goes_on_when_more_programs_are_used_than_it_remembers) {

@@ -30,12 +30,24 @@ TEST(Roots, of_everything_contain_everything) {
   EXPECT_FALSE(roots.contain("/"));
 }
 
+TEST(Roots, may_be_single_files) {
+  const TempFolder temp;
+  temp.file("one");
+  const router::Roots roots({temp.link("link", "one")});
+  EXPECT_TRUE(roots.contain(temp.at("one")));
+  EXPECT_FALSE(roots.contain(temp.at("link")));
+  EXPECT_FALSE(roots.contain(temp.at("one/x")));
+  EXPECT_FALSE(roots.contain(temp.at("one2")));
+  EXPECT_TRUE(roots.problems().empty());
+}
+
 TEST(Roots, that_are_unusable_are_reported_and_left_out) {
   const TempFolder temp;
-  const router::Roots roots({temp.at("missing"), temp.file("file"), "relative", temp.folder("ok")});
+  EXPECT_EQ(mkfifo(temp.at("fifo").c_str(), 0755), 0);
+  const router::Roots roots({temp.at("missing"), temp.at("fifo"), "relative", temp.folder("ok")});
   ASSERT_EQ(roots.problems().size(), 3u);
   EXPECT_NE(roots.problems()[0].find("No such file"), std::string::npos);
-  EXPECT_NE(roots.problems()[1].find("not a folder"), std::string::npos);
+  EXPECT_NE(roots.problems()[1].find("neither a folder nor a file"), std::string::npos);
   EXPECT_NE(roots.problems()[2].find("absolute"), std::string::npos);
   EXPECT_EQ(roots.folders(), std::vector<std::string>{temp.at("ok")});
 }
