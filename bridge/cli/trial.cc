@@ -10,7 +10,9 @@
 
 #include "admin/worker_memory.h"
 #include "base/log.h"
+#include "cgi/environment.h"
 #include "cli/own_bridge.h"
+#include "worker/executable.h"
 
 namespace cli {
 namespace {
@@ -52,9 +54,11 @@ config::ProgramSettings strict(config::ProgramSettings settings) {
   return settings;
 }
 
-// Whether a program's file has a word in it that FastCGI programs have. Only such a program is
-// started as one: another might do things for which nobody asked it.
+// Whether a program's file has a word in it that FastCGI programs have, or is run by the PHP that
+// speaks it. Only such a program is started as one: another might do things for which nobody asked
+// it.
 bool mentions_fastcgi(const std::string& program) {
+  if (worker::inspect(program, cgi::kDefaultPath).language == worker::Language::php) return true;
   std::ifstream file(program, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   for (const std::string_view word :

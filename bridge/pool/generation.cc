@@ -46,6 +46,8 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       restart_later_(surroundings.loop, [this] { restart_.schedule(); }) {
   if (by_fastcgi_) {
     if (!take_terms()) return;
+    files_ = modules::LoadedFiles(modules::LoadedFiles::file_clock_ns(), plan_.program);
+    files_.add(plan_.executable.file);
     warmth_ = Warmth::warm;
     base::log_info("program={} gen={}: its workers speak FastCGI", plan_.program, plan_.number);
   } else if (!plan_.executable.cold_reason.empty()) {

@@ -121,6 +121,7 @@ void Pool::start_generation(Depth depth) {
                       .enclosed = surroundings_.cgroups.wanted(settings_.limits),
                       .depth = depth};
   if (settings_.learn != config::Learn::none) plan.learned = {learned_.begin(), learned_.end()};
+  language_ = plan.executable.language;
   // A static one cannot be preloaded, but it can listen.
   if (worker::speaks_fastcgi(plan.executable, settings_.launch)) {
     plan.executable.cold_reason.clear();

@@ -2,10 +2,12 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -89,6 +91,24 @@ bool draws_from_addresses(const std::string& file) {
   return starts_with(std::filesystem::canonical(file, error).filename().string(), "lua5.4");
 }
 
+// Whether it is the PHP that speaks FastCGI, whatever its name: the two words of cgi_main.c are in
+// neither php (cli) nor php-fpm, and the third is in no other's binary. So nothing has to be run.
+bool is_php_cgi(int fd) {
+  constexpr std::array<std::string_view, 3> kWords = {"CGI/FastCGI", "PHP_FCGI_CHILDREN",
+                                                      "X-Powered-By: PHP/"};
+  constexpr off_t kBytesMax = 256 << 20;
+  struct stat status;
+  if (::fstat(fd, &status) != 0 || status.st_size == 0 || status.st_size > kBytesMax) return false;
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  void* const start = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (start == MAP_FAILED) return false;
+  const bool all = std::all_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+    return ::memmem(start, bytes, word.data(), word.size()) != nullptr;
+  });
+  ::munmap(start, bytes);
+  return all;
+}
+
 // Where the kernel, or env(1), would find the interpreter; empty if nowhere.
 std::string locate(const router::Interpreter& interpreter, std::string_view search_path) {
   // What env(1) assigns holds for its own search, too.
@@ -166,6 +186,9 @@ Executable inspect(const std::string& program, std::string_view search_path,
       // Only a script that its interpreter reads itself can be compiled ahead.
       if (depth == (interpreter.empty() ? 1 : 0)) {
         executable.language = language_of(executable.argv.front());
+        if (executable.language == Language::none && is_php_cgi(fd.get())) {
+          executable.language = Language::php;
+        }
       }
       if (executable.language == Language::tcl && !is_known_tclsh(executable.file)) {
         executable.language = Language::none;

@@ -77,6 +77,31 @@ class TestFindingIt:
         assert bridge.request(script).status == 403
         bridge.expect_log("is not executable")
 
+    @pytest.mark.parametrize("how", ["first line", "interpreter"])
+    def test_it_is_known_by_what_it_is_and_not_by_its_name(self, site, how):
+        """Debian's `php8.2` and others' `/opt/.../php` may be either; neither is run to find out."""
+        folder = site.folder / "opt"
+        folder.mkdir()
+        php = folder / "php8.2"
+
+        def install(kind):
+            fresh = folder / "fresh"
+            shutil.copy2(shutil.which(kind), fresh)
+            fresh.rename(php)
+        install("php-cgi")
+        script = site.script("pid.php", (f"#!{php}\n" if how == "first line" else "") + PID)
+        match = f'[[program]]\nmatch = "*.php"\ninterpreter = "{php}"\n'
+        bridge = site.start_bridge(ONE, match if how == "interpreter" else "")
+        assert len({bridge.request(script).body for _ in range(5)}) == 1
+        assert bridge.program(script)["level"] == "fastcgi"
+        if not shutil.which("php"):
+            return
+        # The next version is the command line's: not a word of FastCGI.
+        install("php")
+        bridge.allow_log("no proper answer|no head|status 502|: 502: ")
+        wait_until(lambda: bridge.request(script) and bridge.program(script)["level"] == "linked",
+                   "it is no longer taken for one that speaks FastCGI")
+
     def test_php_can_be_warm_as_a_cgi_program_too(self, site):
         script = first_line(site, "pid.php", PID)
         bridge = site.start_bridge('mode = "persistent"\nlaunch = "cgi"\nreset = "fork"\n')
