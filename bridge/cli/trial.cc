@@ -30,7 +30,7 @@ constexpr std::chrono::seconds kSettleMax{30};
 // one round of each is always made.
 constexpr int kTimeShare = 9;
 constexpr std::size_t kDifferencesKept = 5;
-constexpr std::size_t kLastWordsMax = 2000;
+constexpr std::size_t kLastWordsMax = 4000, kWordsLineMax = 1500;
 
 config::ProgramSettings settings_of(const TrialPlan& plan, Arm arm,
                                     config::Launch launch = config::Launch::cgi) {
@@ -74,7 +74,7 @@ std::string shown_words(std::string_view errors) {
   while (!errors.empty() && shown.size() < kLastWordsMax) {
     const std::string_view line = errors.substr(0, errors.find('\n'));
     errors.remove_prefix(std::min(line.size() + 1, errors.size()));
-    shown += "  " + base::printable(line, 300) + "\n";
+    shown += "  " + base::printable(line, kWordsLineMax) + "\n";
   }
   return shown;
 }

@@ -9,6 +9,7 @@
 #include "cgi/query_words.h"
 #include "fastcgi/record_writer.h"
 #include "gateway/gateway.h"
+#include "router/unrunnable.h"
 
 namespace gateway {
 namespace {
@@ -363,9 +364,10 @@ void Request::on_bad_head(const std::string& reason) {
   const std::string& ended_by = ending_.description;
   if (!ended_by.empty()) why += "; it was " + ended_by;
   if (app_status_ != 0 && ended_by.empty()) why += fmt::format("; it exited with {}", app_status_);
-  if (!response_->last_error_line().empty()) {
-    why += "; its last word: " + base::printable(response_->last_error_line(), 200);
-  }
+  const std::string& last_word = response_->last_error_line();
+  if (!last_word.empty()) why += "; its last word: " + base::printable(last_word, 200);
+  if (app_status_ != 0 && ended_by.empty())
+    why += router::what_hindered(program_, environment_.block, settings_->interpreter, last_word);
   fail(502, "The program gave no proper answer.", why, compare::Failure::bad_answer);
 }
 

@@ -145,7 +145,7 @@ cgi::OrRefusal<std::size_t> find_file(std::string_view path) {
     if (stat(prefix.c_str(), &found) != 0) return refuse_errno(prefix, errno);
     if (!S_ISDIR(found.st_mode)) return end;
   }
-  return Refusal{403, std::string(path) + ": is a folder, not a program"};
+  return Refusal{403, std::string(path) + ": is a folder, not a program: name a file in it"};
 }
 
 }  // namespace
@@ -272,7 +272,7 @@ std::optional<Refusal> Resolver::refuse_file(const std::string& program, const s
   if (!S_ISREG(mode)) return Refusal{403, path + ": is " + kind_of(mode) + ", not a program"};
   if (has_interpreter_ && has_interpreter_(program)) return std::nullopt;
   // Any x bit: which of them counts depends on the user that the program will run as.
-  if ((mode & 0111) == 0) return Refusal{403, path + ": is not executable"};
+  if ((mode & 0111) == 0) return Refusal{403, path + ": is not executable (chmod +x)"};
   return std::nullopt;
 }
 

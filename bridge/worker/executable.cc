@@ -1,6 +1,5 @@
 #include "worker/executable.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,21 +12,15 @@
 #include <filesystem>
 
 #include "base/unique_fd.h"
+#include "router/elf_file.h"
 #include "router/first_line.h"
+#include "router/unrunnable.h"
 
 namespace worker {
 namespace {
 
 // The kernel follows as many scripts that are run by scripts (BINPRM recursion).
 constexpr int kInterpretersMax = 4;
-
-#if defined(__x86_64__)
-constexpr Elf64_Half kOwnMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr Elf64_Half kOwnMachine = EM_AARCH64;
-#else
-#error "the checkpoint library knows x86-64 and aarch64"
-#endif
 
 bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -44,31 +37,15 @@ bool is_known_tclsh(const std::string& file) {
   return std::filesystem::canonical(file, error).filename() == "tclsh8.6";
 }
 
-// The dynamic loader that a 64-bit ELF file asks for; empty if it is static.
-std::string elf_loader(int fd, const Elf64_Ehdr& header) {
-  for (unsigned i = 0; i < header.e_phnum && i < 64; ++i) {
-    Elf64_Phdr segment;
-    const off_t at = static_cast<off_t>(header.e_phoff + i * sizeof segment);
-    if (::pread(fd, &segment, sizeof segment, at) != sizeof segment) return {};
-    if (segment.p_type != PT_INTERP || segment.p_filesz > 4096) continue;
-    std::string loader(segment.p_filesz, '\0');
-    const ssize_t got =
-        ::pread(fd, loader.data(), loader.size(), static_cast<off_t>(segment.p_offset));
-    if (got != static_cast<ssize_t>(loader.size())) return {};
-    return loader.c_str();  // without its NUL
-  }
-  return {};
-}
-
 // Why the checkpoint library cannot be loaded into this ELF file; empty if it can.
 std::string cold_reason_of_elf(int fd) {
   Elf64_Ehdr header;
   if (::pread(fd, &header, sizeof header, 0) != sizeof header) return "a file without a header";
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "neither ELF nor a script";
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kOwnMachine) {
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != router::kOwnMachine) {
     return "an executable for another kind of machine";
   }
-  const std::string loader = elf_loader(fd, header);
+  const std::string loader = router::elf_loader(fd, header);
   if (loader.empty()) return "a static executable: nothing can be preloaded";
   if (!starts_with(base_name(loader), "ld-linux")) return "not linked with glibc (" + loader + ")";
   return {};
@@ -119,14 +96,7 @@ std::string locate(const router::Interpreter& interpreter, std::string_view sear
       interpreter.interpreter.find('/') != std::string::npos) {
     return interpreter.interpreter;
   }
-  while (!search_path.empty()) {
-    const std::size_t colon = std::min(search_path.find(':'), search_path.size());
-    const std::string candidate =
-        std::string(search_path.substr(0, colon)) + "/" + interpreter.interpreter;
-    if (candidate.front() == '/' && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-    search_path.remove_prefix(std::min(colon + 1, search_path.size()));
-  }
-  return {};
+  return router::find_in_path(interpreter.interpreter, search_path);
 }
 
 // Puts the interpreter of the script that argv[0] names in front of argv.
@@ -151,14 +121,7 @@ std::string enter_interpreter(Executable& executable, const router::FirstLine& l
   return {};
 }
 
-}  // namespace
-
-bool speaks_fastcgi(const Executable& executable, config::Launch launch) {
-  if (launch == config::Launch::automatic) return executable.language == Language::php;
-  return launch == config::Launch::fastcgi;
-}
-
-Executable inspect(const std::string& program, std::string_view search_path,
+Executable look_at(const std::string& program, std::string_view search_path,
                    const std::string& interpreter, const std::string& file) {
   Executable executable{.file = file.empty() ? program : file, .argv = {program}};
   if (!interpreter.empty()) {
@@ -199,6 +162,23 @@ Executable inspect(const std::string& program, std::string_view search_path,
     if (!executable.cold_reason.empty()) return executable;
   }
   executable.cold_reason = "too many interpreters that are scripts";
+  return executable;
+}
+
+}  // namespace
+
+bool speaks_fastcgi(const Executable& executable, config::Launch launch) {
+  if (launch == config::Launch::automatic) return executable.language == Language::php;
+  return launch == config::Launch::fastcgi;
+}
+
+Executable inspect(const std::string& program, std::string_view search_path,
+                   const std::string& interpreter, const std::string& file) {
+  Executable executable = look_at(program, search_path, interpreter, file);
+  if (executable.cold_reason.empty()) return executable;
+  // What does not run classic either is told as it is then.
+  std::string why = router::why_unrunnable(program, search_path, interpreter);
+  if (!why.empty()) executable.cold_reason = std::move(why);
   return executable;
 }
 

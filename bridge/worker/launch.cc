@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
+#include "router/unrunnable.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define CGIBRIDGE_ASAN  // knows of vfork() that a stack is shared, and of nothing else
@@ -35,6 +36,7 @@ struct ChildFailure {
 };
 
 constexpr const char* kEnterCgroup = "enter its cgroup";
+constexpr const char* kExecute = "execute it";
 
 bool write_zero(const char* file) {
   const int fd = ::open(file, O_WRONLY | O_CLOEXEC);
@@ -92,7 +94,7 @@ bool enter(const limits::Cgroup& cgroup, UnifiedEntry entry) {
     ::prctl(PR_SET_PDEATHSIG, static_cast<unsigned long>(spec.death_signal));
   }
   ::execve(steps_down ? argv[0] : spec.file.c_str(), argv, envp);
-  fail(steps_down ? "execute cgibridge-step-down" : "execute it");
+  fail(steps_down ? "execute cgibridge-step-down" : kExecute);
   __builtin_unreachable();
 }
 
@@ -162,6 +164,18 @@ pid_t start_process(const LaunchSpec& spec, char* const* argv, char* const* envp
   return pid;
 }
 
+// The kernel has one number for a script whose interpreter is missing, one with Windows' line ends,
+// and a loader that is not there.
+void explain(const LaunchSpec& spec, int error_number, base::Error& error) {
+  if (error_number == ETXTBSY) error.message += ": something still has it open for writing";
+  for (const int about_the_file : {ENOENT, ENOTDIR, EACCES, ENOEXEC, ELOOP, EINVAL, EPERM}) {
+    if (error_number != about_the_file) continue;
+    const std::string why =
+        router::why_unrunnable(spec.file, router::search_path_in(spec.environment));
+    if (!why.empty()) error.message += ": " + why;
+  }
+}
+
 base::Result<pid_t> launch_once(const LaunchSpec& spec, volatile ChildFailure& failure) {
   std::vector<std::string> steps;
   if (spec.terms.steps_down()) {
@@ -188,8 +202,10 @@ base::Result<pid_t> launch_once(const LaunchSpec& spec, volatile ChildFailure& f
   if (failure.step != nullptr) {
     // The failed child is reaped like any other: its pid is known to nobody, so nobody waits.
     const int error_number = failure.error_number;
-    return base::errno_error(std::string("cannot ") + const_cast<const char*>(failure.step),
-                             error_number);
+    const char* const step = failure.step;
+    auto error = base::errno_error(std::string("cannot ") + step, error_number);
+    if (step == kExecute) explain(spec, error_number, error);
+    return error;
   }
   return pid;
 }

@@ -171,8 +171,8 @@ TEST_F(ExecutableTest, setuid_programs_are_cold) {
 }
 
 TEST_F(ExecutableTest, what_is_neither_elf_nor_script_is_cold_and_says_so) {
-  EXPECT_EQ(inspect(file("x", std::string(100, 'x')), kPath).cold_reason,
-            "neither ELF nor a script");
+  const std::string program = file("x", std::string(100, 'x'));
+  EXPECT_TRUE(inspect(program, kPath).cold_reason.starts_with(program + " has no \"#!\" line"));
 }
 
 TEST_F(ExecutableTest, a_missing_interpreter_is_named) {
