@@ -150,12 +150,22 @@ std::string StartVariables::misfit(std::string_view environment, worker::Languag
 void StartChoice::take(std::string_view environment) {
   constants_ = constant_variables(environment);
   is_known_ = !environment.empty();
+  is_guess_ = !is_known_;
+  first_.clear();
+  // Every request has it (cgi/environment.h).
+  if (is_guess_) constants_.emplace("GATEWAY_INTERFACE", "CGI/1.1");
   for_each(environment, [this](std::string_view name, std::string_view value) {
     if (is_read_at_start(name, config::Level::compiled) || read_.contains(name)) {
       constants_.emplace(name, value);
     }
     return true;
   });
+}
+
+bool StartChoice::follow_first_request() {
+  if (!is_guess_ || first_.empty()) return false;
+  take(std::exchange(first_, {}));
+  return true;
 }
 
 void StartChoice::count_fit() {

@@ -70,6 +70,13 @@ class StartChoice {
  public:
   // What a request brings. Empty: it is not known of any yet, as when it is made warm ahead.
   void take(std::string_view environment);
+  // A request came. Only the first one after a zygote was made for none is of use.
+  void note_request(std::string_view environment) {
+    if (is_guess_ && first_.empty()) first_ = environment;
+  }
+  // What the program read while it was loaded is not what its request brings. True: the zygote was
+  // made before any request was known, and another should be launched as the first one asks.
+  bool follow_first_request();
   const ConstantVariables& constants() const { return constants_; }
   void forget_read() { read_.clear(); }
 
@@ -86,7 +93,9 @@ class StartChoice {
   std::uint64_t told_of_ = 0;
   ConstantVariables constants_;
   bool is_known_ = false;
-  ReadNames read_;  // of all zygotes so far: the next are launched with those as well
+  bool is_guess_ = false;  // constants_ are of no request
+  std::string first_;      // the environment of the first request since
+  ReadNames read_;         // of all zygotes so far: the next are launched with those as well
   ValuesVote vote_;
 };
 

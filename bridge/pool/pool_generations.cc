@@ -34,6 +34,7 @@ void Pool::refresh(const config::ProgramSettings& settings, const router::Progra
   }
   last_used_ = base::Clock::now();
   rested_ = false;
+  start_choice_.note_request(environment);
   if (settings_.mode == config::Mode::classic && side == compare::Side::classic) return;
   warmth_wanted_ = last_used_;
 
@@ -310,6 +311,13 @@ void Pool::on_difference(const std::string& difference) {
 // Such a request is answered as classic would; it moves nobody else.
 void Pool::note_started_anew(const std::string& why) {
   ++counts_.started_anew;
+  if (start_choice_.follow_first_request()) {
+    base::log_info(
+        "program={}: made warm before its first request was known: a new generation, as "
+        "that one asks",
+        program_);
+    start_generation();
+  }
   const std::string shown = base::printable(why, 300);
   if (std::exchange(anew_why_, shown) == shown) return;
   base::log_info(

@@ -295,3 +295,35 @@ def test_a_library_that_lacks_what_it_never_calls_is_loaded(site, early, level):
     warm(bridge, program)
     assert {ask(bridge, program) for _ in range(4)} == {(200, b"Content-Type: text/plain\n\n1\n")}
     assert bridge.program(program)["level"] == level
+
+
+READS = {
+    "perl": 'BEGIN {{ $main::read = $ENV{{{name}}} // "none" }}\n'
+            'print "Content-Type: text/plain\\n\\n$main::read ", $ENV{{{name}}} // "none", "\\n";\n',
+}
+
+
+@pytest.mark.parametrize("name", ["GATEWAY_INTERFACE", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SERVER_NAME"])
+def test_one_made_warm_before_any_request_stays_as_deep_as_one_that_a_request_made_warm(site, name):
+    """What it reads while it is compiled it is launched with: at the first request at the latest."""
+    script = site.perl("reads.cgi", READS["perl"].format(name=name))
+    bridge = site.start_bridge('mode = "persistent"', bridge=f'prewarm = ["{script}"]')
+    bridge.wait_warm(script)
+    params = {"DOCUMENT_ROOT": "/srv/www", "SERVER_NAME": "one.example"}
+
+    def asked():
+        response = bridge.request(script, **params)
+        first, second = response.body.split()
+        assert first == second != b"none"
+        return bridge.program(script)["started_anew"]
+
+    def settled():
+        before = asked()
+        return asked() == before
+    wait_until(settled, "requests are no longer started anew")
+    before = asked()
+    for _ in range(10):
+        assert asked() == before
+    entry = bridge.program(script)
+    assert entry["level"] == "compiled"
+    assert entry["generation"] == (1 if name == "GATEWAY_INTERFACE" else 2)

@@ -128,6 +128,25 @@ TEST(StartChoice, follows_the_first_request_if_it_was_launched_without_any) {
   EXPECT_FALSE(choice.count_misfit("TZ=Asia/Tokyo\0"s, {}, kNow));
 }
 
+TEST(StartChoice, of_no_request_launches_with_what_every_request_has) {
+  StartChoice choice;
+  choice.take("");
+  EXPECT_EQ(choice.constants(), (ConstantVariables{{"GATEWAY_INTERFACE", "CGI/1.1"}}));
+}
+
+TEST(StartChoice, follows_the_first_request_once_if_a_program_read_what_it_brings) {
+  StartChoice choice;
+  choice.take("");
+  EXPECT_FALSE(choice.follow_first_request());
+  choice.note_request("DOCUMENT_ROOT=/a\0"s);
+  choice.note_request("DOCUMENT_ROOT=/b\0"s);
+  choice.count_fit();
+  EXPECT_TRUE(choice.follow_first_request());
+  EXPECT_EQ(choice.constants(), (ConstantVariables{{"DOCUMENT_ROOT", "/a"}}));
+  choice.note_request("DOCUMENT_ROOT=/b\0"s);
+  EXPECT_FALSE(choice.follow_first_request());
+}
+
 TEST(StartChoice, keeps_what_the_first_request_that_suited_confirmed) {
   StartChoice choice;
   choice.take("");
