@@ -119,8 +119,8 @@ base::Result<std::string> read_file(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-std::string request_records(const AskedRequest& request, const std::string& script,
-                            const std::vector<Assignment>& variables) {
+std::vector<Assignment> request_params(const AskedRequest& request, const std::string& script,
+                                       const std::vector<Assignment>& variables) {
   const std::size_t slash = script.rfind('/');
   const std::string script_name = script.substr(slash);
   std::vector<Assignment> params{
@@ -143,7 +143,7 @@ std::string request_records(const AskedRequest& request, const std::string& scri
   }
   // Of a name sent twice the last counts (cgi/environment.h).
   params.insert(params.end(), variables.begin(), variables.end());
-  return request_records(params, request.body);
+  return params;
 }
 
 std::string request_records(const std::vector<Assignment>& params, std::string_view body) {
@@ -157,6 +157,11 @@ std::string request_records(const std::vector<Assignment>& params, std::string_v
   fastcgi::append_stream(records, fastcgi::RecordType::std_in, kAskedId, body);
   fastcgi::append_stream_end(records, fastcgi::RecordType::std_in, kAskedId);
   return records;
+}
+
+std::string request_records(const AskedRequest& request, const std::string& script,
+                            const std::vector<Assignment>& variables) {
+  return request_records(request_params(request, script, variables), request.body);
 }
 
 Assignment parse_assignment(std::string_view text) {

@@ -51,8 +51,12 @@ base::Status read_body(AskedRequest& request);
 // Name and value of a meta-variable.
 using Assignment = std::pair<std::string, std::string>;
 
-// The connection's bytes of a request with these params; and of request for script (its path),
-// as a web server would send them. variables win over what is made up here.
+// What a web server would send with request, for script (its path). variables win over what is
+// made up here.
+std::vector<Assignment> request_params(const AskedRequest& request, const std::string& script,
+                                       const std::vector<Assignment>& variables);
+
+// The connection's bytes of a request with these params; of request as request_params() has it.
 inline constexpr fastcgi::RequestId kAskedId = 1;
 std::string request_records(const std::vector<Assignment>& params, std::string_view body);
 std::string request_records(const AskedRequest& request, const std::string& script,

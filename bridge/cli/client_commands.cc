@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 
 #include "admin/control_message.h"
 #include "admin/status_table.h"
@@ -20,10 +21,25 @@ int fail(const std::string& why) {
   return 1;
 }
 
-std::string control_path(const Invocation& invocation) {
+// Where the bridge listens that is meant. Never another than the settings file says: what it
+// answers, or does, would be taken for the one's that was meant.
+base::Result<std::string> control_path(const Invocation& invocation) {
   if (!invocation.control.empty()) return invocation.control;
+  std::error_code ignored;
+  const bool is_default = !invocation.config_given;
+  if (is_default && !std::filesystem::exists(invocation.config_path, ignored)) {
+    return config::BridgeSettings{}.control;
+  }
   const auto loaded = config::load_file(invocation.config_path);
-  return loaded ? loaded.settings().bridge.control : config::BridgeSettings{}.control;
+  if (loaded) return loaded.settings().bridge.control;
+  return base::Error{fmt::format("{}; --control SOCKET names the running bridge's control socket",
+                                 config::to_string(loaded.problems().front()))};
+}
+
+base::Result<base::UniqueFd> connect(const Invocation& invocation) {
+  const auto path = control_path(invocation);
+  if (!path) return path.error();
+  return admin::connect_control(path.value());
 }
 
 json command_of(const Invocation& invocation) {
@@ -74,7 +90,7 @@ base::Result<std::string> status_text(const Invocation& invocation, json answer)
 }
 
 base::Result<std::string> look(const Invocation& invocation) {
-  auto socket = admin::connect_control(control_path(invocation));
+  auto socket = connect(invocation);
   if (!socket) return socket.error();
   auto answer = ask(socket.value().get(), invocation);
   if (!answer) return answer.error();
@@ -133,7 +149,7 @@ int stay_attached(int socket) {
 
 int run_client_command(const Invocation& invocation) {
   if (invocation.command == Command::status) return run_status(invocation);
-  auto socket = admin::connect_control(control_path(invocation));
+  auto socket = connect(invocation);
   if (!socket) return fail(socket.error().message);
   const bool attaching = invocation.command == Command::attach;
   const auto answer = ask(socket.value().get(), invocation, attaching ? STDIN_FILENO : -1);

@@ -1,6 +1,14 @@
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <utility>
+
+#include "base/log.h"
 
 namespace cli {
 namespace {
@@ -13,7 +21,8 @@ CLI::App* add_command(CLI::App& app, Invocation& invocation, const std::string& 
 }
 
 void add_client_options(CLI::App* sub, Invocation& invocation) {
-  sub->add_option("--config", invocation.config_path, "Settings file, for its control socket");
+  sub->add_option("--config", invocation.config_path, "Settings file, for its control socket")
+      ->each([&invocation](const std::string&) { invocation.config_given = true; });
   sub->add_option("--control", invocation.control, "Control socket of the running bridge");
 }
 
@@ -104,6 +113,63 @@ void add_config(CLI::App& app, Invocation& invocation) {
   add("reference", "Print what can be set, as Markdown", Command::config_reference);
 }
 
+// ---- what is none of them ----
+
+// How many letters have to be put in, left out or changed to make one word of the other.
+std::size_t edits_between(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t above_left = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t changed = above_left + (one[i] == other[j] ? 0 : 1);
+      above_left = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string nearest_of(const std::vector<const CLI::App*>& commands, std::string_view word) {
+  std::string nearest;
+  std::size_t least = word.size() / 2 + 1;  // farther ones are no slip
+  for (const CLI::App* command : commands) {
+    const std::string& name = command->get_name();
+    const std::size_t edits = edits_between(word, name);
+    const bool begins_it = word.size() > 1 && name.starts_with(word);
+    if (edits >= least && !begins_it) continue;
+    least = std::min(least, edits);
+    nearest = name;
+  }
+  return nearest;
+}
+
+// Whether a word stands where a command should, and is none; then that is said. CLI11 itself would
+// only say that a command is wanted, or what a later word lacks.
+bool tell_unknown_command(const CLI::App& app) {
+  for (const CLI::App* level = &app; level != nullptr;) {
+    const auto commands = level->get_subcommands([](const CLI::App*) { return true; });
+    const std::vector<std::string> words = level->remaining();
+    const auto word =
+        std::ranges::find_if(words, [](const auto& w) { return !w.starts_with('-'); });
+    if (!commands.empty() && word != words.end()) {
+      std::string all;
+      for (const CLI::App* command : commands)
+        all += (all.empty() ? "" : ", ") + command->get_name();
+      const std::string nearest = nearest_of(commands, *word);
+      const std::string text = fmt::format(
+          "cgibridge: there is no command \"{}\"{}; the commands {}are: {}\n",
+          base::printable(*word, 60), nearest.empty() ? "" : "; is \"" + nearest + "\" meant?",
+          level == &app ? "" : "of \"" + level->get_name() + "\" ", all);
+      std::fputs(text.c_str(), stderr);
+      return true;
+    }
+    const auto given = level->get_subcommands();
+    level = given.empty() ? nullptr : given.front();
+  }
+  return false;
+}
+
 }  // namespace
 
 Invocation parse_command_line(int argc, char** argv) {
@@ -155,7 +221,8 @@ Invocation parse_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    invocation.exit_code = app.exit(error);
+    if (!error.get_exit_code() || !tell_unknown_command(app)) app.exit(error);
+    invocation.exit_code = error.get_exit_code();
   }
   return invocation;
 }

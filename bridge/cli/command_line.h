@@ -57,7 +57,7 @@ struct Invocation {
   std::string query;              // try
   std::string capture;            // replay
   std::string replay_mode;        // empty: as it was captured
-  bool config_given = false;      // replay: instead of the one that the capture names
+  bool config_given = false;      // --config was; replay: not the one that the capture names
   bool without_settings = false;  // replay: none at all
   CheckOptions check;
 };

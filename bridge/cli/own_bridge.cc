@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/out_buffer.h"
+#include "cgi/environment.h"
 #include "cgi/header_field.h"
 #include "cli/adapters_folder.h"
 #include "fastcgi/record_reader.h"
@@ -267,11 +268,21 @@ bool OwnBridge::run_until(std::chrono::milliseconds limit, const std::function<b
   return true;
 }
 
-base::Status OwnBridge::begin_warming() {
-  auto resolution = gateway_.resolver().resolve(script_);
+// The environment decides what the program's process is launched with.
+base::Status OwnBridge::begin_warming(const std::vector<Assignment>& params) {
+  const cgi::Variables variables(params.begin(), params.end());
+  const auto path = cgi::script_path(variables);
+  if (!path) return base::Error{path.refusal().reason};
+  const auto resolution = gateway_.resolver().resolve(path.value());
   if (!resolution) return base::Error{resolution.refusal().reason};
-  pools_.of(script_).refresh(settings_->defaults, resolution.value().file, {},
-                             compare::Side::persistent);
+  const router::Resolution& found = resolution.value();
+  const config::ProgramSettings& settings = settings_->defaults;
+  const auto environment = cgi::build_environment(
+      variables, cgi::split_path(variables, found.script, found.path_info), found.program,
+      gateway_.configured_environment(settings), {settings.strict_params, settings.pass_params});
+  if (!environment) return base::Error{environment.refusal().reason};
+  pools_.of(found.program)
+      .refresh(settings, found.file, environment.value().block, compare::Side::persistent);
   return base::Done{};
 }
 

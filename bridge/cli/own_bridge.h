@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/asked_request.h"
 #include "compare/answer.h"
 #include "config/settings.h"
 #include "gateway/gateway.h"
@@ -65,9 +66,9 @@ class OwnBridge {
   // Runs the bridge until condition() or until limit has passed; whether the former.
   bool run_until(std::chrono::milliseconds limit, const std::function<bool()>& condition);
 
-  // Begins to make the program warm, if the settings ask for that, without a request; whether the
-  // script may be run at all.
-  base::Status begin_warming();
+  // Begins to make the program warm, if the settings ask for that, as the first request of a
+  // running bridge with these params would; whether that may be run at all.
+  base::Status begin_warming(const std::vector<Assignment>& params);
   // Nothing is on its way to be warm.
   bool settled();
 

@@ -31,25 +31,29 @@ int fail(const std::string& why) {
 // Asks a bridge of its own, and prints what comes, as it comes. Of the output the first bytes, so
 // many, are in what it returns.
 Heard ask(const std::string& script, const config::ProgramSettings& settings,
-          const std::string& records, std::size_t kept) {
+          const std::vector<Assignment>& params, std::string_view body, std::size_t kept) {
   auto bridge = std::make_unique<OwnBridge>(script, settings);
   // Asked for persistent, it answers persistent: the request waits until the program is warm.
-  if (settings.mode == config::Mode::persistent && bridge->begin_warming()) {
+  if (settings.mode == config::Mode::persistent && bridge->begin_warming(params)) {
     bridge->run_until(kWarmingMax, [&bridge] { return bridge->settled(); });
   }
   std::string output;
-  Heard heard = bridge->ask(records, [&output, kept](Stream stream, base::ByteView piece) {
-    std::fwrite(piece.data(), 1, piece.size(), stream == Stream::output ? stdout : stderr);
-    if (stream == Stream::output) output += piece.substr(0, kept - std::min(kept, output.size()));
-  });
+  Heard heard = bridge->ask(
+      request_records(params, body), [&output, kept](Stream stream, base::ByteView piece) {
+        std::fwrite(piece.data(), 1, piece.size(), stream == Stream::output ? stdout : stderr);
+        if (stream == Stream::output)
+          output += piece.substr(0, kept - std::min(kept, output.size()));
+      });
   bridge.reset();
   end_children();
   heard.output = std::move(output);
   return heard;
 }
 
+// Never 0 if it was the bridge that answered, with an error.
 int exit_code_of(const Heard& heard) {
-  return heard.complete ? static_cast<int>(heard.exit_code & 0xff) : 1;
+  const int code = heard.complete ? static_cast<int>(heard.exit_code & 0xff) : 1;
+  return heard.refused && code == 0 ? 1 : code;
 }
 
 }  // namespace
@@ -68,7 +72,8 @@ int run_try(const Invocation& invocation) {
   settings.mode =
       invocation.mode == "persistent" ? config::Mode::persistent : config::Mode::classic;
   settings.workers.spare = 1;
-  return exit_code_of(ask(script, settings, request_records(request, script, variables), 0));
+  return exit_code_of(
+      ask(script, settings, request_params(request, script, variables), request.body, 0));
 }
 
 // ---- replay ----
@@ -191,8 +196,8 @@ int run_replay(const Invocation& invocation) {
   base::start_log("warn");
   tell_what_it_was(capture);
   const std::string whom = as_whom(settings.value(), script);
-  const Heard heard = ask(script, settings.value(),
-                          request_records(params_of(capture, invocation), capture.body), kHeadKept);
+  const Heard heard =
+      ask(script, settings.value(), params_of(capture, invocation), capture.body, kHeadKept);
   std::fflush(stdout);
   tell_what_it_is(heard, settings.value().mode, whom);
   return exit_code_of(heard);

@@ -77,6 +77,20 @@ class TestStatus:
         assert done.returncode > 0
         assert "no.control" in done.stderr
 
+    @pytest.mark.parametrize("words", [["status"], ["status", "--watch"], ["reload"], ["drain"], ["upgrade"],
+                                       ["mode", "/x", "classic"]])
+    def test_a_settings_file_that_is_missing_or_wrong_leads_to_no_other_bridge(self, site, words):
+        wrong = site.folder / "wrong.toml"
+        wrong.write_text("[bridge]\nlisten = 7\n")
+        for config in (site.folder / "missing.toml", wrong):
+            done = site.cgibridge(*words, "--config", config, expect=1)
+            print(done.stderr)
+            assert str(config) in done.stderr and "--control" in done.stderr
+            assert "/run/cgibridge" not in done.stderr
+
+    def test_control_names_the_bridge_whatever_the_settings_file_is(self, site, bridge):
+        site.cgibridge("status", "--config", site.folder / "missing.toml", "--control", bridge.control)
+
 
 class TestMode:
     def test_a_program_is_switched_by_its_path(self, site, bridge):
@@ -170,5 +184,18 @@ def test_help_and_version_name_every_command(site):
     assert site.cgibridge("--version").stdout.strip()
 
 
-def test_an_unknown_command_is_refused(site):
-    assert site.cgibridge("dance", expect=None).returncode != 0
+@pytest.mark.parametrize("words, unknown, meant", [
+    (["dance"], "dance", None), (["statsu"], "statsu", "status"), (["relaod"], "relaod", "reload"),
+    (["chekc", "/bin/true"], "chekc", "check"), (["confg", "check"], "confg", "config"),
+    (["config", "shwo"], "shwo", "show"), (["config", "validate"], "validate", None),
+    (["up"], "up", "upgrade")])
+def test_an_unknown_command_is_named_with_those_that_there_are(site, words, unknown, meant):
+    done = site.cgibridge(*words, expect=None)
+    print(done.stderr)
+    assert done.returncode != 0
+    assert f'"{unknown}"' in done.stderr
+    assert (f'is "{meant}" meant?' in done.stderr) if meant else ("meant?" not in done.stderr)
+    commands = ("check", "show", "reference") if words[0] == "config" else \
+        ("serve", "config", "status", "mode", "reload", "drain", "upgrade", "attach", "try", "check",
+         "replay")
+    assert all(command in done.stderr for command in commands)
