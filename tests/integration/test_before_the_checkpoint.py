@@ -1,6 +1,7 @@
 """What a program does or finds before its checkpoint: it is seen as in a new process, or the program is made
 less deep, and status says why."""
 
+import json
 import os
 import subprocess
 
@@ -327,3 +328,30 @@ def test_one_made_warm_before_any_request_stays_as_deep_as_one_that_a_request_ma
     entry = bridge.program(script)
     assert entry["level"] == "compiled"
     assert entry["generation"] == (1 if name == "GATEWAY_INTERFACE" else 2)
+
+
+def test_try_check_and_serve_launch_a_program_alike(site):
+    """One that compiles with what requests bring is compiled in all three, and started anew in none: its
+    process is one that was launched with the adapter."""
+    names = ["GATEWAY_INTERFACE", "SCRIPT_FILENAME", "SCRIPT_NAME", "DOCUMENT_ROOT", "SERVER_NAME",
+             "SERVER_PORT", "SERVER_SOFTWARE"]
+    script = site.perl("alike.cgi", f"""
+        BEGIN {{ $main::compiled = join "|", map {{ $ENV{{$_}} // "none" }} qw({" ".join(names)}); }}
+        my $now = join "|", map {{ $ENV{{$_}} // "none" }} qw({" ".join(names)});
+        open my $file, "<", "/proc/self/cmdline"; my $command = <$file>; $command =~ tr/\\0 /__/;
+        print "Content-Type: text/plain\\n\\n$main::compiled\\n$now\\n$command\\n";
+        """)
+
+    def is_compiled(body):
+        compiled, now, command = body.split()
+        assert compiled == now
+        return "-MCGIBridge" in command
+    tried = site.cgibridge("try", script, "--mode", "persistent")
+    assert is_compiled(tried.stdout.replace("\r\n", "\n").partition("\n\n")[2]), tried.stderr
+    checked = json.loads(site.cgibridge("check", script, "--json", expect=None, seconds=60).stdout)
+    assert checked["level"] == "compiled", checked
+    bridge = site.start_bridge('mode = "persistent"')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    assert is_compiled(bridge.request(script).body.decode())
+    assert bridge.program(script)["started_anew"] == 0
