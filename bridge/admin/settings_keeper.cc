@@ -6,12 +6,7 @@ namespace admin {
 namespace {
 
 constexpr std::chrono::milliseconds kSettleTime{100};
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
+constexpr std::chrono::milliseconds kWatchAgain{1000};
 
 // A pattern that fnmatch(3) matches with path alone.
 std::string exact_pattern(const std::string& path) {
@@ -28,23 +23,38 @@ std::string exact_pattern(const std::string& path) {
 SettingsKeeper::SettingsKeeper(loop::Loop& loop, std::string path, config::Settings settings,
                                std::function<void()> on_change, Check check)
     : path_(std::move(path)),
-      file_name_(path_.substr(path_.rfind('/') + 1)),
       settings_(std::make_shared<const config::Settings>(std::move(settings))),
       on_change_(std::move(on_change)),
       check_(std::move(check)),
-      watch_(loop, [this](const std::string& name) { on_file_event(name); }),
+      watch_(loop, [this](const base::Status& watching) { on_file_event(watching); }),
+      watch_again_(loop, [this] { watch(); }),
       settle_timer_(loop, [this] {
         if (pending_) (void)reload();
       }) {
-  const auto watching = watch_.start(folder_of(path_));
-  if (!watching) {
-    base::log_warn("{}: changes of the settings are only taken over at SIGHUP or `reload`",
-                   watching.error().message);
-  }
+  watch();
 }
 
-void SettingsKeeper::on_file_event(const std::string& name) {
-  if (!name.empty() && name != file_name_) return;
+void SettingsKeeper::watch() {
+  const bool was_watched = watched_;
+  take_note(watch_.start(path_));
+  // What has changed meanwhile was not told.
+  if (!was_watched && watched_) on_file_event(base::Done{});
+}
+
+// An editor may have made a new file that only it may read yet; the kernel may have no watch left.
+void SettingsKeeper::take_note(const base::Status& watching) {
+  if (watched_ && !watching) {
+    base::log_warn(
+        "{}: changes of the settings are only taken over at SIGHUP or `reload`, until it can be "
+        "watched again",
+        watching.error().message);
+  }
+  watched_ = watching.ok();
+  if (!watched_) watch_again_.start(kWatchAgain);
+}
+
+void SettingsKeeper::on_file_event(const base::Status& watching) {
+  take_note(watching);
   pending_ = true;
   settle_timer_.start(kSettleTime);
 }

@@ -7,7 +7,7 @@
 
 #include "config/load.h"
 #include "config/settings.h"
-#include "loop/folder_watch.h"
+#include "loop/path_watch.h"
 #include "loop/timer.h"
 
 namespace admin {
@@ -40,17 +40,20 @@ class SettingsKeeper {
   base::Status switch_mode(const std::string& program, config::Mode mode);
 
  private:
-  void on_file_event(const std::string& name);
+  void watch();
+  void take_note(const base::Status& watching);
+  void on_file_event(const base::Status& watching);
   ReloadOutcome refuse(std::vector<std::string> problems);
   bool take_over(config::Settings loaded);
 
   const std::string path_;
-  const std::string file_name_;
   std::shared_ptr<const config::Settings> settings_;
   std::function<void()> on_change_;
   const Check check_;
   bool pending_ = false;
-  loop::FolderWatch watch_;
+  bool watched_ = true;
+  loop::PathWatch watch_;
+  loop::Timer watch_again_;  // while it cannot be watched
   // An editor may write a file in pieces: what is wrong with it is said once it has settled.
   loop::Timer settle_timer_;
 };

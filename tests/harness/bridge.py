@@ -77,7 +77,7 @@ class Bridge:
                 raise AssertionError(f"the bridge ended with {self._process.returncode}:\n{self.log()}")
             return processes.accepts(self.control)
         wait_until(ready, "the bridge is ready", 15)
-        # Descriptors of the start (the configuration's folder watch, the log) are there by now.
+        # Descriptors of the start (the settings' watch, the log) are there by now.
         self.status()
         self._base_fds = self._settled_fds()
 

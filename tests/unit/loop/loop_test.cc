@@ -11,7 +11,6 @@
 
 #include "base/unique_fd.h"
 #include "loop/fd_watch.h"
-#include "loop/folder_watch.h"
 #include "loop/signal_watch.h"
 #include "loop/timer.h"
 
@@ -69,23 +68,6 @@ TEST_F(LoopTest, tells_of_a_signal_whose_watch_was_made_while_it_ran) {
   make.start(base::Duration(1));
   loop_.run();
   EXPECT_EQ(told, 1);
-}
-
-TEST_F(LoopTest, tells_of_a_file_that_was_made) {
-  std::string folder = testing::TempDir() + "loop_test_XXXXXX";
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  std::string told;
-  FolderWatch watch(loop_, [&](const std::string& name) {
-    told = name;
-    loop_.stop();
-  });
-  ASSERT_TRUE(watch.start(folder).ok());
-  Timer make(loop_, [&] { std::fclose(std::fopen((folder + "/made").c_str(), "w")); });
-  make.start(base::Duration(1));
-  loop_.run();
-  EXPECT_EQ(told, "made");
-  ::unlink((folder + "/made").c_str());
-  ::rmdir(folder.c_str());
 }
 
 // What came in time is not told to be late, however long the bridge was held up.
