@@ -53,7 +53,8 @@ std::string_view status_phrase(int status) {
   return found == kPhrases.end() ? "Error" : found->second;
 }
 
-std::string error_response(int status, std::string_view reason, std::chrono::seconds retry_after) {
+std::string error_response(int status, std::string_view reason, std::chrono::seconds retry_after,
+                           std::string_view fields) {
   const std::string title = std::to_string(status).append(" ").append(status_phrase(status));
   std::string page = "<!DOCTYPE html>\n<html><head><title>" + title +
                      "</title></head>\n<body><h1>" + title + "</h1>\n";
@@ -63,6 +64,7 @@ std::string error_response(int status, std::string_view reason, std::chrono::sec
   if (retry_after.count() > 0) {
     head += "Retry-After: " + std::to_string(retry_after.count()) + "\r\n";
   }
+  head.append(fields);
   head += "Content-Type: text/html; charset=utf-8\r\nContent-Length: ";
   return head + std::to_string(page.size()) + "\r\n\r\n" + page;
 }

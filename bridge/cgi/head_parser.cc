@@ -173,7 +173,9 @@ HeadParser::Verdict HeadParser::judge_field(const HeaderField& field) {
     head_.content_length = length;
     return Verdict::keep;
   }
-  if (is(rules_.reserved_name)) return drop("the bridge's own (arm_header)");
+  for (const ReservedName& reserved : rules_.reserved_names) {
+    if (is(reserved.name)) return drop(reserved.why);
+  }
   if (same_name(field.name.substr(0, kProxy.size()), kProxy)) return drop("a proxy's own");
   if (std::any_of(kHopByHop.begin(), kHopByHop.end(), is)) {
     return drop("the connection is the web server's");

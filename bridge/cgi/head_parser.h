@@ -15,9 +15,9 @@ namespace cgi {
 // which are the caller's and must outlive the head.
 class HeadParser {
  public:
-  // What is not the program's own. reserved_name: of fields that are dropped; empty: none.
+  // What is not the program's own. reserved_names: of fields that are dropped.
   struct Rules {
-    std::string_view reserved_name;
+    const std::vector<ReservedName>& reserved_names;
     bool server_redirects = true;  // the web server follows a local redirect (RFC 3875 6.2.2)
   };
   HeadParser(base::ByteView bytes, ResponseHead& head, std::string& rewritten, const Rules& rules)

@@ -41,6 +41,10 @@ std::string_view describe(HeadFault fault) {
 ResponseHeadReader::ResponseHeadReader(std::size_t head_bytes_max)
     : head_bytes_max_(head_bytes_max) {}
 
+void ResponseHeadReader::reserve_name(std::string name, std::string_view setting) {
+  reserved_names_.push_back({std::move(name), "the bridge's own (" + std::string(setting) + ")"});
+}
+
 HeadStep ResponseHeadReader::feed(base::ByteView chunk) {
   if (step_ != HeadStep::need_more || chunk.empty()) return step_;
   const std::size_t end = find_end(chunk);
@@ -101,7 +105,7 @@ HeadStep ResponseHeadReader::parse(base::ByteView bytes) {
     bytes = buffer_;
   }
   const HeadFault fault =
-      HeadParser(bytes, head_, rewritten_, {reserved_name_, server_redirects_}).parse();
+      HeadParser(bytes, head_, rewritten_, {reserved_names_, server_redirects_}).parse();
   if (fault != HeadFault::none) return fail(fault);
   return step_ = HeadStep::complete;
 }

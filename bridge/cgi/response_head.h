@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 
@@ -56,6 +57,11 @@ struct ResponseHead {
   std::size_t replaced_bytes = 0;  // control bytes, by spaces (RFC 9110 5.5)
 };
 
+// A field's name that a setting of the bridge has taken, and what is said of a program's own.
+struct ReservedName {
+  std::string name, why;
+};
+
 // A push parser. A good head is passed on byte for byte, and without a copy if the first chunk
 // holds all of it. Passed over, with a warning: lines that are no header field (cgitb's
 // "<!--: spam", a stray sentence), folded lines, repeated Status, Location, Content-Type and
@@ -76,8 +82,8 @@ class ResponseHeadReader {
   ResponseHeadReader(const ResponseHeadReader&) = delete;
   ResponseHeadReader& operator=(const ResponseHeadReader&) = delete;
 
-  // Fields of that name are dropped: somebody else gives it.
-  void reserve_name(std::string name) { reserved_name_ = std::move(name); }
+  // Fields of that name are dropped: the bridge gives it, by that setting.
+  void reserve_name(std::string name, std::string_view setting = "arm_header");
 
   // Whether the web server follows a local redirect by itself (RFC 3875 6.2.2; it does unless said
   // otherwise). To one that does not, a Location without a Status is a 302 like any other.
@@ -109,7 +115,7 @@ class ResponseHeadReader {
   HeadStep parse(base::ByteView bytes);
 
   std::size_t head_bytes_max_;
-  std::string reserved_name_;
+  std::vector<ReservedName> reserved_names_;
   bool server_redirects_ = true;
   HeadStep step_ = HeadStep::need_more;
   HeadFault fault_ = HeadFault::none;

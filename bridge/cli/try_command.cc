@@ -145,7 +145,8 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 void tell_what_it_was(const journal::Capture& capture) {
-  fmt::print(stderr, "cgibridge: captured {}, {}: {}, status {}, exit code {}{}{}\n", capture.time,
+  fmt::print(stderr, "cgibridge: captured {}{}{}, {}: {}, status {}, exit code {}{}{}\n",
+             capture.time, capture.id.empty() ? "" : ", id ", base::printable(capture.id),
              capture.arm, capture.failure, capture.status,
              capture.exit_code ? std::to_string(*capture.exit_code) : "not known",
              capture.why.empty() ? "" : "; ", base::printable(capture.why));

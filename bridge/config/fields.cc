@@ -346,6 +346,8 @@ std::vector<Field<ProgramSettings>> make_side_fields() {
             "Whose pin.header counts, by REMOTE_ADDR. unix: who has no address."),
       field(MEMBER(arm_header), text("header", "or empty", header_name_or_empty), live,
             "A response header that says which arm answered. Empty: none."),
+      field(MEMBER(request_id_header), text("header", "or empty", header_name_or_empty), live,
+            "A response header with the request's id, as the logs have it. Empty: none."),
   };
 }
 

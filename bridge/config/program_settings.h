@@ -127,7 +127,8 @@ struct ProgramSettings {
     std::vector<std::string> from;  // addresses or blocks
     bool operator==(const Pin&) const = default;
   } pin;
-  std::string arm_header;   // of the response, in which the arm is named; empty: none
+  std::string arm_header;         // of the response, in which the arm is named; empty: none
+  std::string request_id_header;  // of the response, with the request's id; empty: none
   std::string interpreter;  // that runs it, executable or not; empty: what its first line says
   Launch launch = Launch::automatic;
   Reset reset = Reset::rewind;

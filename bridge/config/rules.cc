@@ -1,5 +1,7 @@
 #include "config/rules.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -71,6 +73,17 @@ void check_pin(Section& section, const ProgramSettings& settings) {
                    quote(pin.header) + " counts for nobody: pin.from says whose it does");
 }
 
+void check_headers(Section& section, const ProgramSettings& settings) {
+  const std::string& name = settings.request_id_header;
+  const bool same = !name.empty() && ::strcasecmp(name.c_str(), settings.arm_header.c_str()) == 0;
+  if (!same) return;
+  const bool first = section.given("request_id_header") == nullptr;
+  if (first && section.given("arm_header") == nullptr) return;
+  section.complain(
+      first ? "arm_header" : "request_id_header",
+      quote(name) + " is what " + (first ? "request_id_header" : "arm_header") + " names");
+}
+
 // What the kernel would refuse, or no program could live with.
 void check_limits(Section& section, const CgroupLimits& limits) {
   if (section.given("limits.cpu") != nullptr && limits.cpu > 0 && limits.cpu < 1) {
@@ -114,6 +127,7 @@ void check_program(Section& section, ProgramSettings& settings) {
   check_promote(section, settings);
   check_limits(section, settings.limits);
   check_pin(section, settings);
+  check_headers(section, settings);
   check_sandbox(section, settings.sandbox);
 }
 

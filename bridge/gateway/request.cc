@@ -39,10 +39,6 @@ Request::~Request() {
                 std::move(entry_));
 }
 
-std::string Request::label() const {
-  return program_.empty() ? "request" : "program=" + program_;
-}
-
 // ---- which program ----
 
 void Request::start(const fastcgi::Params& params) {
@@ -50,11 +46,12 @@ void Request::start(const fastcgi::Params& params) {
   variables.reserve(params.size());
   for (const auto& pair : params) variables.emplace_back(pair.name, pair.value);
   keep_alive_ = gateway_.settings();
+  name_ = gateway_.journal().name(variables);
   if (auto visit = PageVisit::of(keep_alive_->bridge.page.path, variables)) {
     visit_ = std::make_unique<PageVisit>(std::move(*visit));
     return;
   }
-  entry_ = gateway_.journal().begin(variables);
+  entry_ = gateway_.journal().begin(name_, variables);
   if (const auto refusal = route(variables)) {
     return fail(refusal->status, {}, refusal->reason);
   }
@@ -130,7 +127,7 @@ std::optional<cgi::Refusal> Request::open_body(const cgi::Variables& variables) 
 void Request::open_response(BodyWanted body_wanted) {
   response_ = std::make_unique<ResponseStream>(
       gateway_.loop(), id_, body_wanted, body_ == nullptr ? HoldBack::no : HoldBack::yes,
-      keep_alive_->bridge.response_head_max, label(),
+      keep_alive_->bridge.response_head_max, [this] { return label(); },
       ResponseStream::Sink{
           &answer_->out(), [this] { return answer_->has_room(); }, [this] { answer_->wrote(); },
           [this] { program_ends_ = {}; }, [this] { on_output_closed(); },
@@ -201,9 +198,7 @@ void Request::connect_response() {
 void Request::on_started(compare::Arm arm) {
   observation_.arm = arm;
   tell_slow_log();
-  if (!settings_->arm_header.empty()) {
-    response_->add_field(fmt::format("{}: {}\r\n", settings_->arm_header, compare::to_string(arm)));
-  }
+  add_fields(arm);
   started_ = true;
   if (body_ != nullptr) body_->connect(std::move(body_writing_end_));
   connect_response();
@@ -386,6 +381,7 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
     return break_off(0);
   }
   observation_.status = status;
+  if (name_.id.empty()) name_ = gateway_.journal().name({});  // its params were never whole
   // Status lines of the log below 500 are a client's doing.
   const auto level = status >= 500 ? base::LogLevel::error : base::LogLevel::warn;
   base::log(level, "{}: {}: {}", label(), status, reason);
@@ -394,9 +390,9 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
   fastcgi::append_stream(
       records, fastcgi::RecordType::std_out, id_,
       cgi::error_response(status, reason_public,
-                          pool::retry_after(status == 503 ? settings_ : nullptr)));
+                          pool::retry_after(status == 503 ? settings_ : nullptr), id_field()));
   fastcgi::append_stream(records, fastcgi::RecordType::std_err, id_,
-                         "cgibridge: " + label() + ": " + reason + "\n");
+                         fmt::format("cgibridge: {}: {} (id={})\n", subject(), reason, name_.id));
   answer_->out().append(records);
   finish();
 }

@@ -88,8 +88,7 @@ class Request : public pool::RunClient {
   std::optional<cgi::Refusal> route(const cgi::Variables& variables);
   std::optional<cgi::Refusal> open_body(const cgi::Variables& variables);
   void run();
-  base::Status make_body_ends();
-  base::Status make_ends();
+  base::Status make_body_ends(), make_ends();
   void connect_response();
   void complete();
   void limit_body(std::uint64_t received);
@@ -109,18 +108,19 @@ class Request : public pool::RunClient {
   void give_to_shadow();
   void finish();
   void break_off(std::uint32_t app_status);
-  std::string label() const;
+  std::string subject() const, label() const, id_field() const;
+  void add_fields(compare::Arm arm);
 
   Gateway& gateway_;
   Answer* answer_;
   const fastcgi::RequestId id_;
   std::shared_ptr<const config::Settings> keep_alive_;  // holds settings_
   const config::ProgramSettings* settings_ = nullptr;
+  journal::RequestName name_;
   std::string program_;
   cgi::Environment environment_;
   std::vector<std::string> query_words_;
-  bool body_complete_ = false;
-  bool started_ = false, finished_ = false, observed_ = false;
+  bool body_complete_ = false, started_ = false, finished_ = false, observed_ = false;
   bool moved_ = false, ended_in_background_ = false;
   base::TimePoint answered_at_{};  // before its program's end; else unset
   std::uint32_t app_status_ = 0;

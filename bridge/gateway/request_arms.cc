@@ -1,5 +1,5 @@
-// A request's part in the comparison: which arm answers it, what is noted of that, and what the
-// other side is given.
+// A request's part in the comparison and in the logs: which arm answers it, what it is called, what
+// is noted of it, and what the other side is given.
 #include "base/log.h"
 #include "gateway/arm_choice.h"
 #include "gateway/gateway.h"
@@ -67,6 +67,33 @@ void Request::copy_body(base::ByteView piece) {
   shadow_->body += piece.substr(0, std::min<std::uint64_t>(room, piece.size()));
 }
 
+// ---- its name ----
+
+std::string Request::subject() const {
+  return program_.empty() ? "request" : "program=" + program_;
+}
+
+std::string Request::label() const {
+  return gateway_.journal().text_of(name_) + " " + subject();
+}
+
+std::string Request::id_field() const {
+  const auto settings = keep_alive_ != nullptr ? keep_alive_ : gateway_.settings();
+  const auto& header = (settings_ != nullptr ? *settings_ : settings->defaults).request_id_header;
+  return header.empty() ? std::string() : header + ": " + name_.id + "\r\n";
+}
+
+void Request::add_fields(compare::Arm arm) {
+  if (!settings_->arm_header.empty()) {
+    response_->add_field(fmt::format("{}: {}\r\n", settings_->arm_header, compare::to_string(arm)),
+                         "arm_header");
+  }
+  const std::string field = id_field();
+  if (!field.empty()) response_->add_field(field, "request_id_header");
+}
+
+// ---- how it went ----
+
 // Once, when it is clear how it ended.
 void Request::observe() {
   if (observed_) return;
@@ -115,7 +142,8 @@ void Request::tell_slow_log() {
   if (after.count() == 0) return;
   slow_timer_ = std::make_unique<loop::Timer>(gateway_.loop(), [this, after] {
     if (finished_ || !run_->running()) return;
-    stack_turn_ = gateway_.journal().slow({.program = program_,
+    stack_turn_ = gateway_.journal().slow({.name = name_,
+                                           .program = program_,
                                            .environment = environment_.block,
                                            .arm = compare::to_string(observation_.arm),
                                            .pid = run_->pid(),

@@ -42,24 +42,27 @@ ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type, fast
   return got;
 }
 
-// head with one more line in front of its blank one; "" if there is none to be added.
-std::string with_field(base::ByteView head, const std::string& field) {
-  if (field.empty()) return {};
+// head with more lines (each with CR LF) in front of its blank one; "" if there are none to be
+// added. They end as the blank one does: Apache finds no end of a head in CR LF LF.
+std::string with_fields(base::ByteView head, const std::string& fields) {
+  if (fields.empty()) return {};
   const std::size_t blank = head.ends_with("\r\n") ? 2 : 1;
   std::string longer(head.substr(0, head.size() - blank));
-  longer += field;
+  for (const char c : fields) {
+    if (c != '\r' || blank == 2) longer += c;
+  }
   longer += head.substr(head.size() - blank);
   return longer;
 }
 
 // What of it does not reach the client as it is.
-void tell_of_head(const std::string& label, const cgi::ResponseHead& head) {
+void tell_of_head(const worker::Label& label, const cgi::ResponseHead& head) {
   if (head.dropped_lines > 0) {
-    base::log_warn("{}: {} line(s) of its head are dropped: {}", label, head.dropped_lines,
+    base::log_warn("{}: {} line(s) of its head are dropped: {}", label(), head.dropped_lines,
                    base::printable(head.why_dropped, 1000));
   }
   if (head.replaced_bytes == 0) return;
-  base::log_warn("{}: {} control byte(s) in its head are replaced by spaces", label,
+  base::log_warn("{}: {} control byte(s) in its head are replaced by spaces", label(),
                  head.replaced_bytes);
 }
 
@@ -71,7 +74,7 @@ std::array<char, kReadBytes>& scratch() {
 }  // namespace
 
 ResponseStream::ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
-                               HoldBack hold_back, std::size_t head_bytes_max, std::string label,
+                               HoldBack hold_back, std::size_t head_bytes_max, worker::Label label,
                                Sink sink)
     : loop_(loop),
       id_(id),
@@ -231,7 +234,7 @@ void ResponseStream::take_head() {
   const base::ByteView body = body_wanted_ == BodyWanted::yes ? head_.body() : base::ByteView();
   if (sink_.on_body && !body.empty()) sink_.on_body(body);
   body_bytes_ += body.size();
-  const std::string longer = with_field(head_.head().bytes, added_field_);
+  const std::string longer = with_fields(head_.head().bytes, added_fields_);
   const base::ByteView head = longer.empty() ? head_.head().bytes : base::ByteView(longer);
   // A head that needed no change stands right before what came with it: one record for both.
   const bool adjoin = head.data() + head.size() == body.data();
@@ -274,7 +277,7 @@ void ResponseStream::tell_dropped_errors() {
   const std::string told = errors_.tell_dropped();
   if (told.empty()) return;
   error_lines_.flush();
-  base::log_warn("{}: {}", label_, told);
+  base::log_warn("{}: {}", label_(), told);
   if (over_) return;
   append_record(*sink_.out, fastcgi::RecordType::std_err, id_, "cgibridge: " + told + "\n");
   sink_.wrote();

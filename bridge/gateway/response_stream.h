@@ -53,7 +53,7 @@ class ResponseStream {
   static constexpr base::Duration kUnseen{2};
 
   ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
-                 HoldBack hold_back, std::size_t head_bytes_max, std::string label, Sink sink);
+                 HoldBack hold_back, std::size_t head_bytes_max, worker::Label label, Sink sink);
 
   // The program's ends are ready. Ours must not block.
   void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
@@ -68,9 +68,9 @@ class ResponseStream {
   void limit_errors(std::uint64_t bytes_max) { errors_ = worker::ErrorAllowance(bytes_max); }
 
   // One more line for the head, before the first output; the program's own of that name go.
-  void add_field(std::string line) {
-    added_field_ = std::move(line);
-    head_.reserve_name(added_field_.substr(0, added_field_.find(':')));
+  void add_field(const std::string& line, std::string_view setting) {
+    added_fields_ += line;
+    head_.reserve_name(line.substr(0, line.find(':')), setting);
   }
 
   void set_server_redirects(bool does) { head_.set_server_redirects(does); }
@@ -128,8 +128,8 @@ class ResponseStream {
   const BodyWanted body_wanted_;
   Sink sink_;
   cgi::ResponseHeadReader head_;
-  std::string added_field_;
-  const std::string label_;
+  std::string added_fields_;
+  const worker::Label label_;
   worker::LineLog error_lines_;
   worker::ErrorAllowance errors_;
   base::UniqueFd stdout_, stderr_;

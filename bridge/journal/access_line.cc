@@ -6,6 +6,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "journal/request_name.h"
 #include "journal/text_bytes.h"
 
 namespace journal {
@@ -19,20 +20,6 @@ std::int64_t microseconds(compare::Microseconds time) {
 
 std::tm utc_of(std::int64_t unix_ms) {
   return fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000));
-}
-
-// A word of the text form: blanks, quotes and control bytes as \xNN.
-std::string word(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte <= 0x20 || byte == 0x7f || c == '"' || c == '\\') {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out.empty() ? "-" : out;
 }
 
 // 0 stands for "not known".
@@ -49,16 +36,18 @@ std::string text_line(const Entry& entry, const std::string& uri) {
   const compare::Observation& seen = entry.seen;
   std::string line = fmt::format(
       "{} - {} [{:%d/%b/%Y:%H:%M:%S} +0000] \"{} {} {}\" {} {}",
-      word(value_of(entry.params, "REMOTE_ADDR")), word(value_of(entry.params, "REMOTE_USER")),
-      utc_of(entry.began_ms), word(value_of(entry.params, "REQUEST_METHOD")), word(uri),
-      word(value_of(entry.params, "SERVER_PROTOCOL")), known(seen.status), seen.bytes_out);
+      log_word(value_of(entry.params, "REMOTE_ADDR")),
+      log_word(value_of(entry.params, "REMOTE_USER")), utc_of(entry.began_ms),
+      log_word(value_of(entry.params, "REQUEST_METHOD")), log_word(uri),
+      log_word(value_of(entry.params, "SERVER_PROTOCOL")), known(seen.status), seen.bytes_out);
   const auto add = [&line](std::string_view name, const std::string& value) {
     line.append(" ").append(name).append("=").append(value);
   };
-  add("program", word(entry.program));
+  add("program", log_word(entry.program));
   add("arm", ran(entry) ? std::string(compare::to_string(seen.arm)) : "-");
-  add("level", word(entry.level));
+  add("level", log_word(entry.level));
   add("pid", ran(entry) ? std::to_string(entry.pid) : "-");
+  add("id", log_word(entry.id));
   add("latency_us", std::to_string(microseconds(seen.latency)));
   add("queue_us", std::to_string(microseconds(seen.queue)));
   add("run_us", std::to_string(microseconds(seen.latency - seen.queue)));
@@ -95,6 +84,7 @@ std::string json_line(const Entry& entry, const std::string& uri) {
   line["arm"] = or_null(ran(entry), compare::to_string(seen.arm));
   line["level"] = or_null(!entry.level.empty(), entry.level);
   line["pid"] = or_null(ran(entry), entry.pid);
+  line["id"] = or_null(!entry.id.empty(), entry.id);
   line["latency_us"] = microseconds(seen.latency);
   line["queue_us"] = microseconds(seen.queue);
   line["run_us"] = microseconds(seen.latency - seen.queue);

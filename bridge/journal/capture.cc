@@ -65,6 +65,7 @@ std::string capture_text(const Entry& entry, const Secrets& secrets,
   ordered_json capture;
   capture[kVersion] = 1;
   capture["time"] = time_of(entry.began_ms);
+  capture["id"] = entry.id;
   capture["program"] = shown_text(entry.program);
   if (!settings_file.empty()) capture["settings_file"] = json_of_bytes(settings_file);
   capture["arm"] = compare::to_string(seen.arm);
@@ -106,6 +107,7 @@ base::Result<Capture> parse_capture(const std::string& text) {
   if (!bytes) return base::Error{"\"body\" is no text"};
   capture.body = std::move(*bytes);
   capture.time = text_at(object, "time");
+  capture.id = text_at(object, "id");
   capture.program = text_at(object, "program");
   if (!capture.program.starts_with('/')) return base::Error{"\"program\" is no absolute path"};
   if (const auto file = object.find("settings_file"); file != object.end()) {

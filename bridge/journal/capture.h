@@ -21,6 +21,7 @@ struct Capture {
   std::uint64_t body_bytes = 0;     // that came
   std::vector<std::string> masked;  // the names of what is not as it was
   std::string arm, failure, why, ended_by;
+  std::string id;  // of the request then; empty: not known
   int status = 0;
   std::optional<std::uint32_t> exit_code;  // none: not known
 };

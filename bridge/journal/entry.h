@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "compare/figures.h"
+#include "journal/request_name.h"
 #include "worker/worker_state.h"
 
 namespace journal {
@@ -29,6 +30,7 @@ inline std::string_view value_of(const Params& params, std::string_view name) {
 // Owned by its request. Only what somebody wants is kept: see Journal::begin().
 struct Entry {
   std::int64_t began_ms = base::unix_ms();
+  std::string id;  // see RequestName
   Params params;
   std::string program;  // its path; empty: the request led to none
   std::string level;    // of the checkpoint that its worker came from; empty: it ran classic

@@ -108,11 +108,13 @@ void Journal::flush() {
 
 // ---- a request ----
 
-std::unique_ptr<Entry> Journal::begin(const cgi::Variables& variables) const {
+std::unique_ptr<Entry> Journal::begin(const RequestName& name,
+                                      const cgi::Variables& variables) const {
   if (!access_.file.is_open() && !folder_.is_used()) return nullptr;
   auto entry = std::make_unique<Entry>();
+  entry->id = name.id;
   entry->params.reserve(variables.size());
-  for (const auto& [name, value] : variables) entry->params.emplace_back(name, value);
+  for (const auto& [param, value] : variables) entry->params.emplace_back(param, value);
   if (folder_.is_used()) entry->body_max = capture_settings_.body_max;
   return entry;
 }
@@ -151,11 +153,11 @@ void Journal::capture(const Entry& entry) {
       {.files = capture_settings_.max, .bytes = capture_settings_.size});
   if (!written) {
     counts_.captures_failed += 1;
-    return base::log_error("program={}: it failed, and cannot be captured: {}", entry.program,
-                           written.error().message);
+    return base::log_error("id={} program={}: it failed, and cannot be captured: {}", entry.id,
+                           entry.program, written.error().message);
   }
   counts_.captures_written += 1;
-  base::log_info("program={}: captured, {}: cgibridge replay {}", entry.program,
+  base::log_info("id={} program={}: captured, {}: cgibridge replay {}", entry.id, entry.program,
                  compare::to_string(entry.seen.failure), written.value());
 }
 
@@ -165,10 +167,11 @@ std::unique_ptr<StackQueue::Turn> Journal::slow(const SlowRequest& request) {
   counts_.slow += 1;
   std::string uri(value_in(request.environment, "REQUEST_URI"));
   (void)secrets_.mask_url(uri);
-  const std::string head = fmt::format(
-      "program={} pid={} arm={}: {} {} still runs after {} ms (slowlog.after)", request.program,
-      request.pid, request.arm, base::printable(value_in(request.environment, "REQUEST_METHOD")),
-      base::printable(uri), request.after.count());
+  const std::string head =
+      fmt::format("{} program={} pid={} arm={}: {} {} still runs after {} ms (slowlog.after)",
+                  id_and_client(request.name), request.program, request.pid, request.arm,
+                  base::printable(value_in(request.environment, "REQUEST_METHOD")),
+                  base::printable(uri), request.after.count());
   if (request.stacks && request.pid > 0) {
     return stacks_.look_at(request.pid,
                            [this, head](const auto& stack) { write_slow(head, stack); });

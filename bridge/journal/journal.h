@@ -11,6 +11,7 @@
 #include "config/settings.h"
 #include "journal/capture_folder.h"
 #include "journal/entry.h"
+#include "journal/request_name.h"
 #include "journal/secrets.h"
 #include "journal/stack_queue.h"
 #include "loop/loop.h"
@@ -27,6 +28,7 @@ struct Counts {
 
 // A request that has been running for slowlog.after. Views are borrowed for the call.
 struct SlowRequest {
+  const RequestName& name;
   const std::string& program;
   base::ByteView environment;  // of the request, "K=V\0..."
   std::string_view arm;
@@ -51,8 +53,11 @@ class Journal {
   // Opens the files anew, behind a rotation. Says in the log what it could not.
   base::Status reopen();
 
-  // What is noted of a request from here on; none if nobody wants it.
-  std::unique_ptr<Entry> begin(const cgi::Variables& variables) const;
+  // What a request is called from here on, here and in the log; and its name as text.
+  RequestName name(const cgi::Variables& variables) { return names_.of(variables); }
+  std::string text_of(const RequestName& name) const { return journal::text_of(name, secrets_); }
+  // What is noted of it; none if nobody wants it.
+  std::unique_ptr<Entry> begin(const RequestName& name, const cgi::Variables& variables) const;
   // The request is over.
   void end(Entry& entry, const config::ProgramSettings* settings);
   // Owned by the request until its program has ended: see StackQueue. None: it has no turn to wait
@@ -83,6 +88,7 @@ class Journal {
   config::BridgeSettings::AccessLog access_settings_;
   config::BridgeSettings::Captures capture_settings_;
   Secrets secrets_;
+  RequestNames names_;
   Log access_{"access_log"}, slow_{"slowlog"};
   std::string access_lines_;  // of this turn
   CaptureFolder folder_;

@@ -45,7 +45,7 @@ void LineLog::write(base::ByteView bytes) {
 
 void LineLog::flush() {
   if (line_.empty()) return;
-  base::log_warn("{} stderr: {}", label_, base::printable(line_, kLineBytesMax));
+  base::log_warn("{} stderr: {}", label_(), base::printable(line_, kLineBytesMax));
   if (last_line_.find(kLackedSymbol) == last_line_.npos) last_line_ = std::move(line_);
   line_.clear();
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -49,13 +50,17 @@ class ErrorAllowance {
   static inline std::uint64_t all_dropped_ = 0;
 };
 
+// What stands in front of a line; asked for only if one is written.
+using Label = std::function<std::string()>;
+
 // Cuts a stream of bytes into log lines. A line longer than kLineBytesMax is logged in pieces.
 class LineLog {
  public:
   static constexpr std::size_t kLineBytesMax = 4096;
 
   // Each line is logged as "LABEL stderr: LINE".
-  explicit LineLog(std::string label) : label_(std::move(label)) {}
+  explicit LineLog(std::string label) : label_([label] { return label; }) {}
+  explicit LineLog(Label label) : label_(std::move(label)) {}
   ~LineLog() { flush(); }
 
   void write(base::ByteView bytes);
@@ -66,7 +71,7 @@ class LineLog {
   const std::string& last_line() const { return last_line_; }
 
  private:
-  std::string label_;
+  Label label_;
   std::string line_;
   std::string last_line_;
 };

@@ -249,7 +249,8 @@ def test_it_has_a_file_of_its_own_if_it_is_given_one(site, may_look):
     bridge.request(script, query="password=hunter2")
     wait_until(lambda: slow.exists() and "native: " in slow.read_text(), "the slow log has a stack")
     first, *stack = slow.read_text().splitlines()
-    assert re.fullmatch(rf"\S+Z program={script} pid=\d+ arm=classic: GET /cgi-bin/slow.sh\?password=xxxxxxx "
+    assert re.fullmatch(r"\S+Z id=\w+ client=127.0.0.1 "
+                        rf"program={script} pid=\d+ arm=classic: GET /cgi-bin/slow.sh\?password=xxxxxxx "
                         r"still runs after 100 ms \(slowlog.after\)", first)
     assert all(line.startswith("    ") for line in stack)
     assert "slowlog.after" not in bridge.log()

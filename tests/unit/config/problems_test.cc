@@ -165,6 +165,8 @@ const std::vector<BadFile> kBadFiles = {
       R"(5:68: defaults.shadow.answer_max: "1GiB" is not within 0 to 16MiB)",
       R"(6:14: defaults.arm_header: "X-CGI-Arm:" is no header's name of at most 64 bytes, like )"
       R"("X-CGI-Arm")"}},
+    {"same_headers", kBridge + "[defaults]\narm_header = \"X-A\"\nrequest_id_header = \"x-a\"\n",
+     {R"(5:21: defaults.request_id_header: "x-a" is what arm_header names)"}},
     {"bad_cgroups", kBridge + "cgroup = \"x\"\nlimits = { cpu = 0.5, memory = \"1023KiB\" }\n" +
      "[defaults]\n"
      "limits = { cpu = \"-1%\", cpu_weight = 0, memory = \"64 MiB\", processes = -1 }\n" +

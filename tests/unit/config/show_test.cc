@@ -56,6 +56,7 @@ shadow = { share = 100, methods = ["GET", "HEAD"], body_max = "1MiB", answer_max
 promote = { after = 0, max_diff = 0, max_error_delta = 0.1, max_latency_delta = 25 }
 pin = { header = "", param = "", from = [] }
 arm_header = ""
+request_id_header = ""
 interpreter = ""
 launch = "auto"
 reset = "rewind"
@@ -111,6 +112,7 @@ shadow = { share = 33.3, methods = ["GET", "POST"], answer_max = 0 }
 promote = { after = 1000, max_error_delta = "0.00001%", max_latency_delta = 0 }
 pin = { header = "X-CGI-Mode", param = "CGI_MODE", from = ["10.0.0.0/8", "fd00::/8", "unix"] }
 arm_header = "X-CGI-Arm"
+request_id_header = "X-Request-ID"
 [[program]]
 match = "*"
 env = { EMPTY = "" }

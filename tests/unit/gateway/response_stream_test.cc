@@ -59,7 +59,7 @@ class ResponseStreamTest : public testing::Test {
       BodyWanted::yes,
       HoldBack::no,
       base::kKiB,
-      "test",
+      [] { return "test"; },
       {&out_, [this] { return room_; }, [] {}, [this] { ++begun_; }, [this] { ++closed_; },
        [this](const std::string& reason) { bad_head_ = reason; }, [this] { ++complete_; },
        [](const cgi::ResponseHead&) {}}};

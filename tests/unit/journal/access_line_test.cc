@@ -18,6 +18,7 @@ Entry some_entry() {
                   {"REQUEST_METHOD", "GET"},
                   {"REQUEST_URI", "/cgi-bin/a.pl?x=1&password=abc"},
                   {"SERVER_PROTOCOL", "HTTP/1.1"}};
+  entry.id = "5f1c";
   entry.program = "/srv/a.pl";
   entry.level = "compiled";
   entry.pid = 4711;
@@ -35,11 +36,12 @@ Entry some_entry() {
 }
 
 TEST(AccessLine, is_a_web_servers_line_with_our_figures_behind) {
-  EXPECT_EQ(access_line(some_entry(), AccessFormat::text, Secrets()),
-            "192.0.2.7 - eve [14/Nov/2023:22:13:20 +0000] \"GET /cgi-bin/a.pl?x=1&password=xxx "
-            "HTTP/1.1\" 200 512 program=/srv/a.pl arm=rewind level=compiled pid=4711 "
-            "latency_us=1500 queue_us=200 run_us=1300 cpu_us=900 peak_kib=8192 received=3 exit=0 "
-            "failure=none\n");
+  EXPECT_EQ(
+      access_line(some_entry(), AccessFormat::text, Secrets()),
+      "192.0.2.7 - eve [14/Nov/2023:22:13:20 +0000] \"GET /cgi-bin/a.pl?x=1&password=xxx "
+      "HTTP/1.1\" 200 512 program=/srv/a.pl arm=rewind level=compiled pid=4711 "
+      "id=5f1c latency_us=1500 queue_us=200 run_us=1300 cpu_us=900 peak_kib=8192 received=3 exit=0 "
+      "failure=none\n");
 }
 
 TEST(AccessLine, shows_what_is_not_known_as_such) {
@@ -62,6 +64,7 @@ TEST(AccessLine, is_one_json_object_a_line) {
   EXPECT_EQ(json.at("time"), "2023-11-14T22:13:20.123Z");
   EXPECT_EQ(json.at("status"), 200);
   EXPECT_EQ(json.at("arm"), "rewind");
+  EXPECT_EQ(json.at("id"), "5f1c");
   EXPECT_EQ(json.at("queue_us"), 200);
   EXPECT_EQ(json.at("run_us"), 1300);
   EXPECT_EQ(json.at("peak_kib"), 8192);

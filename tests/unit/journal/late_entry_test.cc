@@ -28,7 +28,7 @@ class LateEntryTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<LateEntry> late(base::Duration patience) {
-    auto entry = journal_.begin({});
+    auto entry = journal_.begin({}, {});
     entry->pid = 4711;
     return std::make_unique<LateEntry>(loop_, journal_, std::move(entry),
                                        std::make_shared<config::ProgramSettings>(), patience);
