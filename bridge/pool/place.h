@@ -29,7 +29,7 @@ struct Place {
   std::uint64_t look_id = 0;  // of the comparison with its zygote under way; 0: none
   bool started_anew = false;  // its request was: the level was wrong for it
   bool loads = false;         // its request has loaded something
-  std::string executed;       // what it went over to in its request: executed_instead()
+  std::string executed = {};  // what it went over to in its request: executed_instead()
   bool heavy = false;         // above workers.max_memory when it was last looked at
 };
 

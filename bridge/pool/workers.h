@@ -46,7 +46,6 @@ class Workers : private worker::WorkerOwner {
 
   // What the serving generation's workers do behind a request. Only while it is warm.
   compare::Arm arm() const;
-
   bool has_idle() const;
   // How many have been idle since then or before.
   unsigned idle_since_before(base::TimePoint time) const;
