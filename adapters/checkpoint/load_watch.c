@@ -117,6 +117,9 @@ static int renews_itself(const char *library, enum impurity kind) {
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
     if (strncmp(name, kNames[i], strlen(kNames[i])) == 0) return 1;
   }
+  /* Python 3.13 has mimalloc in itself. What its modules do comes behind main(). */
+  int is_python = strncmp(name, "python3", 7) == 0 || strncmp(name, "libpython3", 10) == 0;
+  if (is_python && state.level == LEVEL_LINKED) return 1;
   int asks_for_itself =
       strncmp(library, "libglib-2.0.so", 14) == 0 || strncmp(library, "libxml2.so", 10) == 0;
   return (kind == IMPURE_TIME && asks_for_itself) || is_preloaded(library);
