@@ -12,7 +12,8 @@ MOUNTS = """
 mount -t proc proc "$0/proc"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$0/dev/pts"
 mkdir -p "$0/dev/shm" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"
-exec env -i HOME=/root PATH=%s LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$0" setsid -w /bin/sh -c "$1"
+exec env -i HOME=/root PATH=%s LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \\
+  chroot "$0" setsid -w /bin/sh -c "$1"
 """ % PATH
 
 
