@@ -5,6 +5,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <array>
+#include <fstream>
+#include <iterator>
+
 #include "base/log.h"
 #include "worker/worker_state.h"
 
@@ -28,6 +32,31 @@ config::Level level_of(std::uint32_t wire) {
 int safety_of(config::Reset reset) {
   if (reset == config::Reset::fork) return 2;
   return reset == config::Reset::rewind ? 1 : 0;
+}
+
+// Libraries that start threads as they are loaded, and the variable that leaves those out.
+struct ThreadedLibrary {
+  std::string_view file, variable;
+};
+constexpr std::array<ThreadedLibrary, 4> kThreadedLibraries = {
+    {{"/libopenblas", "OPENBLAS_NUM_THREADS"},
+     {"/libblis", "BLIS_NUM_THREADS"},
+     {"/libmkl_", "MKL_NUM_THREADS"},
+     {"/libgomp.", "OMP_NUM_THREADS"}}};
+
+// What helps a process that has threads when it should have none; empty if nothing is known.
+std::string help_against_threads(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/maps", pid));
+  const std::string maps(std::istreambuf_iterator<char>(file), {});
+  for (const auto& [library, variable] : kThreadedLibraries) {
+    const std::size_t at = maps.find(library);
+    if (at == std::string::npos) continue;
+    return fmt::format(
+        "; {} starts threads when it is loaded: env = {{ {} = \"1\" }} in the settings leaves them "
+        "out",
+        maps.substr(at + 1, maps.find('\n', at) - at - 1), variable);
+  }
+  return {};
 }
 
 }  // namespace
@@ -134,7 +163,8 @@ void Zygote::on_checkpoint(const message::Received& received) {
   if (state_ != ZygoteState::starting) return end("a second checkpoint");
   start_timer_.stop();
   if (making_ == Making::forked && received.threads != 1) {
-    return end(fmt::format("{} threads at its checkpoint: it cannot be forked", received.threads));
+    return end(fmt::format("{} threads at its checkpoint: it cannot be forked{}", received.threads,
+                           help_against_threads(pid_)));
   }
   const config::Reset reset = reset_of(received.reset);
   // It may do the safer thing, never a cheaper one.

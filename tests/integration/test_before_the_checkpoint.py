@@ -355,3 +355,44 @@ def test_try_check_and_serve_launch_a_program_alike(site):
     bridge.wait_warm(script)
     assert is_compiled(bridge.request(script).body.decode())
     assert bridge.program(script)["started_anew"] == 0
+
+
+# As OpenBLAS does it: threads at load, but for one that is asked for.
+THREADED_C = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *wait_for_work(void *unused) { pause(); return unused; }
+__attribute__((constructor)) static void start(void) {
+  const char *threads = getenv("OPENBLAS_NUM_THREADS");
+  pthread_t thread;
+  if (threads == NULL || strcmp(threads, "1") != 0) pthread_create(&thread, NULL, wait_for_work, NULL);
+}
+int product(void) { return 42; }
+"""
+MAPS_C = r"""
+    #include <stdio.h>
+    int product(void);
+    int main(void) { printf("Content-Type: text/plain\n\n%d\n", product()); return 0; }
+    """
+
+
+def test_a_library_that_starts_threads_is_named_with_what_helps(site):
+    library = site.folder / "libopenblas.so.0"
+    source = site.folder / "threaded.c"
+    source.write_text(THREADED_C)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libopenblas.so.0", "-o", library, source],
+                   check=True)
+    program = site.c("mapserv", MAPS_C, str(library), f"-Wl,-rpath,{site.folder}")
+    bridge = site.start_bridge('mode = "persistent"\n')
+    bridge.allow_log("runs classic")
+    assert bridge.request(program).body == b"42\n"
+    wait_until(lambda: bridge.program(program)["level"] == "none", "it is looked at")
+    why = bridge.program(program)["level_reason"]
+    assert "2 threads at its checkpoint" in why and "libopenblas.so.0 starts threads" in why
+    assert 'env = { OPENBLAS_NUM_THREADS = "1" }' in why
+    assert why in bridge.command("status")
+    site.rewrite_config('mode = "persistent"\nenv = { OPENBLAS_NUM_THREADS = "1" }\n')
+    entry = warm(bridge, program)
+    assert entry["level"] == "linked" and bridge.request(program).body == b"42\n"
