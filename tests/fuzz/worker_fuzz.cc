@@ -224,6 +224,7 @@ class Play : public worker::WorkerOwner {
   }
   void on_retired(Worker&, std::uint32_t, const std::string&) override {}
   void on_unbegun(Worker&) override { end_request(); }
+  void on_silent(Worker&) override {}
   void on_gone(Worker&) override {
     BRIDGE_ASSERT(!gone_);
     gone_ = true;
