@@ -25,9 +25,13 @@ using cgi::Refusal;
 // Two paths' worth: the script's and the request's path behind it.
 constexpr std::size_t kPathBytesMax = 2 * PATH_MAX;
 
-// A link younger than that is looked at twice; after one that was made anew meanwhile, a link has
-// to be older than that.
-constexpr std::int64_t kRest = 1'000'000'000;
+// A link has to have stood for so long before it is followed by name; a younger one is looked at
+// again when it has, unless there were as many lately: the loop waits meanwhile.
+constexpr std::int64_t kStands = 50'000'000;
+constexpr std::int64_t kLately = 1'000'000'000;
+constexpr std::size_t kWaitsMost = 5;
+// After one that was made anew meanwhile, all have to have stood for so long, which lasts as long.
+constexpr std::int64_t kRestless = 60 * kLately;
 
 std::int64_t nanoseconds(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
@@ -77,21 +81,20 @@ std::int64_t clock_ns(clockid_t clock) {
   return nanoseconds(now);
 }
 
-// Whether one of links may have been made since then. A time in the future is another machine's.
-bool made_since(const std::vector<LinkOnPath>& links, std::int64_t then_ns) {
+// How much longer the youngest link has to stand. A time in the future is another machine's. Files
+// are stamped by a clock that stands still for some milliseconds, so one of now counts as younger.
+std::int64_t has_to_stand(const std::vector<LinkOnPath>& links, std::int64_t so_long) {
   const std::int64_t now = clock_ns(CLOCK_REALTIME);
-  return std::any_of(links.begin(), links.end(), [&](const LinkOnPath& link) {
-    return link.changed_ns >= then_ns && link.changed_ns <= now;
-  });
+  std::int64_t longest = 0;
+  for (const LinkOnPath& link : links) {
+    if (link.changed_ns <= now) longest = std::max(longest, link.changed_ns + so_long - now);
+  }
+  return longest;
 }
 
-// Files are stamped by a clock that stands still for some milliseconds: until it has moved on.
-void wait_a_tick(std::int64_t began_ns) {
-  constexpr timespec kMoment{0, 1'000'000};
-  constexpr int kMomentsMost = 20;
-  for (int i = 0; i < kMomentsMost && clock_ns(CLOCK_REALTIME_COARSE) <= began_ns; ++i) {
-    ::nanosleep(&kMoment, nullptr);
-  }
+void wait_for(std::int64_t nanoseconds) {
+  const timespec time{0, nanoseconds};
+  ::nanosleep(&time, nullptr);
 }
 
 enum class Links { refused, followed };
@@ -205,22 +208,23 @@ cgi::OrRefusal<Resolution> Resolver::look_up(std::string_view path) {
                    .path_info = std::string(path.substr(script_bytes.value()))};
   std::optional<std::vector<LinkOnPath>> before;  // the links at the first look
   for (;;) {
-    const std::int64_t began = clock_ns(CLOCK_REALTIME_COARSE);
+    const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
     const PathWalk walk = walk_path(script);
     if (walk.error_number != 0) return refuse_errno(script, walk.error_number);
     if (auto refusal = refuse_place(script, walk)) return *std::move(refusal);
     struct stat file = {};
     if (lstat(walk.real.c_str(), &file) != 0) return refuse_errno(walk.real, errno);
     const bool by_name = may_run_by_name(walk);
-    const bool is_young = by_name && made_since(walk.links, began - kRest);
-    const bool is_restless = began < restless_until_ns_;
-    if (is_young && !before && !is_restless) {
+    const std::int64_t so_long = began < restless_until_ns_ ? kRestless : kStands;
+    const std::int64_t young = by_name ? has_to_stand(walk.links, so_long) : 0;
+    if (young > 0 && !before && may_wait(began)) {
       before = walk.links;
-      wait_a_tick(began);
+      wait_for(young);
       continue;
     }
-    const bool moves = is_young && (is_restless || walk.links != before);
-    if (moves) restless_until_ns_ = began + kRest;
+    const bool moved = before && walk.links != before;
+    if (moved) restless_until_ns_ = began + kRestless;
+    const bool moves = moved || young > 0;
     found.file = {walk.real, identity_of(file), {}};
     if (by_name && !moves) {
       found.file.links = walk.links;
@@ -233,6 +237,15 @@ cgi::OrRefusal<Resolution> Resolver::look_up(std::string_view path) {
     remember(found, walk.links);
     return found;
   }
+}
+
+// The loop stands still meanwhile, for which whoever makes links must not have it.
+bool Resolver::may_wait(std::int64_t now_ns) {
+  if (now_ns < restless_until_ns_) return false;
+  std::erase_if(waits_ns_, [now_ns](std::int64_t then) { return then < now_ns - kLately; });
+  if (waits_ns_.size() >= kWaitsMost) return false;
+  waits_ns_.push_back(now_ns);
+  return true;
 }
 
 // The roots' promise: it is the real file that has to be inside.

@@ -63,7 +63,7 @@ enum class RootLinks { stay_inside, may_leave };
 // A program runs by the path that named it, links and all, if those links can be trusted to lead
 // to the same place when its interpreter opens the script: each lies in the roots, or can only be
 // moved by root or the bridge's own user, and none is made anew while it is looked at (which takes
-// some milliseconds for a link that is younger than a second). Else by its real path.
+// up to 50 ms for a link that is younger than that). Else by its real path.
 //
 // Seen programs are remembered by the path that named them (without path info, so clients cannot
 // fill the memory with inventions), least recently used forgotten first. What is remembered counts
@@ -102,6 +102,7 @@ class Resolver {
   std::optional<cgi::Refusal> refuse_place(const std::string& script, const PathWalk& walk) const;
   std::optional<cgi::Refusal> refuse_file(const std::string& program, const std::string& path,
                                           mode_t mode) const;
+  bool may_wait(std::int64_t now_ns);
   bool may_run_by_name(const PathWalk& walk) const;
   bool lies_in_a_root(const LinkOnPath& link) const;
   void remember(const Resolution& resolution, std::vector<LinkOnPath> links);
@@ -111,6 +112,7 @@ class Resolver {
   HasInterpreter has_interpreter_;
   std::size_t programs_max_;
   RootLinks root_links_;
+  std::vector<std::int64_t> waits_ns_;  // when links were too young, lately
   std::int64_t restless_until_ns_ = 0;  // a link was made anew while it was looked at
   SeenList seen_;
   std::unordered_map<std::string_view, SeenList::iterator> by_script_;  // views of Seen::script
