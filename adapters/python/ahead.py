@@ -6,7 +6,7 @@ Lives in one namespace with the other files (see start.py): `os`, `sys`, `note` 
 REQUEST_NAMES = {b"QUERY_STRING", b"PATH_INFO", b"PATH_TRANSLATED", b"AUTH_TYPE", b"HTTPS",
                  b"DOCUMENT_URI", b"UNIQUE_ID", b"SCRIPT_URI", b"SCRIPT_URL", b"COOKIE"}
 REQUEST_PREFIXES = (b"REQUEST_", b"HTTP_", b"REMOTE_", b"CONTENT_", b"REDIRECT_")
-LOADED_NOTES_MAX = 200
+LOADED_NOTES_MAX = 1000
 
 
 class WatchedEnvironment(dict):

@@ -240,7 +240,7 @@ module CGIBridge
 
   # Which libraries of Ruby's own folders, or of gems, a request loaded; the bridge is told.
   class Learned
-    NOTES_MAX = 200
+    NOTES_MAX = 1000
 
     def initialize(command, text)
       @script_folder = File.join(File.dirname(File.expand_path(command.script)), '')

@@ -14,7 +14,7 @@ namespace {
 // After a zygote for other settings could not be made, an older one serves for this long before
 // another try; and one that was warm for so long shows that making it warm works.
 constexpr std::chrono::seconds kColdPause{60};
-constexpr std::size_t kLearnedMax = 200;
+constexpr std::size_t kLearnedMax = 1000;
 // A request that is started anew costs what it would cost at level linked, and a little more: while
 // some are not, the deeper level pays.
 constexpr unsigned kAnewPerCentMost = 80;
@@ -351,6 +351,10 @@ void Pool::learn(const std::string& text) {
   if (why) return;
   learned_.insert(module->name);
   learned_more_ = true;
+  if (learned_.size() == kLearnedMax) {
+    base::log_warn("program={}: {} modules are loaded ahead, and no more: requests load the others",
+                   program_, kLearnedMax);
+  }
   pump_.schedule();
 }
 

@@ -8,8 +8,8 @@
 
 namespace worker {
 namespace {
-// Of one request; an adapter names at most 200 modules.
-constexpr unsigned kNotesMax = 256;
+// Of one request; an adapter names at most 1000 modules.
+constexpr unsigned kNotesMax = 2048;
 }  // namespace
 
 std::string_view to_string(WorkerState state) {

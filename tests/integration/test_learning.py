@@ -162,3 +162,48 @@ def test_what_a_worker_names_is_believed_only_of_the_interpreter_s_folders(site)
     wait_until(lambda: bridge.program(script)["generation"] > 1, "it is loaded ahead", 20)
     assert bridge.request(script).body == b"told\n"
     assert not mark.exists()
+
+
+MANY = 700
+# Each says how often it was loaded in this process.
+MANY_PROGRAMS = {
+    "perl": ("#!/usr/bin/perl\nuse FindBin; use lib $FindBin::Bin;\nour $count = 0;\n"
+             "my $there = grep /^Many/, keys %%INC;\n"
+             "eval \"require Many$_\" or die $@ for 1 .. %d;\nprint \"" + HEAD + "$there $count\\n\";\n",
+             lambda n: (f"Many{n}.pm", f"package Many{n}; our $one = 1; 1;\n")),
+    "python": ("#!/usr/bin/python3\nimport importlib, sys\n"
+               "there = sum(name.startswith('many') for name in sys.modules)\n"
+               "for n in range(1, %d + 1): importlib.import_module(f'many{n}')\n"
+               "print('" + HEAD + "%%d 0' %% there)\n",
+               lambda n: (f"many{n}.py", "one = 1\n")),
+}
+
+
+@pytest.mark.parametrize("language", MANY_PROGRAMS)
+def test_hundreds_of_modules_are_loaded_ahead(site, language):
+    text, module = MANY_PROGRAMS[language]
+    for n in range(1, MANY + 1):
+        name, content = module(n)
+        (site.cgi_bin / name).write_text(content)
+    script = site.script("program", text % MANY)
+    bridge = site.start_bridge('mode = "persistent"\nlearn = "all"')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    answers(bridge, script, b"%d 0\n" % MANY)
+    assert len(bridge.program(script)["learned"]) >= MANY
+
+
+def test_more_modules_than_can_be_loaded_ahead_are_left_to_the_requests(site):
+    text, module = MANY_PROGRAMS["python"]
+    for n in range(1, 1101):
+        name, content = module(n)
+        (site.cgi_bin / name).write_text(content)
+    script = site.script("program", text % 1100)
+    bridge = site.start_bridge('mode = "persistent"\nlearn = "all"')
+    bridge.allow_log("1000 modules are loaded ahead")
+    bridge.request(script)
+    bridge.wait_warm(script)
+    wait_until(lambda: int(bridge.request(script).body.split()[0]) > 950, "nearly all are ahead", 30)
+    wait_until(lambda: bridge.request(script).body and len(bridge.program(script)["learned"]) == 1000,
+               "as many as can be", 30)
+    bridge.expect_log("1000 modules are loaded ahead, and no more: requests load the others")
