@@ -68,30 +68,29 @@ class WatchedWords(list):
 
     def __init__(self, words):
         super().__init__(words)
-        self.was_read = False
-
-    def _read(self):
-        self.was_read = True
+        self.was_read = self.was_changed = False
 
     def __getitem__(self, at):
         if at != 0:
-            self._read()
+            self.was_read = True
         return super().__getitem__(at)
 
 
-def watched_words(name):
+def watched_words(name, what):
     real = getattr(list, name)
 
-    def read(self, *words, **named):
-        self._read()
+    def watched(self, *words, **named):
+        setattr(self, what, True)
         return real(self, *words, **named)
-    return read
+    return watched
 
 
 for _name in ("__len__", "__iter__", "__contains__", "__eq__", "__ne__", "__add__", "__mul__", "__reversed__",
-              "copy", "index", "count", "pop", "append", "extend", "insert", "remove", "clear", "__setitem__",
-              "__delitem__", "__iadd__"):
-    setattr(WatchedWords, _name, watched_words(_name))
+              "copy", "index", "count"):
+    setattr(WatchedWords, _name, watched_words(_name, "was_read"))
+for _name in ("pop", "append", "extend", "insert", "remove", "clear", "sort", "reverse", "__setitem__",
+              "__delitem__", "__iadd__", "__imul__"):
+    setattr(WatchedWords, _name, watched_words(_name, "was_changed"))
 
 
 class ProgramsOwn:
@@ -187,9 +186,13 @@ class Preload:
         if self.guard:
             sys.meta_path.insert(0, self.guard)
         sys.meta_path.append(self.missing)
-        words = sys.argv
+        # As in a request whose query has no words: who reads them suits those alone (Request.take).
+        words, launched_with = sys.argv, self.command.words
+        self.command.take_words([])
         sys.argv = self.words_of_query = WatchedWords(words)
-        self.holders = sys.getrefcount(self.words_of_query)
+        line = getattr(sys, "orig_argv", [])  # since Python 3.10
+        sys.orig_argv = self.line = WatchedWords(line)
+        self.holders = self.count_holders()
         # The generators first, so that the others' are seen; what is the interpreter's own before what
         # loads it, and is judged.
         names = sorted(self.command.preload, key=lambda name: (name != "random", not is_standard(name)))
@@ -200,7 +203,9 @@ class Preload:
                 break
             if name == "random":
                 self.generators.watch(sys.modules.get("random"))
-        sys.argv = words
+        sys.argv, sys.orig_argv, self.command.words = words, line, launched_with
+        if sys.version_info < (3, 10):
+            del sys.orig_argv
         sys.meta_path.remove(self.missing)
         if self.guard:
             sys.meta_path.remove(self.guard)
@@ -253,9 +258,16 @@ class Preload:
             return "prints while it is imported"
         if os.stat("/proc/self/task").st_nlink > 3:
             return "starts a thread"
-        if self.words_of_query.was_read or sys.getrefcount(self.words_of_query) > self.holders:
-            return "looks at the query's words (sys.argv)"
+        changed = self.words_of_query.was_changed or self.line.was_changed
+        if changed or self.count_holders() > self.holders:
+            return "keeps or changes the list of the query's words (sys.argv)"
         return os.fsdecode(ask(b"left") or b"") or None
+
+    def count_holders(self):
+        return sys.getrefcount(self.words_of_query) + sys.getrefcount(self.line)
+
+    def words_were_read(self):
+        return self.words_of_query.was_read or self.line.was_read
 
 
 def exit_handlers():

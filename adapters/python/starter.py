@@ -115,10 +115,11 @@ def words_after(script, words):
 class Request:
     """All that differs between the zygote and a process that `python SCRIPT` just started."""
 
-    def __init__(self, command, watched, fork_handlers, generators):
+    def __init__(self, command, watched, fork_handlers, preload):
         self.command, self.reads = command, list(watched.reads.items())
+        self.words_were_read = preload.words_were_read()
         self.environment, self.streams = Environment(os.environ._data), Streams()
-        self.steps = renewals(fork_handlers, generators)
+        self.steps = renewals(fork_handlers, preload.generators)
         self.streams.prepare()
 
     def take(self):
@@ -126,7 +127,7 @@ class Request:
         if text != self.command.usual:
             self.take_words(text)
         self.environment.take(ask_all(b"env"))
-        if self.reads:
+        if self.reads or self.words_were_read:
             self.compare_reads()
         for step in self.steps:
             step()
@@ -141,6 +142,8 @@ class Request:
         for name, value in self.reads:
             if self.environment.data.get(name) != value:
                 self.start_anew(name)
+        if self.words_were_read and self.command.words:
+            self.start_anew(b"sys.argv")
 
     def take_next(self):
         """In a process that is used again."""
@@ -248,12 +251,11 @@ def stand_at_checkpoint(main, command, folder, path, code, ending):
     watched, fork_handlers = WatchedEnvironment(data), ForkHandlers()
     set_data(watched)
     preload = load_ahead(command, folder, code, watched)
-    generators = preload.generators
     set_data(data)
     note(b"file", files_of_modules(os.path.abspath(command.script)))
     if command.preload:
         note(b"file", Places(preload.missing.found_nowhere).as_lines(folder))
-    request = Request(command, watched, fork_handlers, generators)
+    request = Request(command, watched, fork_handlers, preload)
     learned = LearnedModules(command, folder)
     note(b"folders", "\n".join(learned.folders()))
     ending.prepare(learned)
@@ -266,7 +268,7 @@ def stand_at_checkpoint(main, command, folder, path, code, ending):
         sys.exit(0)
     request.take()
     # What goes out of use here would be written to.
-    request.kept = data, watched, fork_handlers, generators
+    request.kept = data, watched, fork_handlers, preload.generators
     return request
 
 

@@ -325,8 +325,7 @@ LEAVES_PYTHON = {
                    "resource.setrlimit(r, (300, resource.getrlimit(r)[1]))", "limits"),
     "the locale": ("import locale; locale.setlocale(locale.LC_ALL, 'C')", "locale"),
     "a variable": ("import os; os.environ['TZ'] = 'EST5'", "writes"),
-    "the words": ("import sys; words = sys.argv[1:]", "sys.argv"),
-    "the number of words": ("import sys; count = len(sys.argv)", "sys.argv"),
+    "a word more": ("import sys; sys.argv.append('left')", "sys.argv"),
     "the list of words": ("from sys import argv", "sys.argv"),
     "an exit handler": ("import atexit; atexit.register(print, 'left')", "exit handler"),
     "a thread that ended": ("import threading; t = threading.Thread(target=int); t.start(); t.join()",
@@ -337,6 +336,25 @@ LEAVES_PYTHON = {
     "a seed": ("import random; random.seed(42)", "random"),
     "bytes of OpenSSL": ("import ssl; key = ssl.RAND_bytes(8)", "random"),
 }
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("text", ["list(map(str.upper, sys.argv))", "len(sys.argv), sys.argv[0]",
+                                  "sys.argv[1:]", "getattr(sys, 'orig_argv', [])[1:]"])
+def test_a_python_module_that_copies_the_words_suits_requests_without_any(folder, reset, text):
+    folder.script("lib/words.py", f"import sys\nwords = {text}\n")
+    script = folder.script("x.py", "import sys\nahead = 'words' in sys.modules\nimport words\n"
+                           "print(words.words, sys.argv)\nprint(ahead, file=sys.stderr)\n")
+    env = {"PYTHONPATH": str(folder.path / "lib")}
+    line = [PYTHON, f"{adapters_dir()}/python/start.py", "--preload=words", script]
+    with Warm(line, level="compiled", reset=reset, env={**LAUNCH_ENV, **env}) as zygote:
+        assert zygote.stands and not zygote.note(WARNING), (zygote.notes, zygote.log())
+        zygote.argv = [PYTHON, script]
+        for words in ((), ("a",), (), ("a", "b")):
+            answer = zygote.ask(*words, env={**REQUEST_ENV, **env})
+            plain = run_plainly([PYTHON, script, *words], env={**REQUEST_ENV, **env})
+            assert (answer.stdout, answer.code) == (plain.stdout, plain.code)
+            assert answer.stderr == (b"False\n" if words else b"True\n")
 
 
 @pytest.mark.parametrize("reset", ["fork", "rewind"])
