@@ -45,13 +45,13 @@ void demand_one_line(const std::string& line) {
 void demand_access_lines(const Entry& entry, const Secrets& secrets) {
   const std::string text = journal::access_line(entry, config::AccessFormat::text, secrets);
   demand_one_line(text);
-  BRIDGE_ASSERT(std::count(text.begin(), text.end(), ' ') == 21);
+  BRIDGE_ASSERT(std::count(text.begin(), text.end(), ' ') == 22);
   BRIDGE_ASSERT(std::count(text.begin(), text.end(), '"') == 2);
 
   const std::string json = journal::access_line(entry, config::AccessFormat::json, secrets);
   BRIDGE_ASSERT(json.ends_with('\n') && json.find('\n') == json.size() - 1);
   const auto object = nlohmann::json::parse(json, nullptr, false);
-  BRIDGE_ASSERT(object.is_object() && object.size() == 20);
+  BRIDGE_ASSERT(object.is_object() && object.size() == 21);
   BRIDGE_ASSERT(object["program"] == journal::shown_text(entry.program));
 }
 
