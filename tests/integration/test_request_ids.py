@@ -70,8 +70,9 @@ def test_the_same_id_is_in_every_log_the_capture_and_the_answer(site, mode):
     answer = bridge.request(script)
     request_id = answer.head["x-request-id"]
     assert answer.status == 502 and re.fullmatch("[0-9a-f]{32}", request_id)
-    wait_until(lambda: captures.exists() and list(captures.iterdir()), "it is captured")
-    (capture,) = captures.iterdir()
+    # It has its name once it is whole.
+    wait_until(lambda: list(captures.glob("*.json")), "it is captured")
+    (capture,) = captures.glob("*.json")
     assert json.loads(capture.read_text())["id"] == request_id
     wait_until(lambda: access.exists() and access.read_text(), "a line of the access log")
     print(access.read_text(), slow.read_text(), bridge.log())
