@@ -1,12 +1,11 @@
 """What requests load is loaded ahead of the next ones, is printed as a setting, and can be pinned."""
 
-import os
 import pathlib
 import subprocess
 
 import pytest
 
-from harness.processes import wait_until
+from harness.processes import SANITIZED, wait_until
 
 HEAD = "Content-Type: text/plain\\n\\n"
 # A program that says whether its module was there before it asked, the module, and one of its own folder.
@@ -167,8 +166,7 @@ def test_what_a_worker_names_is_believed_only_of_the_interpreter_s_folders(site)
 
 MANY = 700
 # What loads them is no code of the bridge's.
-not_sanitized = pytest.mark.skipif(int(os.environ.get("CGIBRIDGE_TESTS_PATIENCE", "2")) > 2,
-                                   reason="hundreds of modules take minutes with the sanitizers")
+not_sanitized = pytest.mark.skipif(SANITIZED, reason="hundreds of modules take minutes with the sanitizers")
 # Each says how often it was loaded in this process.
 MANY_PROGRAMS = {
     "perl": ("#!/usr/bin/perl\nuse FindBin; use lib $FindBin::Bin;\nour $count = 0;\n"
