@@ -120,7 +120,9 @@ void Pool::pump() {
   if (waiting_.empty()) claim_.stop_waiting();
   limit_queue();
   serve_shadows();
-  if (learned_more_ && upcoming_ == nullptr && active_ != nullptr && relearned_ < kRelearnsMax) {
+  // Not before a request has named all that it loaded.
+  const bool may_learn = learned_more_ && upcoming_ == nullptr && active_ != nullptr;
+  if (may_learn && relearned_ < kRelearnsMax && !workers_.any_names_modules()) {
     ++relearned_;
     start_generation();
   }

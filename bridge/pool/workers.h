@@ -58,7 +58,6 @@ class Workers : private worker::WorkerOwner {
                       const limits::Terms& terms);
   // run is over for its client: its program is ended.
   void abandon(Run& run);
-
   static constexpr std::size_t kAll = ~std::size_t{0};
   void retire_idle(std::size_t count);
   // What the serving generation's zygote found of a worker in that look.
@@ -84,6 +83,7 @@ class Workers : private worker::WorkerOwner {
   const policy::Retirements& retirements() const { return retirements_; }
   const policy::RewindRecord& rewinds() const { return rewinds_; }
   policy::ResetCosts reset_costs() const;
+  bool any_names_modules() const;  // in a request: more may come before its end
   // Requests for which the level was wrong, so that they were started anew.
   const policy::RecentShare& started_anew() const { return started_anew_; }
   void forget_started_anew() { started_anew_ = {}; }

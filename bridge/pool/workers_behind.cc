@@ -1,4 +1,6 @@
 // What becomes of a worker when its request has ended.
+#include <algorithm>
+
 #include "base/log.h"
 #include "pool/workers.h"
 #include "worker/child_reaper.h"
@@ -207,6 +209,11 @@ void Workers::on_note(worker::Worker& worker, const message::Received& note) {
   }
   if (note.note_kind == NOTE_LOADED) place.loads = true;
   events_.on_note(note);
+}
+
+bool Workers::any_names_modules() const {
+  return std::ranges::any_of(
+      places_, [](const auto& entry) { return entry.second.loads && entry.second.run != nullptr; });
 }
 
 void Workers::on_silent(worker::Worker& worker) {

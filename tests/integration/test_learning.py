@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from harness.processes import SANITIZED, wait_until
+from harness.processes import wait_until
 
 HEAD = "Content-Type: text/plain\\n\\n"
 # A program that says whether its module was there before it asked, the module, and one of its own folder.
@@ -165,8 +165,6 @@ def test_what_a_worker_names_is_believed_only_of_the_interpreter_s_folders(site)
 
 
 MANY = 700
-# What loads them is no code of the bridge's.
-not_sanitized = pytest.mark.skipif(SANITIZED, reason="hundreds of modules take minutes with the sanitizers")
 # Each says how often it was loaded in this process.
 MANY_PROGRAMS = {
     "perl": ("#!/usr/bin/perl\nuse FindBin; use lib $FindBin::Bin;\nour $count = 0;\n"
@@ -181,7 +179,6 @@ MANY_PROGRAMS = {
 }
 
 
-@not_sanitized
 @pytest.mark.parametrize("language", MANY_PROGRAMS)
 def test_hundreds_of_modules_are_loaded_ahead(site, language):
     text, module = MANY_PROGRAMS[language]
@@ -196,7 +193,6 @@ def test_hundreds_of_modules_are_loaded_ahead(site, language):
     assert len(bridge.program(script)["learned"]) >= MANY
 
 
-@not_sanitized
 def test_more_modules_than_can_be_loaded_ahead_are_left_to_the_requests(site):
     text, module = MANY_PROGRAMS["python"]
     for n in range(1, 1101):
