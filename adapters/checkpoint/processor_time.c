@@ -14,10 +14,14 @@
 
 enum { kMicroseconds = 1000000, kClockTypeBits = 3, kClockOfThread = 4 };
 
+static const struct usage *usage_at_start(void) {
+  return state.reset == RESET_REWIND ? &state.engine->usage_at_start : worker_usage_at_start();
+}
+
 /* NULL in any other process, which has used what the kernel says. */
 static const struct usage *begin_of_request(void) {
   if (state.role != ROLE_ANSWERING || raw_call(SYS_getpid) != state.pid) return NULL;
-  return state.reset == RESET_REWIND ? &state.engine->usage_at_start : worker_usage_at_start();
+  return usage_at_start();
 }
 
 static int64_t microseconds(const struct timeval *time) {
@@ -75,16 +79,13 @@ static clock_t own_times(struct tms *times) {
   return (clock_t)result;
 }
 
-static int64_t used(const struct rusage *usage) {
-  return microseconds(&usage->ru_utime) + microseconds(&usage->ru_stime);
-}
-
 static int own_clock_gettime(clockid_t clock, struct timespec *time) {
   long result = raw_call(SYS_clock_gettime, clock, time);
   const struct usage *begin = begin_of_request();
   if (result != 0 || begin == NULL) return (int)call_result(result);
   int64_t now = (int64_t)time->tv_sec * 1000 * kMicroseconds + time->tv_nsec;
-  now = since(now, used(&begin->own) * 1000, used(&state.processor.before.own) * 1000);
+  now = since(now, (int64_t)usage_microseconds(&begin->own) * 1000,
+              (int64_t)usage_microseconds(&state.processor.before.own) * 1000);
   *time = (struct timespec){now / (1000 * kMicroseconds), now % (1000 * kMicroseconds)};
   return 0;
 }
@@ -128,9 +129,13 @@ void *look_at_times(const struct passed_call *call, const long *arguments) {
 /* ---- its limit ---- */
 
 /* Whole seconds that the process had used, rounded up: the kernel counts them. */
+static rlim_t seconds_of(const struct usage *begin) {
+  return (rlim_t)((usage_microseconds(&begin->own) + kMicroseconds - 1) / kMicroseconds);
+}
+
 static rlim_t seconds_before(void) {
   const struct usage *begin = begin_of_request();
-  return begin == NULL ? 0 : (rlim_t)((used(&begin->own) + kMicroseconds - 1) / kMicroseconds);
+  return begin == NULL ? 0 : seconds_of(begin);
 }
 
 static int is_own_limit(pid_t pid, int resource) {
@@ -175,9 +180,7 @@ void processor_limit_of_child(void) {
   struct rlimit limit;
   if (raw_call(SYS_prlimit64, 0, RLIMIT_CPU, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return;
-  const struct usage *begin =
-      state.reset == RESET_REWIND ? &state.engine->usage_at_start : worker_usage_at_start();
-  rlim_t before = (rlim_t)((used(&begin->own) + kMicroseconds - 1) / kMicroseconds);
+  rlim_t before = seconds_of(usage_at_start());
   limit.rlim_cur = earlier(limit.rlim_cur, before);
   if (state.processor.lowers_limit) limit.rlim_max = earlier(limit.rlim_max, before);
   raw_call(SYS_prlimit64, 0, RLIMIT_CPU, &limit, NULL);

@@ -5,7 +5,7 @@
 #include "checkpoint.h"
 #include "raw_call.h"
 
-static uint64_t microseconds(const struct rusage *usage) {
+uint64_t usage_microseconds(const struct rusage *usage) {
   return (uint64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000u +
          (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
@@ -24,8 +24,8 @@ static long faults(const struct rusage *usage) {
 
 void usage_fill(struct message_done *done, const struct usage *begin) {
   struct usage now = usage_now();
-  uint64_t cpu = microseconds(&now.own) + microseconds(&now.children) - microseconds(&begin->own) -
-                 microseconds(&begin->children);
+  uint64_t cpu = usage_microseconds(&now.own) + usage_microseconds(&now.children) -
+                 usage_microseconds(&begin->own) - usage_microseconds(&begin->children);
   long peak =
       now.own.ru_maxrss > now.children.ru_maxrss ? now.own.ru_maxrss : now.children.ru_maxrss;
   done->cpu_microseconds = cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)cpu;

@@ -20,6 +20,8 @@ struct processor_time {
 };
 
 struct usage usage_now(void);
+/* Of processor time, user and system. */
+uint64_t usage_microseconds(const struct rusage *usage);
 
 /* Fills in what was used since begin, the peak so far, and DONE_FORKED. */
 void usage_fill(struct message_done *done, const struct usage *begin);
