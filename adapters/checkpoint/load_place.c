@@ -32,10 +32,9 @@ enum { kFramesMax = 256, kLeastObject = 4096 }; /* nil is less, its number each 
 static int ruby_place(char *place, size_t bytes) {
   int (*frames_of)(int, int, uintptr_t *, int *) =
       (int (*)(int, int, uintptr_t *, int *))dlsym(RTLD_DEFAULT, "rb_profile_frames");
-  uintptr_t (*label_of)(uintptr_t) =
-      (uintptr_t(*)(uintptr_t))dlsym(RTLD_DEFAULT, "rb_profile_frame_label");
-  uintptr_t (*path_of)(uintptr_t) =
-      (uintptr_t(*)(uintptr_t))dlsym(RTLD_DEFAULT, "rb_profile_frame_path");
+  typedef uintptr_t part_of_frame(uintptr_t);
+  part_of_frame *label_of = (part_of_frame *)dlsym(RTLD_DEFAULT, "rb_profile_frame_label");
+  part_of_frame *path_of = (part_of_frame *)dlsym(RTLD_DEFAULT, "rb_profile_frame_path");
   char *(*text_of)(uintptr_t *) =
       (char *(*)(uintptr_t *))dlsym(RTLD_DEFAULT, "rb_string_value_ptr");
   if (frames_of == NULL || label_of == NULL || path_of == NULL || text_of == NULL) return 0;

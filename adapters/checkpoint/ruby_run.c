@@ -28,8 +28,8 @@ static int was_compiled(void *node) {
 /* Returns in a worker, with its request: 0 if the script is to run, or the state with which Ruby is
  * to come to its end, as an exit or an error of the adapter's. No zygote may run the script. */
 static int run_adapter(void) {
-  uintptr_t (*eval)(const char *, int *) =
-      (uintptr_t(*)(const char *, int *))dlsym(RTLD_DEFAULT, "rb_eval_string_protect");
+  typedef uintptr_t evaluate(const char *, int *);
+  evaluate *eval = (evaluate *)dlsym(RTLD_DEFAULT, "rb_eval_string_protect");
   int failed = 0;
   if (eval != NULL) eval(state.ruby_code, &failed);
   if (state.role == ROLE_ZYGOTE) checkpoint_refuse("its adapter failed before the checkpoint");

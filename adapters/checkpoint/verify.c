@@ -35,8 +35,8 @@ struct findings {
   char text[1024];
 };
 
-static void __attribute__((format(printf, 2, 3)))
-find(struct findings *findings, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void find(struct findings *findings,
+                                                       const char *format, ...) {
   if (++findings->count > kDifferencesMax) return;
   char line[160];
   va_list list;

@@ -18,10 +18,11 @@ enum { kBadRequest = 70, kNoDirectory = 72 };
 /* The request's packet stays here while the program runs: its strings are the program's argv and
  * environment. Mapped in a worker only, so that a snapshot does not hold it. */
 enum { kPointersInPlace = 512 };
-static struct mailbox {
+struct mailbox {
   struct packet packet;
   char *pointers[kPointersInPlace];
-} * mailbox;
+};
+static struct mailbox *mailbox;
 
 static struct usage usage_at_start; /* of the request */
 

@@ -224,12 +224,13 @@ module CGIBridge
       now = Watch.bytes_written
       seen = OWN.ask('seen')
       return "#{seen} while it is loaded" unless seen.empty?
+
+      left = OWN.ask('left') # first: for a thread, though it ended, Ruby may have written as well
+      return left unless left.empty?
       return 'prints while it is loaded' if now != written && !OWN.ask('accepts/output')
       return 'leaves an exit handler' if @watch.has_exits
-      return "looks at the query's words (ARGV)" if @watch.has_words
 
-      left = OWN.ask('left')
-      left unless left.empty?
+      "looks at the query's words (ARGV)" if @watch.has_words
     end
 
     def is_programs_own(name)
