@@ -32,10 +32,10 @@ base::Result<gateway::SocketOwner> socket_owner(const config::BridgeSettings& br
 
 Daemon::Daemon(const std::string& binary, const std::string& config_path, config::Settings settings,
                const std::string& adapters)
-    : reaper_(loop_),
-      identities_(adapters),
+    : processes_(loop_),
+      identities_(loop_, adapters),
       cgroups_(limits::bridge_cgroup_name(settings.bridge.control), settings.bridge.cgroup),
-      pools_({loop_, reaper_, adapters, identities_, cgroups_}),
+      pools_({loop_, processes_, adapters, identities_, cgroups_}),
       settings_(
           loop_, config_path, std::move(settings), [this] { settings_changed(); },
           limits::Identities::problems_of),
@@ -158,7 +158,7 @@ bool Daemon::admits(const limits::PeerRules& rules, int fd) {
   const auto peer = limits::peer_of(fd);
   const auto why = peer ? rules.why_not(peer.value()) : std::optional(peer.error().message);
   if (!why) return true;
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = loop_.now();
   if (peer_told_ == base::TimePoint{} || now - peer_told_ > kPeerWordPause) {
     base::log_warn("a connection is refused: {} (others within {} s are only counted)", *why,
                    kPeerWordPause.count());

@@ -71,7 +71,7 @@ class Daemon {
   void begin_serving();
 
   loop::Loop loop_;
-  worker::ChildReaper reaper_;
+  worker::ChildReaper processes_;
   limits::Identities identities_;
   limits::Cgroups cgroups_;
   pool::Pools pools_;

@@ -27,7 +27,7 @@ nlohmann::json Daemon::upgrade(admin::ControlClient* client) {
     if (!attached) terms.listeners.emplace_back(listener->name(), listener->fd().get());
   }
   upgrade_ = std::make_unique<Upgrade>(
-      loop_, reaper_,
+      loop_, processes_,
       Upgrade::Events{[this] { hand_over(); },
                       [this](const std::string& why) { upgrade_failed(why); }});
   const auto started = upgrade_->start(terms);
@@ -110,7 +110,7 @@ base::Status Daemon::take_over(base::UniqueFd channel) {
     refresh(note.program, note.environment, note.learned);
   }
   prewarm();
-  warm_by_ = base::Clock::now() + kWarmthPatience;
+  warm_by_ = loop_.now() + kWarmthPatience;
   warmth_timer_.start(kWarmthLooks);
   return base::Done{};
 }
@@ -134,7 +134,7 @@ void Daemon::look_whether_warm() {
   const bool warming = std::ranges::any_of(pools_.status(), [](const pool::PoolStatus& status) {
     return status.level == "warming" || (status.starting > 0 && status.idle == 0);
   });
-  if (warming && base::Clock::now() < warm_by_) return warmth_timer_.start(kWarmthLooks);
+  if (warming && loop_.now() < warm_by_) return warmth_timer_.start(kWarmthLooks);
   predecessor_->say_ready();
 }
 

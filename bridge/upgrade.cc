@@ -19,14 +19,14 @@ constexpr std::chrono::seconds kPatience{90};
 constexpr std::size_t kNotesBytesMax = 48 * base::kKiB;
 }  // namespace
 
-Upgrade::Upgrade(loop::Loop& loop, worker::ChildReaper& reaper, Events events)
-    : loop_(loop), reaper_(reaper), events_(std::move(events)), patience_(loop, [this] {
+Upgrade::Upgrade(loop::Loop& loop, worker::Processes& processes, Events events)
+    : loop_(loop), processes_(processes), events_(std::move(events)), patience_(loop, [this] {
         fail(fmt::format("it was not ready within {} s", kPatience.count()));
       }) {}
 
 Upgrade::~Upgrade() {
   if (pid_ <= 0) return;
-  reaper_.forget(pid_);
+  processes_.forget(pid_);
   if (!taken_over_) ::kill(pid_, SIGKILL);
 }
 
@@ -54,19 +54,19 @@ base::Status Upgrade::launch(const Terms& terms, int channel_end) {
                                          "--config",    terms.config_path,
                                          "--take-over", std::to_string(worker::kControlFd)};
   const base::UniqueFd null_in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const auto pid = worker::launch({.file = terms.binary,
-                                   .argv = argv,
-                                   .environment = environment,
-                                   .environment_count = count,
-                                   .cwd = ".",
-                                   .stdin_fd = null_in.get(),
-                                   .stdout_fd = STDOUT_FILENO,
-                                   .stderr_fd = STDERR_FILENO,
-                                   .control_fd = channel_end,
-                                   .death_signal = 0});
+  const auto pid = processes_.launch({.file = terms.binary,
+                                      .argv = argv,
+                                      .environment = environment,
+                                      .environment_count = count,
+                                      .cwd = ".",
+                                      .stdin_fd = null_in.get(),
+                                      .stdout_fd = STDOUT_FILENO,
+                                      .stderr_fd = STDERR_FILENO,
+                                      .control_fd = channel_end,
+                                      .death_signal = 0});
   if (!pid) return pid.error();
   pid_ = pid.value();
-  reaper_.expect(pid_, [this](const worker::Death& death) {
+  processes_.expect(pid_, [this](const worker::Death& death) {
     pid_ = -1;
     // Its end may be known before what it said at last was read.
     const auto packet = receive_packet(channel_.get(), Patience::none);

@@ -9,7 +9,7 @@
 #include "handover.h"
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
-#include "worker/child_reaper.h"
+#include "worker/processes.h"
 
 // Owned by the daemon. Destroying it before take_over() ends the new process.
 class Upgrade {
@@ -29,7 +29,7 @@ class Upgrade {
     std::vector<pool::WarmNote> programs;
   };
 
-  Upgrade(loop::Loop& loop, worker::ChildReaper& reaper, Events events);
+  Upgrade(loop::Loop& loop, worker::Processes& processes, Events events);
   ~Upgrade();
   Upgrade(const Upgrade&) = delete;
   Upgrade& operator=(const Upgrade&) = delete;
@@ -51,7 +51,7 @@ class Upgrade {
   void fail(const std::string& why);
 
   loop::Loop& loop_;
-  worker::ChildReaper& reaper_;
+  worker::Processes& processes_;
   const Events events_;
   pid_t pid_ = -1;
   bool taken_over_ = false;

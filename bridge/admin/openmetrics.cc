@@ -294,7 +294,7 @@ void write_rewinds(MetricsText& out, const Subjects& subjects) {
 void write_cgroups(MetricsText& out, const Subjects& subjects, const limits::Cgroups& cgroups) {
   struct Measure {
     MetricsText::Family family;
-    std::uint64_t limits::Figures::*figure;
+    limits::Figure figure;
   };
   using limits::Figures;
   constexpr std::array kMeasures = {

@@ -75,9 +75,10 @@ void keep_wanted(Programs& programs, const StatusScope& scope) {
             [](const auto& a, const auto& b) { return a.program < b.program; });
 }
 
-void add_comparison(json& program, const compare::Comparison& comparison, Detail detail) {
-  program["arms"] = arms_json(comparison.arms, base::Clock::now());
-  if (json shadow = shadow_json(comparison, detail, base::Clock::now()); !shadow.is_null()) {
+void add_comparison(json& program, const compare::Comparison& comparison, Detail detail,
+                    base::TimePoint now) {
+  program["arms"] = arms_json(comparison.arms, now);
+  if (json shadow = shadow_json(comparison, detail, now); !shadow.is_null()) {
     program["shadow"] = std::move(shadow);
   }
   if (json promotion = promotion_json(comparison.promotion); !promotion.is_null()) {
@@ -101,7 +102,8 @@ json status_json(gateway::Gateway& gateway, const pool::Pools& pools, const Stat
     json entry = program_json(program, own, effective);
     if (program.cgroup) entry["cgroup"] = cgroup_json(*program.cgroup);
     entry["arms"] = json::object();
-    if (comparison != nullptr) add_comparison(entry, *comparison, scope.detail);
+    if (comparison != nullptr)
+      add_comparison(entry, *comparison, scope.detail, gateway.loop().now());
     status["programs"].push_back(std::move(entry));
   }
   return status;

@@ -1,20 +1,18 @@
-// Time as the bridge counts it: steady, so a change of the wall clock moves no deadline.
+// Points and spans of time. What the time is now, the loop says (loop/clock.h).
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 
 namespace base {
 
+// Steady, so that a change of the wall clock moves no deadline.
 using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Duration = std::chrono::milliseconds;
 
-// The wall clock, for people: milliseconds since 1970 in UTC.
-inline std::int64_t unix_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
+// From one point to a later one, in whole milliseconds.
+inline Duration milliseconds_between(TimePoint from, TimePoint until) {
+  return std::chrono::duration_cast<Duration>(until - from);
 }
 
 }  // namespace base

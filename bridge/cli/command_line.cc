@@ -185,10 +185,10 @@ Invocation parse_command_line(int argc, char** argv) {
   CLI::App* status =
       add_command(app, invocation, "status", "Programs, arms, workers, queues", Command::status);
   add_client_options(status, invocation);
-  status->add_flag_callback(
-      "--json", [&] { invocation.form = Form::json; }, "As JSON");
-  status->add_flag_callback(
-      "--openmetrics", [&] { invocation.form = Form::openmetrics; }, "As OpenMetrics text");
+  const auto as_json = [&] { invocation.form = Form::json; };
+  const auto as_openmetrics = [&] { invocation.form = Form::openmetrics; };
+  status->add_flag_callback("--json", as_json, "As JSON");
+  status->add_flag_callback("--openmetrics", as_openmetrics, "As OpenMetrics text");
   status->add_flag("--watch", invocation.watch, "Again each second, until Ctrl-C");
   CLI::App* mode =
       add_command(app, invocation, "mode", "Switch a program's mode now", Command::mode);

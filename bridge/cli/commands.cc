@@ -17,7 +17,8 @@ namespace {
 // As this machine, and whoever asks, can hold them: the bridge's own user may hold more or less.
 void tell_of_sandboxes(const config::Settings& settings) {
   const std::string& adapters = settings.bridge.adapters;
-  const sandbox::Sandboxes sandboxes(adapters.empty() ? adapters_folder() : adapters);
+  const sandbox::Sandboxes sandboxes(loop::system_clock(),
+                                     adapters.empty() ? adapters_folder() : adapters);
   for (const auto& word : sandboxes.words_for(settings)) fmt::print("{}\n", word.text);
 }
 

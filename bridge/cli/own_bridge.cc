@@ -152,9 +152,9 @@ bool reap() {
 }
 
 bool reap_within(std::chrono::milliseconds limit, int signal_number) {
-  const auto end = base::Clock::now() + limit;
+  const auto end = loop::system_clock().now() + limit;
   while (!reap()) {
-    if (base::Clock::now() >= end) return false;
+    if (loop::system_clock().now() >= end) return false;
     // Again and again: what a child leaves behind at its death becomes a child of ours.
     for (const pid_t pid : children()) ::kill(pid, signal_number);
     std::this_thread::sleep_for(kPoll);
@@ -192,7 +192,7 @@ base::Result<std::string> name_of_program(const std::string& given) {
   const std::string path = absolute_path(given, error).string();
   if (!error) (void)std::filesystem::canonical(path, error);
   if (error) return base::Error{fmt::format("{}: {}", given, error.message())};
-  auto resolved = router::Resolver(roots_of(path)).resolve(path);
+  auto resolved = router::Resolver(loop::system_clock(), roots_of(path)).resolve(path);
   if (!resolved) return base::Error{resolved.refusal().reason};
   return std::move(resolved.value().program);
 }
@@ -200,9 +200,9 @@ base::Result<std::string> name_of_program(const std::string& given) {
 OwnBridge::OwnBridge(std::string script, const config::ProgramSettings& settings)
     : script_(std::move(script)),
       settings_(settings_for(script_, settings)),
-      reaper_(loop_),
-      identities_(adapters_folder()),
-      pools_({loop_, reaper_, adapters_folder(), identities_, cgroups_}),
+      processes_(loop_),
+      identities_(loop_, adapters_folder()),
+      pools_({loop_, processes_, adapters_folder(), identities_, cgroups_}),
       gateway_(loop_, pools_, [this] { return settings_; }),
       deadline_(loop_, [this] { stop(kOutOfTime); }),
       on_int_(loop_, SIGINT, [this] { stop(kInterrupted); }),
@@ -246,21 +246,22 @@ Heard OwnBridge::ask(const std::string& records, OnPiece on_piece) {
   base::set_nonblocking(ends.value().second.get());
   const std::uint64_t warm_before = status().persistent;
   const std::uint64_t errors_before = gateway_.counts().errors;
-  const auto begin = base::Clock::now();
+  const auto begin = loop::system_clock().now();
   gateway_.add_connection(std::move(ends.value().first));
   Visitor visitor(loop_, std::move(ends.value().second), records, heard, std::move(on_piece));
   // A timer or a worker may stop the loop in the very turn in which the answer is complete.
   while (!visitor.over() && stopped_.empty()) loop_.run();
-  heard.time = std::chrono::duration_cast<std::chrono::microseconds>(base::Clock::now() - begin);
+  heard.time =
+      std::chrono::duration_cast<std::chrono::microseconds>(loop::system_clock().now() - begin);
   heard.warm = status().persistent > warm_before;
   heard.refused = gateway_.counts().errors > errors_before;
   return heard;
 }
 
 bool OwnBridge::run_until(std::chrono::milliseconds limit, const std::function<bool()>& condition) {
-  const auto end = base::Clock::now() + limit;
+  const auto end = loop::system_clock().now() + limit;
   while (!condition()) {
-    if (!stopped_.empty() || base::Clock::now() >= end) return false;
+    if (!stopped_.empty() || loop::system_clock().now() >= end) return false;
     loop::Timer look_again(loop_, [this] { loop_.stop(); });
     look_again.start(kPoll);
     loop_.run();

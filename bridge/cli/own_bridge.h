@@ -87,7 +87,7 @@ class OwnBridge {
   const std::string script_;
   std::shared_ptr<const config::Settings> settings_;
   loop::Loop loop_;
-  worker::ChildReaper reaper_;
+  worker::ChildReaper processes_;
   limits::Identities identities_;
   limits::Cgroups cgroups_;  // none
   pool::Pools pools_;

@@ -219,8 +219,8 @@ void Trial::try_arm(Arm arm, config::Launch launch) {
     found.requests = bridge_.status().persistent - warm_before;
     take_status(arm, found);
   }
-  // One that only mentions FastCGI is no arm.
-  const bool is_arm = launch == config::Launch::cgi || found.by_fastcgi();
+  // One that only mentions FastCGI is no arm: it has answered nothing by it.
+  const bool is_arm = launch == config::Launch::cgi || (found.by_fastcgi() && found.requests > 0);
   if (is_arm) findings_.arms.push_back(std::move(found));
 }
 
@@ -269,9 +269,10 @@ void Trial::compare_answers(Arm arm, ArmFindings& found) {
   }
   const std::size_t wanted = requests == 0 ? 0 : (kPairsMin + requests - 1) / requests;
   const std::size_t rounds = std::max(kRoundsMin, wanted);
-  const auto enough = base::Clock::now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
+  const auto enough =
+      loop::system_clock().now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
   for (std::size_t round = 0; round < rounds; ++round) {
-    if (round > 0 && base::Clock::now() > enough) return;
+    if (round > 0 && loop::system_clock().now() > enough) return;
     for (std::size_t i = 0; i < records_.size(); ++i) {
       if (!is_compared(i)) continue;
       // While a worker is replaced, a request may run classic: once more.
@@ -289,12 +290,10 @@ bool Trial::compare_once(Arm arm, std::size_t request, ArmFindings& found) {
   if (!classic.complete || !warm.complete || !warm.warm) return false;
   const std::string uri =
       to_string(plan_.requests[request]).substr(plan_.requests[request].method.size() + 1);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const compare::Subject subject{
-      .unix_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count(),
-      .arm = arm,
-      .method = plan_.requests[request].method,
-      .uri = uri};
+  const compare::Subject subject{.unix_ms = loop::system_clock().unix_ms(),
+                                 .arm = arm,
+                                 .method = plan_.requests[request].method,
+                                 .uri = uri};
   const std::uint64_t same = record_.same(), masked = record_.masked();
   const std::uint64_t different = record_.different();
   const compare::Answer first = answer_of(classic), second = answer_of(warm);
@@ -319,11 +318,12 @@ void Trial::take_times(Arm arm, ArmFindings& found) {
   found.times.assign(records_.size(), {});
   std::vector<std::vector<Microseconds>> samples(records_.size());
   const config::ProgramSettings settings = settings_of(plan_, arm, launch_);
-  const auto enough = base::Clock::now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
+  const auto enough =
+      loop::system_clock().now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
   // A round 0 is not counted: workers that are to stand ready are forked in it.
   for (std::size_t round = arm == Arm::classic ? 1 : 0;
        round <= plan_.runs && bridge_.stopped().empty(); ++round) {
-    if (round > 1 && base::Clock::now() > enough) break;
+    if (round > 1 && loop::system_clock().now() > enough) break;
     for (std::size_t i = 0; i < records_.size(); ++i) {
       if (!is_compared(i)) continue;
       // A process that is started ahead of need gets the time that a site at rest gives it.
@@ -371,7 +371,7 @@ void Trial::take_memory(ArmFindings& found) {
 }  // namespace
 
 Findings run_trial(const TrialPlan& plan, const Progress& progress) {
-  const auto begin = base::Clock::now();
+  const auto begin = loop::system_clock().now();
   Findings findings;
   findings.program = plan.program;
   findings.runs = plan.runs;
@@ -382,7 +382,8 @@ Findings run_trial(const TrialPlan& plan, const Progress& progress) {
   trial->run();
   trial.reset();
   end_children();
-  findings.took = std::chrono::duration_cast<std::chrono::milliseconds>(base::Clock::now() - begin);
+  findings.took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(loop::system_clock().now() - begin);
   return findings;
 }
 

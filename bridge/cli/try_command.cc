@@ -125,7 +125,7 @@ base::Result<config::ProgramSettings> settings_for(const Invocation& invocation,
 
 // As whom the program ran, and how it was held.
 std::string as_whom(const config::ProgramSettings& settings, const std::string& script) {
-  limits::Identities identities(adapters_folder());
+  limits::Identities identities(loop::system_clock(), adapters_folder());
   const auto terms = identities.terms_for(settings, script);
   if (!terms) return "nobody: " + terms.refusal().reason;
   const auto& identity = terms.value().identity;

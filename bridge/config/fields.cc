@@ -19,17 +19,14 @@ struct Member {
   At at;
 };
 
-// clang 14 deduces no aggregate's template arguments.
 template <typename At>
-Member(std::string_view, At) -> Member<At>;
+Member<At> member_of(std::string_view name, At at) {
+  return {name, at};
+}
 
-// A member of a section together with its name in the file, which is the same.
-#define MEMBER(path)                    \
-  Member {                              \
-#path, [](auto& section) -> auto& { \
-      return section.path;              \
-    }                                   \
-  }
+// A member of a section, by reference, together with its name in the file, which is the same.
+#define MEMBER(path) \
+  member_of(#path, [](auto& section) -> decltype(auto) { return (section.path); })
 
 template <typename Section, typename At, typename T>
 Field<Section> bind(Member<At> member, Kind<T> kind, TakesEffect takes_effect,

@@ -12,15 +12,17 @@
 namespace config {
 namespace {
 
+using Workers = ProgramSettings::Workers;
+using Number = unsigned Workers::*;
+
 // low may not be above high.
 struct Order {
   std::string_view low;
-  unsigned ProgramSettings::Workers::*low_member;
+  Number low_member;
   std::string_view high;
-  unsigned ProgramSettings::Workers::*high_member;
+  Number high_member;
 };
 
-using Workers = ProgramSettings::Workers;
 constexpr std::array<Order, 2> kOrders = {{
     {"workers.min", &Workers::min, "workers.max", &Workers::max},
     {"workers.spare", &Workers::spare, "workers.max", &Workers::max},

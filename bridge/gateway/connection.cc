@@ -188,7 +188,7 @@ void Connection::note_use() {
     use = codec_.between_requests() ? Use::idle : Use::unfinished;
   }
   if (use == Use::unfinished && view_.use == use) return;
-  view_ = {use, base::Clock::now()};
+  view_ = {use, gateway_.loop().now()};
   if (use == Use::unfinished) gateway_.look_after_connections();
 }
 

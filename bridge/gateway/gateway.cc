@@ -40,7 +40,7 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
     : loop_(loop),
       pools_(pools),
       settings_now_(std::move(settings_now)),
-      journal_(loop, pools.surroundings().reaper),
+      journal_(loop, pools.surroundings().processes),
       shadows_(loop, pools, comparisons_,
                [this](const auto& program, auto match) { compared(program, match); }),
       care_(loop, [this] { close_connections(); }),
@@ -130,7 +130,7 @@ void Gateway::look_after_connections() {
 
 void Gateway::close_connections() {
   caring_ = false;
-  const auto now = base::Clock::now();
+  const auto now = loop_.now();
   std::vector<Connection*> all;
   std::vector<policy::ConnectionView> views;
   for (const auto& connection : connections_) {
@@ -184,16 +184,16 @@ void Gateway::sweep() {
 
 void Gateway::observe(const std::string& program, const compare::Observation& observation) {
   compare::Comparison& comparison = comparisons_.of(program);
-  comparison.arms[std::size_t(observation.arm)].add(observation, base::Clock::now());
+  comparison.arms[std::size_t(observation.arm)].add(observation, loop_.now());
   if (!comparison.promoted_from) return;
-  log_step(program, comparison.promotion.on_answer(observation, base::unix_ms()));
+  log_step(program, comparison.promotion.on_answer(observation, loop_.unix_ms()));
 }
 
 void Gateway::compared(const std::string& program, compare::Match match) {
   compare::Comparison& comparison = comparisons_.of(program);
   if (!comparison.promoted_from) return;
   log_step(program,
-           comparison.promotion.on_compared(match == compare::Match::different, base::unix_ms()));
+           comparison.promotion.on_compared(match == compare::Match::different, loop_.unix_ms()));
 }
 
 void Gateway::settings_changed() {
@@ -212,7 +212,7 @@ void Gateway::settings_changed() {
     return !settings_now_()->for_program(program).interpreter.empty();
   };
   resolver_ = std::make_unique<router::Resolver>(
-      roots_, has_interpreter, kProgramsRemembered,
+      loop_, roots_, has_interpreter, kProgramsRemembered,
       settings->bridge.root_links ? router::RootLinks::may_leave : router::RootLinks::stay_inside);
   if (same_roots) return;
   for (const std::string& problem : resolver_->roots().problems()) {

@@ -121,14 +121,14 @@ base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::m
 }
 
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {
-  struct stat status {};
+  struct stat status = {};
   if (::lstat(path_.c_str(), &status) != 0) return;
   device_ = status.st_dev;
   inode_ = status.st_ino;
 }
 
 void SocketFile::remove() const {
-  struct stat status {};
+  struct stat status = {};
   if (inode_ == 0 || ::lstat(path_.c_str(), &status) != 0) return;
   if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(path_.c_str());
 }

@@ -13,7 +13,7 @@ Remains::Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueF
                  base::UniqueFd stderr_end, const std::string& label, std::uint64_t stderr_max,
                  std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over)
     : on_over_(std::move(on_over)),
-      error_lines_(label, stderr_max),
+      error_lines_(loop, label, stderr_max),
       stdout_(std::move(stdout_end)),
       entry_(std::move(entry)),
       run_(std::move(run)) {

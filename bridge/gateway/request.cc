@@ -20,7 +20,7 @@ constexpr std::string_view kRedirectStatus = "REDIRECT_STATUS";
 }  // namespace
 
 Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
-    : gateway_(gateway), answer_(&answer), id_(id) {
+    : gateway_(gateway), answer_(&answer), id_(id), since_(gateway.loop().now()) {
   gateway_.counts().requests_active += 1;
   gateway_.counts().requests_total += 1;
 }
@@ -235,7 +235,9 @@ void Request::begin_time() {
             run_->terminate();
           },
           // While the client takes nothing, the program's silence is not its own.
-          [this] { return answer_->has_room() ? response_->last_output() : base::Clock::now(); }});
+          [this] {
+            return answer_->has_room() ? response_->last_output() : gateway_.loop().now();
+          }});
 }
 
 // Nobody writes to its standard output any more. Without a whole head that is no answer, and what
@@ -247,7 +249,7 @@ void Request::on_output_closed() {
 
 // The exit code is not known yet: END_REQUEST says 0.
 void Request::on_answered() {
-  answered_at_ = base::Clock::now();
+  answered_at_ = gateway_.loop().now();
   slow_timer_.reset();
   response_->let_go();
   // One whose client has left already is an Epilogue, which waits for the program's end.

@@ -125,7 +125,7 @@ class Request : public pool::RunClient {
   base::TimePoint answered_at_{};  // before its program's end; else unset
   std::uint32_t app_status_ = 0;
   worker::Ending ending_;  // of the program
-  const base::TimePoint since_ = base::Clock::now();
+  const base::TimePoint since_;
   compare::Side side_ = compare::Side::persistent;
   compare::Observation observation_;
   std::unique_ptr<shadow::Task> shadow_;      // for the other side, once this is answered

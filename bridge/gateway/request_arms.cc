@@ -112,7 +112,7 @@ void Request::observe() {
   // An answer that was broken off, or that nobody waited for, had begun all the same.
   if (seen.status == 0 && response_ != nullptr) seen.status = response_->status();
   seen.latency = std::chrono::duration_cast<compare::Microseconds>(
-      (answered_at_ == base::TimePoint{} ? base::Clock::now() : answered_at_) - since_);
+      (answered_at_ == base::TimePoint{} ? gateway_.loop().now() : answered_at_) - since_);
   if (run_ != nullptr) seen.queue = run_->queue_time();
   if (body_ != nullptr) seen.bytes_in = body_->received();
   if (response_ != nullptr) seen.bytes_out = response_->bytes_read();

@@ -53,7 +53,8 @@ ProcessLook look_at_process(pid_t pid) {
 
 RequestTime::RequestTime(loop::Loop& loop, const config::ProgramSettings::Timeouts& timeouts,
                          Counts& counts, Events events)
-    : timeouts_(timeouts),
+    : loop_(loop),
+      timeouts_(timeouts),
       counts_(counts),
       events_(std::move(events)),
       pause_(kFirstPause),
@@ -79,20 +80,20 @@ RequestTime::~RequestTime() {
 void RequestTime::watch_silence() {
   const base::Duration limit = timeouts_.output;
   const auto silent =
-      std::chrono::duration_cast<base::Duration>(base::Clock::now() - events_.silent_since());
+      std::chrono::duration_cast<base::Duration>(loop_.now() - events_.silent_since());
   if (silent < limit) return output_timer_.start(limit - silent);
   events_.on_too_long(fmt::format("no output for {} ms (timeouts.output)", limit.count()));
 }
 
 void RequestTime::output_closed(pid_t pid) {
   pid_ = pid;
-  closed_at_ = base::Clock::now();
+  closed_at_ = loop_.now();
   at_close_ = look_at_process(pid_);
   ending_timer_.start(pause_);
 }
 
 void RequestTime::look_whether_it_ends() {
-  const auto waited = std::chrono::duration_cast<base::Duration>(base::Clock::now() - closed_at_);
+  const auto waited = std::chrono::duration_cast<base::Duration>(loop_.now() - closed_at_);
   const ProcessLook now = look_at_process(pid_);
   if (after_its_output(at_close_, now, waited) == After::goes_on) return begin_background();
   pause_ = std::min(pause_ * 2, kLongestPause);

@@ -66,6 +66,7 @@ class RequestTime {
   void look_whether_it_ends();
   void begin_background();
 
+  const loop::Loop& loop_;
   const config::ProgramSettings::Timeouts& timeouts_;
   Counts& counts_;
   const Events events_;

@@ -186,7 +186,7 @@ void ResponseStream::end_stderr() {
 
 void ResponseStream::note_read(std::uint64_t bytes) {
   bytes_read_ += bytes;
-  last_output_ = base::Clock::now();
+  last_output_ = loop_.now();
 }
 
 ResponseStream::ReadStep ResponseStream::read_head() {

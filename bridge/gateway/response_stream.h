@@ -138,7 +138,7 @@ class ResponseStream {
   HoldBack held_back_;
   base::OutBuffer held_;
   std::uint64_t bytes_read_ = 0, body_bytes_ = 0;  // of these, the body's that are passed on
-  base::TimePoint last_output_ = base::Clock::now();
+  base::TimePoint last_output_ = loop_.now();
   bool begun_ = false;
   bool head_sent_ = false;
   bool head_bad_ = false;  // what follows is read and dropped

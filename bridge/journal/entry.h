@@ -29,8 +29,8 @@ inline std::string_view value_of(const Params& params, std::string_view name) {
 
 // Owned by its request. Only what somebody wants is kept: see Journal::begin().
 struct Entry {
-  std::int64_t began_ms = base::unix_ms();
-  std::string id;  // see RequestName
+  std::int64_t began_ms = 0;  // of its params, wall clock since 1970
+  std::string id;             // see RequestName
   Params params;
   std::string program;  // its path; empty: the request led to none
   std::string level;    // of the checkpoint that its worker came from; empty: it ran classic

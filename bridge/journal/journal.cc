@@ -36,8 +36,8 @@ std::string file_name_of(const std::string& path) {
 
 }  // namespace
 
-Journal::Journal(loop::Loop& loop, worker::ChildReaper& reaper)
-    : stacks_(loop, reaper), flush_(loop, [this] { flush(); }) {}
+Journal::Journal(loop::Loop& loop, worker::Processes& processes)
+    : stacks_(loop, processes), clock_(loop), flush_(loop, [this] { flush(); }) {}
 
 Journal::~Journal() {
   flush();
@@ -112,6 +112,7 @@ std::unique_ptr<Entry> Journal::begin(const RequestName& name,
                                       const cgi::Variables& variables) const {
   if (!access_.file.is_open() && !folder_.is_used()) return nullptr;
   auto entry = std::make_unique<Entry>();
+  entry->began_ms = clock_.unix_ms();
   entry->id = name.id;
   entry->params.reserve(variables.size());
   for (const auto& [param, value] : variables) entry->params.emplace_back(param, value);
@@ -130,7 +131,7 @@ void Journal::end(Entry& entry, const config::ProgramSettings* settings) {
 }
 
 bool Journal::may_capture_now() {
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = clock_.now();
   if (now - minute_since_ >= std::chrono::minutes(1)) {
     minute_since_ = now;
     in_this_minute_ = 0;
@@ -192,7 +193,7 @@ void Journal::write_slow(const std::string& head, const std::string& stack) {
       base::log_warn("{}{}", indent, shown);
     }
   };
-  const std::int64_t now = base::unix_ms();
+  const std::int64_t now = clock_.unix_ms();
   if (own_file) {
     lines = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z ",
                         fmt::gmtime(static_cast<std::time_t>(now / 1000)), now % 1000);

@@ -42,7 +42,7 @@ struct SlowRequest {
 // says when that begins and when it is over.
 class Journal {
  public:
-  Journal(loop::Loop& loop, worker::ChildReaper& reaper);
+  Journal(loop::Loop& loop, worker::Processes& processes);
   ~Journal();
 
   // The settings file, for those who run a captured request again: what it says of the program,
@@ -97,6 +97,7 @@ class Journal {
   unsigned in_this_minute_ = 0;
   Counts counts_;
   StackQueue stacks_;
+  const loop::Clock& clock_;
   loop::Deferred flush_;
 };
 

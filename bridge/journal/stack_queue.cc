@@ -4,8 +4,11 @@
 
 namespace journal {
 
-StackQueue::StackQueue(loop::Loop& loop, worker::ChildReaper& reaper, std::string reader)
-    : loop_(loop), reaper_(reaper), reader_(std::move(reader)), go_on_(loop, [this] { go_on(); }) {}
+StackQueue::StackQueue(loop::Loop& loop, worker::Processes& processes, std::string reader)
+    : loop_(loop),
+      processes_(processes),
+      reader_(std::move(reader)),
+      go_on_(loop, [this] { go_on(); }) {}
 
 std::unique_ptr<StackQueue::Turn> StackQueue::look_at(pid_t program, OnStack on_stack) {
   if (readers_.size() < readers_max_ && waiting_.empty()) {
@@ -29,10 +32,11 @@ void StackQueue::leave(Turn& turn) {
 }
 
 void StackQueue::look(pid_t program, const OnStack& on_stack) {
-  auto reader = std::make_unique<StackReader>(loop_, reaper_, [this, on_stack](const auto& stack) {
-    on_stack(stack);
-    go_on_.schedule();
-  });
+  auto reader =
+      std::make_unique<StackReader>(loop_, processes_, [this, on_stack](const auto& stack) {
+        on_stack(stack);
+        go_on_.schedule();
+      });
   if (const auto started = reader->start(program, reader_); !started) {
     return leave_out(on_stack, started.error().message);
   }

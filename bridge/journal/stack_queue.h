@@ -39,7 +39,7 @@ class StackQueue {
   };
 
   // reader: the file of cgibridge-stack.
-  StackQueue(loop::Loop& loop, worker::ChildReaper& reaper,
+  StackQueue(loop::Loop& loop, worker::Processes& processes,
              std::string reader = stack_reader_path());
 
   void set_readers(std::size_t readers_max) { readers_max_ = readers_max; }
@@ -58,7 +58,7 @@ class StackQueue {
   void go_on();
 
   loop::Loop& loop_;
-  worker::ChildReaper& reaper_;
+  worker::Processes& processes_;
   const std::string reader_;
   std::size_t readers_max_ = 2;
   std::uint64_t looks_ = 0, left_out_ = 0;

@@ -20,9 +20,9 @@ std::string stack_reader_path() {
       .string();
 }
 
-StackReader::StackReader(loop::Loop& loop, worker::ChildReaper& reaper,
+StackReader::StackReader(loop::Loop& loop, worker::Processes& processes,
                          std::function<void(const std::string&)> on_over)
-    : loop_(loop), reaper_(reaper), on_over_(std::move(on_over)), patience_(loop, [this] {
+    : loop_(loop), processes_(processes), on_over_(std::move(on_over)), patience_(loop, [this] {
         text_ += "the reader did not come to its end in time\n";
         finish();
       }) {}
@@ -30,7 +30,7 @@ StackReader::StackReader(loop::Loop& loop, worker::ChildReaper& reaper,
 StackReader::~StackReader() {
   if (pid_ <= 0) return;
   ::kill(pid_, SIGTERM);
-  reaper_.forget(pid_);
+  processes_.forget(pid_);
 }
 
 base::Status StackReader::start(pid_t program, const std::string& file) {
@@ -40,17 +40,17 @@ base::Status StackReader::start(pid_t program, const std::string& file) {
   if (!nothing) return base::errno_error("/dev/null", errno);
   const std::string cwd = "/";
   const std::vector<std::string> argv{file, std::to_string(program)};
-  auto started = worker::launch({.file = file,
-                                 .argv = argv,
-                                 .environment = {},
-                                 .environment_count = 0,
-                                 .cwd = cwd,
-                                 .stdin_fd = nothing.get(),
-                                 .stdout_fd = pipe.value().second.get(),
-                                 .stderr_fd = pipe.value().second.get()});
+  auto started = processes_.launch({.file = file,
+                                    .argv = argv,
+                                    .environment = {},
+                                    .environment_count = 0,
+                                    .cwd = cwd,
+                                    .stdin_fd = nothing.get(),
+                                    .stdout_fd = pipe.value().second.get(),
+                                    .stderr_fd = pipe.value().second.get()});
   if (!started) return started.error();
   pid_ = started.value();
-  reaper_.expect(pid_, [this](const worker::Death&) {
+  processes_.expect(pid_, [this](const worker::Death&) {
     pid_ = -1;
     read();
     finish();

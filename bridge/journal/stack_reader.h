@@ -10,7 +10,7 @@
 #include "base/unique_fd.h"
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
-#include "worker/child_reaper.h"
+#include "worker/processes.h"
 
 namespace journal {
 
@@ -23,7 +23,7 @@ class StackReader {
 
   // on_over: runs once, on the loop; may destroy this only at the end of the turn. text: lines, or
   // why there are none.
-  StackReader(loop::Loop& loop, worker::ChildReaper& reaper,
+  StackReader(loop::Loop& loop, worker::Processes& processes,
               std::function<void(const std::string& text)> on_over);
   ~StackReader();
   StackReader(const StackReader&) = delete;
@@ -38,7 +38,7 @@ class StackReader {
   void finish();
 
   loop::Loop& loop_;
-  worker::ChildReaper& reaper_;
+  worker::Processes& processes_;
   std::function<void(const std::string&)> on_over_;
   base::UniqueFd fd_;
   std::string text_;

@@ -47,13 +47,15 @@ struct Figures {
   bool operator==(const Figures&) const = default;
 };
 
+using Figure = std::uint64_t Figures::*;
+
 // A file that holds a figure. key: in front of it on its line; empty: it stands alone.
 struct FigureSource {
   Version version;
   Controller controller;
   std::string_view file;
   std::string_view key;
-  std::uint64_t Figures::*figure;
+  Figure figure;
   std::uint64_t divisor;  // v1 counts time in nanoseconds
 };
 

@@ -290,9 +290,10 @@ void Cgroups::tidy() {
 void Cgroups::remove_all() {
   if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return;
   for (auto& [path, program] : programs_) leftovers_.push_back(std::move(program.cgroup));
-  const auto until = std::chrono::steady_clock::now() + kEndPatience;
-  for (tidy(); !leftovers_.empty() && std::chrono::steady_clock::now() < until; tidy()) {
+  tidy();
+  for (auto left = kEndPatience; !leftovers_.empty() && left.count() > 0; left -= kEndStep) {
     std::this_thread::sleep_for(kEndStep);
+    tidy();
   }
   const Raised from_other_folders(CAP_DAC_OVERRIDE);
   if (leftovers_.empty() && all_->remove()) return;

@@ -51,10 +51,11 @@ bool names_a_user(const config::ProgramSettings& settings) {
 
 }  // namespace
 
-Identities::Identities(const std::string& adapters)
+Identities::Identities(const loop::Clock& clock, const std::string& adapters)
     : step_down_(adapters + "/cgibridge-step-down"),
       may_change_(may_change_users()),
-      sandboxes_(adapters) {}
+      users_(clock),
+      sandboxes_(clock, adapters) {}
 
 void Identities::use(const config::BridgeSettings& settings) {
   floors_ = {.uid_min = settings.owner.uid_min, .gid_min = settings.owner.gid_min};
@@ -139,7 +140,7 @@ bool Identities::is_own(const Identity& identity) {
 
 std::vector<std::string> Identities::problems_of(const config::Settings& settings) {
   std::vector<std::string> problems;
-  Users users;
+  Users users(loop::system_clock());
   std::string told;  // [defaults] is said again by every [[program]] that does not say otherwise
   for_each_section(settings, [&](const std::string& section, const auto& program) {
     if (!names_a_user(program) || program.user == told) return;

@@ -19,7 +19,7 @@ namespace limits {
 class Identities {
  public:
   // adapters: the folder with cgibridge-step-down.
-  explicit Identities(const std::string& adapters);
+  Identities(const loop::Clock& clock, const std::string& adapters);
 
   // To be called when others come into force. Users are looked up again.
   void use(const config::BridgeSettings& settings);

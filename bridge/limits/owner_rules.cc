@@ -113,7 +113,7 @@ std::optional<std::string> why_not_in_group(::gid_t gid, const OwnerFloors& floo
 base::Result<std::vector<FileFacts>> facts_of(std::string path) {
   std::vector<FileFacts> facts;
   for (;;) {
-    struct stat status {};
+    struct stat status = {};
     if (::lstat(path.c_str(), &status) != 0) {
       return base::Error{path + ": " + std::strerror(errno)};
     }

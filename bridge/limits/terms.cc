@@ -92,7 +92,7 @@ std::vector<std::string> step_down_argv(const Terms& terms, const std::string& c
 // As the kernel has it, a pipe is its maker's alone, and its name in /proc opens it anew.
 void give_streams(const Identity& identity, const int* fds, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    struct stat status {};
+    struct stat status = {};
     if (::fstat(fds[i], &status) != 0) continue;
     if (!S_ISFIFO(status.st_mode) && !S_ISREG(status.st_mode)) continue;
     (void)!::fchown(fds[i], identity.uid, identity.gid);

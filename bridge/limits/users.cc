@@ -136,7 +136,7 @@ base::Result<::gid_t> gid_of(std::string_view text) {
 
 const base::Result<Identity>& Users::recall(
     const std::string& key, const std::function<base::Result<Identity>()>& look_up) {
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = clock_.now();
   const auto known = known_.find(key);
   if (known != known_.end()) {
     if (known->second.identity.ok() || now - known->second.since < kUnknownFor) {

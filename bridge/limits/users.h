@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "limits/identity.h"
+#include "loop/clock.h"
 
 namespace limits {
 
@@ -23,6 +24,8 @@ base::Result<::gid_t> gid_of(std::string_view text);
 // Owned by Identities.
 class Users {
  public:
+  explicit Users(const loop::Clock& clock) : clock_(clock) {}
+
   // "www-data", "33", "www-data:adm", "33:4". Groups are those that the user is in, as
   // initgroups(3) has it; a number that no user has needs a group, and gets no more than that.
   const base::Result<Identity>& named(const std::string& text);
@@ -40,6 +43,7 @@ class Users {
   const base::Result<Identity>& recall(const std::string& key,
                                        const std::function<base::Result<Identity>()>& look_up);
 
+  const loop::Clock& clock_;
   std::map<std::string, Known> known_;
 };
 

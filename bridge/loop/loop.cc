@@ -21,7 +21,7 @@ constexpr std::uint64_t kForLibuv = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-Loop::Loop() : impl_(std::make_unique<Impl>()) {
+Loop::Loop(const Clock& clock) : clock_(clock), now_(clock.now()), impl_(std::make_unique<Impl>()) {
   BRIDGE_ASSERT(uv_loop_init(&impl_->uv) == 0);
   impl_->epoll_fd = ::epoll_create1(EPOLL_CLOEXEC);
   BRIDGE_ASSERT(impl_->epoll_fd >= 0);
@@ -41,19 +41,41 @@ Loop::~Loop() {
 
 void Loop::run() {
   impl_->stopping = false;
-  while (!impl_->stopping) {
-    impl_->run_deferred();
-    // A handle was started or closed since.
-    if (uv_backend_timeout(&impl_->uv) == 0) impl_->run_libuv();
-    if (!impl_->stopping) impl_->wait_and_dispatch();
-  }
+  now_ = clock_.now();
+  while (!impl_->stopping) take_turn(Waiting::for_events);
 }
 
 void Loop::stop() {
   impl_->stopping = true;
 }
 
-void Loop::Impl::run_deferred() {
+bool Loop::turn() {
+  impl_->stopping = false;
+  now_ = clock_.now();
+  return take_turn(Waiting::not_at_all);
+}
+
+std::optional<base::TimePoint> Loop::next_due() const {
+  return impl_->timers.next_due();
+}
+
+bool Loop::take_turn(Waiting waiting) {
+  bool busy = impl_->run_deferred();
+  // A handle was started or closed since.
+  if (uv_backend_timeout(&impl_->uv) == 0) impl_->run_libuv();
+  if (impl_->stopping) return true;
+  std::array<epoll_event, kEventsPerTurn> events;
+  const int wait = waiting == Waiting::for_events ? impl_->wait_ms(clock_.now()) : 0;
+  const int count = ::epoll_wait(impl_->epoll_fd, events.data(), kEventsPerTurn, wait);
+  now_ = clock_.now();
+  for (int i = 0; i < count; ++i) impl_->dispatch(events[static_cast<std::size_t>(i)]);
+  // Behind the events: what came in time is not told to be late.
+  busy |= impl_->timers.run_due(now_);
+  return busy || count > 0 || !impl_->pending.empty();
+}
+
+bool Loop::Impl::run_deferred() {
+  const bool any = !pending.empty();
   // By index: work may schedule more, which lengthens the vector.
   for (std::size_t i = 0; i < pending.size(); ++i) {
     Deferred* deferred = pending[i];
@@ -63,6 +85,7 @@ void Loop::Impl::run_deferred() {
     deferred->work_();
   }
   pending.clear();
+  return any;
 }
 
 void Loop::Impl::run_libuv() {
@@ -70,30 +93,20 @@ void Loop::Impl::run_libuv() {
 }
 
 // How long to wait for events: not at all with work at hand, else until the next timer.
-int Loop::Impl::wait_ms() const {
+int Loop::Impl::wait_ms(base::TimePoint now) const {
   if (!pending.empty()) return 0;
   const auto due = timers.next_due();
   if (!due) return -1;
-  const auto left = std::chrono::ceil<base::Duration>(*due - base::Clock::now()).count();
+  const auto left = std::chrono::ceil<base::Duration>(*due - now).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
 }
 
-void Loop::Impl::wait_and_dispatch() {
-  std::array<epoll_event, kEventsPerTurn> events;
-  const int count = ::epoll_wait(epoll_fd, events.data(), kEventsPerTurn, wait_ms());
-  for (int i = 0; i < count; ++i) {
-    const auto& event = events[static_cast<std::size_t>(i)];
-    if (event.data.u64 == kForLibuv) {
-      run_libuv();
-      continue;
-    }
-    const auto slot = static_cast<std::uint32_t>(event.data.u64);
-    const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
-    if (slots[slot].generation != generation || slots[slot].watch == nullptr) continue;
-    slots[slot].watch->ready(event.events);
-  }
-  // Behind the events: what came in time is not told to be late.
-  if (timers.next_due()) timers.run_due(base::Clock::now());
+void Loop::Impl::dispatch(const epoll_event& event) {
+  if (event.data.u64 == kForLibuv) return run_libuv();
+  const auto slot = static_cast<std::uint32_t>(event.data.u64);
+  const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
+  if (slots[slot].generation != generation || slots[slot].watch == nullptr) return;
+  slots[slot].watch->ready(event.events);
 }
 
 Deferred::Deferred(Loop& loop, std::function<void()> work) : loop_(loop), work_(std::move(work)) {}

@@ -1,6 +1,7 @@
 // What the classes of this room share. No other room includes this.
 #pragma once
 
+#include <sys/epoll.h>
 #include <uv.h>
 
 #include <cstdint>
@@ -31,10 +32,10 @@ struct Loop::Impl {
   std::vector<Slot> slots;
   std::vector<std::uint32_t> free_slots;
 
-  void run_deferred();
+  bool run_deferred();  // whether there was any
   void run_libuv();
-  int wait_ms() const;
-  void wait_and_dispatch();
+  int wait_ms(base::TimePoint now) const;
+  void dispatch(const epoll_event& event);
 };
 
 // libuv may use a handle until its close callback: a class of this room keeps its uv_*_t in a

@@ -27,7 +27,7 @@ constexpr int kLinksMax = 40;  // as the kernel follows (MAXSYMLINKS)
 constexpr int kLooksMax = 200;
 
 struct Look {
-  struct stat status {};
+  struct stat status = {};
   bool exists;
 
   explicit Look(const std::string& path) : exists(::lstat(path.c_str(), &status) == 0) {}

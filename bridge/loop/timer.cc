@@ -7,14 +7,14 @@
 namespace loop {
 
 Timer::Timer(Loop& loop, std::function<void()> on_due)
-    : heap_(loop.impl().timers), on_due_(std::move(on_due)) {}
+    : loop_(loop), heap_(loop.impl().timers), on_due_(std::move(on_due)) {}
 
 Timer::~Timer() {
   stop();
 }
 
 void Timer::start(base::Duration delay) {
-  due_at_ = base::Clock::now() + std::max(delay, base::Duration::zero());
+  due_at_ = loop_.now() + std::max(delay, base::Duration::zero());
   if (place_ == TimerHeap::kNowhere) {
     heap_.add(*this);
   } else {

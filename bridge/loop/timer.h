@@ -17,8 +17,8 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Due once after delay, counted from now, never earlier and at most a millisecond or so later; a
-  // start before that one was due replaces it. No system call.
+  // Due once after delay, counted from the loop's now(), never earlier and at most a millisecond or
+  // so later; a start before that one was due replaces it. No system call.
   void start(base::Duration delay);
   void stop();
 
@@ -26,6 +26,7 @@ class Timer {
   friend class TimerHeap;
   void due();
 
+  const Loop& loop_;
   TimerHeap& heap_;
   std::function<void()> on_due_;
   base::TimePoint due_at_{};

@@ -32,13 +32,16 @@ std::optional<base::TimePoint> TimerHeap::next_due() const {
   return heap_.front()->due_at_;
 }
 
-void TimerHeap::run_due(base::TimePoint now) {
+bool TimerHeap::run_due(base::TimePoint now) {
+  bool any = false;
   for (std::size_t left = heap_.size(); left > 0 && !heap_.empty(); --left) {
     Timer& earliest = *heap_.front();
-    if (earliest.due_at_ > now) return;
+    if (earliest.due_at_ > now) break;
     remove(earliest);
     earliest.due();
+    any = true;
   }
+  return any;
 }
 
 void TimerHeap::put(std::size_t place, Timer* timer) {

@@ -26,9 +26,9 @@ class TimerHeap {
   // When the earliest is due; none if no timer runs.
   std::optional<base::TimePoint> next_due() const;
 
-  // Runs those that are due by now, in their order. One that its callback starts again waits for
-  // the next turn.
-  void run_due(base::TimePoint now);
+  // Runs those that are due by now, in their order; whether there were any. One that its callback
+  // starts again waits for the next turn.
+  bool run_due(base::TimePoint now);
 
  private:
   void put(std::size_t place, Timer* timer);

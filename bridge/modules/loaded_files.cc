@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,10 +12,6 @@ namespace modules {
 namespace {
 
 constexpr std::string_view kGoneMark = " (deleted)";
-
-std::int64_t to_ns(const timespec& time) {
-  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
-}
 
 // All zero for a file that is not there, which differs from any that was.
 router::FileIdentity look_at(const std::string& path) {
@@ -34,16 +29,8 @@ std::string root_of(pid_t pid) {
 
 }  // namespace
 
-std::int64_t LoadedFiles::file_clock_ns() {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
-  return to_ns(now);
-}
-
 void LoadedFiles::add(std::string_view paths) {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const std::int64_t now_ns = to_ns(now);
+  const std::int64_t now_ns = clock_->wall_ns();
   while (!paths.empty()) {
     const std::string path(paths.substr(0, paths.find('\n')));
     paths.remove_prefix(std::min(path.size() + 1, paths.size()));
@@ -86,17 +73,18 @@ void LoadedFiles::add_maps(std::string_view maps) {
   }
 }
 
-std::string LoadedFiles::changed(base::TimePoint now) {
-  if (now < next_look_) return {};
-  const base::TimePoint begin = base::Clock::now();
+std::string LoadedFiles::changed() {
+  if (clock_->now() < next_look_) return {};
+  const base::TimePoint begin = clock_->measured_now();
   std::string found;
   for (const auto& [path, identity] : files_) {
     if (look_at(path) == identity) continue;
     found = path;
     break;
   }
-  const auto took = std::chrono::duration_cast<base::Duration>(100 * (base::Clock::now() - begin));
-  next_look_ = now + std::clamp<base::Duration>(took, kLeastInterval, kMostInterval);
+  const auto took =
+      std::chrono::duration_cast<base::Duration>(100 * (clock_->measured_now() - begin));
+  next_look_ = clock_->now() + std::clamp<base::Duration>(took, kLeastInterval, kMostInterval);
   return found;
 }
 

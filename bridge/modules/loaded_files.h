@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/clock.h"
+#include "loop/clock.h"
 #include "router/resolver.h"
 
 namespace modules {
@@ -23,15 +23,12 @@ class LoadedFiles {
   static constexpr std::chrono::milliseconds kMostInterval{500};
   static constexpr std::size_t kFilesMax = 2000;
 
-  LoadedFiles() = default;
-  // A file that changed since launched_ns (file_clock_ns()) counts as changed from the beginning:
-  // nobody knows whether it was read before or after. program is passed over, as it is looked at
-  // for each request.
-  explicit LoadedFiles(std::int64_t launched_ns, std::string program = {})
-      : launched_ns_(launched_ns), program_(std::move(program)) {}
-
-  // Now, by the clock with which the kernel stamps files, in nanoseconds since 1970.
-  static std::int64_t file_clock_ns();
+  // A file that changed since launched_ns (loop::Clock::file_stamp_ns()) counts as changed from the
+  // beginning: nobody knows whether it was read before or after. 0: none does. program is passed
+  // over, as it is looked at for each request. clock outlives this.
+  explicit LoadedFiles(const loop::Clock& clock, std::int64_t launched_ns = 0,
+                       std::string program = {})
+      : clock_(&clock), launched_ns_(launched_ns), program_(std::move(program)) {}
 
   // paths: one a line. Those that are not absolute, or more than kFilesMax, are passed over.
   void add(std::string_view paths);
@@ -42,13 +39,14 @@ class LoadedFiles {
 
   // The path of a file that has changed since it was added, or "". Looks at most once in its
   // interval.
-  std::string changed(base::TimePoint now);
+  std::string changed();
 
   std::size_t size() const { return files_.size(); }
 
  private:
   std::unordered_map<std::string, router::FileIdentity> files_;
-  std::int64_t launched_ns_ = 0;
+  const loop::Clock* clock_;
+  std::int64_t launched_ns_;
   std::string program_;
   base::TimePoint next_look_{};
 };

@@ -1,6 +1,8 @@
 // How long to wait before what failed is tried again.
 #pragma once
 
+#include <optional>
+
 #include "base/clock.h"
 
 namespace policy {
@@ -23,6 +25,35 @@ class Backoff {
   const base::Duration most_;
   const unsigned at_once_;
   unsigned failures_ = 0;
+};
+
+// When something that failed is tried again: after first, and ever later as long as it fails, up to
+// most. What stood for longer than first shows that it works.
+class Retry {
+ public:
+  Retry(base::Duration first, base::Duration most) : first_(first), backoff_(first, most) {}
+
+  void begins(base::TimePoint now) { since_ = now; }  // a try, or what it has made to serve
+  void fails(base::TimePoint now) {
+    since_ = now;
+    pause_ = backoff_.failed();
+  }
+  // It is as it should be, or what comes next decides: nothing is to be tried again.
+  void forget_pause() { pause_ = {}; }
+  // What failed counts no longer: the next pause is the first again.
+  void forget_failures() { backoff_.succeeded(); }
+
+  bool has_held(base::TimePoint now) const { return now > since_ + first_; }
+  base::Duration pause() const { return pause_; }  // 0: nothing is to be tried again
+  std::optional<base::TimePoint> due_at() const {
+    return pause_.count() == 0 ? std::nullopt : std::optional(since_ + pause_);
+  }
+
+ private:
+  const base::Duration first_;
+  Backoff backoff_;
+  base::TimePoint since_{};
+  base::Duration pause_{0};
 };
 
 }  // namespace policy

@@ -19,7 +19,7 @@ void RewindRecord::add(std::uint32_t tracking, std::uint32_t pages, std::uint32_
   smooth_sixteenths_ -= smooth_sixteenths_ / 16;
 }
 
-Percentiles RewindRecord::percentiles(std::uint32_t Figures::*figure) const {
+Percentiles RewindRecord::percentiles(Figure figure) const {
   if (kept_.empty()) return {};
   std::vector<std::uint32_t> values;
   values.reserve(kept_.size());

@@ -38,7 +38,8 @@ class RewindRecord {
     std::uint32_t pages;
     std::uint32_t microseconds;
   };
-  Percentiles percentiles(std::uint32_t Figures::*figure) const;
+  using Figure = std::uint32_t Figures::*;
+  Percentiles percentiles(Figure figure) const;
 
   std::uint64_t rewinds_ = 0;
   std::uint64_t verified_ = 0;

@@ -10,7 +10,6 @@
 
 namespace pool {
 namespace {
-constexpr unsigned kLostWorkersMax = 3;
 // Workers are also lost when their zygote dies, which may show a moment later.
 constexpr std::chrono::milliseconds kVerdictDelay{100};
 // A zygote that ends by itself is replaced at once, later ones ever later, and then no more; one
@@ -40,13 +39,15 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       by_fastcgi_(worker::speaks_fastcgi(plan_.executable, plan_.settings.launch)),
       level_(worker::deepest_level(plan_.executable, plan_.settings.level)),
       start_variables_(launched_with(plan_, by_fastcgi_), plan_.executable.assignments),
+      files_(surroundings.loop),
       sudden_ends_(kSuddenEndPause, kSuddenEndPauseMost, kSuddenEndsAtOnce),
       restart_(surroundings.loop, [this] { is_up() ? start_zygote() : starter_.reset(); }),
       verdict_(surroundings.loop, [this] { judge_lost_workers(); }),
       restart_later_(surroundings.loop, [this] { restart_.schedule(); }) {
   if (by_fastcgi_) {
     if (!take_terms()) return;
-    files_ = modules::LoadedFiles(modules::LoadedFiles::file_clock_ns(), plan_.program);
+    files_ =
+        modules::LoadedFiles(surroundings_.loop, surroundings_.loop.file_stamp_ns(), plan_.program);
     files_.add(plan_.executable.file);
     warmth_ = Warmth::warm;
     base::log_info("program={} gen={}: its workers speak FastCGI", plan_.program, plan_.number);
@@ -77,9 +78,10 @@ void Generation::start_zygote() {
   if (!take_terms()) return;
   warmth_ = Warmth::warming;
   lost_in_a_row_ = 0;
-  files_ = modules::LoadedFiles(modules::LoadedFiles::file_clock_ns(), plan_.program);
+  files_ =
+      modules::LoadedFiles(surroundings_.loop, surroundings_.loop.file_stamp_ns(), plan_.program);
   starts_ += 1;
-  launched_at_ = base::Clock::now();
+  launched_at_ = surroundings_.loop.now();
   starter_ = make_starter();
   const auto started = starter_->start(warm_program());
   if (!started) become_cold("cannot start a zygote: " + started.error().message);
@@ -94,7 +96,7 @@ std::unique_ptr<worker::Starter> Generation::make_starter() {
       [this](std::uint32_t kind, const std::string& text) { on_note(kind, text); },
       events_.on_fork_failed, events_.on_verified};
   const auto make = [this, terms](worker::Starter::Events of_one) {
-    return std::make_unique<worker::Zygote>(surroundings_.loop, surroundings_.reaper, terms,
+    return std::make_unique<worker::Zygote>(surroundings_.loop, surroundings_.processes, terms,
                                             making(), std::move(of_one));
   };
   if (making() == worker::Making::forked) return make(std::move(events));
@@ -183,7 +185,7 @@ std::string Generation::misfit(std::string_view environment) const {
 }
 
 void Generation::on_zygote_gone(const std::string& why) {
-  if (base::Clock::now() - launched_at_ > kLongLife) sudden_ends_.succeeded();
+  if (surroundings_.loop.now() - launched_at_ > kLongLife) sudden_ends_.succeeded();
   if (warmth_ == Warmth::warm && sudden_ends_.failures() + 1 < kSuddenEndsMax) {
     const base::Duration pause = sudden_ends_.failed();
     base::log_warn("program={} gen={}: the zygote is gone: {}; another is started in {} ms",
@@ -198,7 +200,7 @@ void Generation::on_zygote_gone(const std::string& why) {
 
 void Generation::step_back(const std::string& why) {
   const auto after =
-      std::chrono::duration_cast<base::Duration>(base::Clock::now() - launched_at_).count();
+      std::chrono::duration_cast<base::Duration>(surroundings_.loop.now() - launched_at_).count();
   steps_.push_back(
       fmt::format("{}{}: {} (after {} ms)",
                   by_fastcgi_ ? "as FastCGI" : fmt::format("level {}", config::to_string(level_)),
@@ -266,7 +268,7 @@ void Generation::count_lost_worker(const std::string& why) {
 }
 
 void Generation::judge_lost_workers() {
-  if (lost_in_a_row_ < kLostWorkersMax || warmth_ != Warmth::warm) return;
+  if (!is_losing_workers() || warmth_ != Warmth::warm) return;
   warmth_ = Warmth::warming;
   step_back("its workers die before they are ready" + (lost_why_.empty() ? "" : ": " + lost_why_));
   events_.on_change();

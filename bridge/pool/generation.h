@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/idle_cores.h"
 #include "config/settings.h"
 #include "limits/cgroups.h"
 #include "limits/identities.h"
@@ -15,7 +16,7 @@
 #include "policy/backoff.h"
 #include "policy/shares.h"
 #include "pool/warm_environment.h"
-#include "worker/child_reaper.h"
+#include "worker/processes.h"
 #include "worker/starter.h"
 
 namespace pool {
@@ -23,10 +24,12 @@ namespace pool {
 // What the daemon gives every pool. All outlive the pools.
 struct Surroundings {
   loop::Loop& loop;
-  worker::ChildReaper& reaper;
+  worker::Processes& processes;
   std::string adapters;  // the folder of the adapters
   limits::Identities& identities;
   limits::Cgroups& cgroups;
+  // How many processors nobody uses now.
+  std::function<unsigned()> idle_cores = base::idle_cores;
   policy::Shares* shares = nullptr;  // set by Pools, which owns it
   // Why a program must not run now, by its path; set by the gateway, which has the roots.
   std::function<std::optional<cgi::Refusal>(const std::string& program)> judge = nullptr;
@@ -84,13 +87,17 @@ class Generation {
   // Where its interpreter looks for modules, as its zygote said.
   const std::vector<std::string>& module_folders() const { return module_folders_; }
   // The path of a file it loaded that has changed since, or "".
-  std::string changed_file(base::TimePoint now) { return files_.changed(now); }
+  std::string changed_file() { return files_.changed(); }
   // Workers of it that died before they were ready, in a row, end it: more of them would do the
   // same. Not if it turns out that the zygote has died.
   void count_lost_worker(const std::string& why);
+  bool is_losing_workers() const { return lost_in_a_row_ >= kLostWorkersMax; }  // it is judged soon
   void count_ready_worker() { lost_in_a_row_ = 0; }
 
  private:
+  // So many lost in a row are too many.
+  static constexpr unsigned kLostWorkersMax = 3;
+
   void start_zygote();
   bool take_terms();
   void on_zygote_gone(const std::string& why);
@@ -120,9 +127,9 @@ class Generation {
   std::vector<std::string> module_folders_;
   unsigned starts_ = 0;  // of zygotes
   unsigned lost_in_a_row_ = 0;
-  std::string lost_why_;                              // the last of them
-  policy::Backoff sudden_ends_;                       // of zygotes that had been warm
-  base::TimePoint launched_at_ = base::Clock::now();  // the zygote of now
+  std::string lost_why_;         // the last of them
+  policy::Backoff sudden_ends_;  // of zygotes that had been warm
+  base::TimePoint launched_at_;  // the zygote of now
   std::unique_ptr<worker::Starter> starter_;
   loop::Deferred restart_;     // a zygote is never replaced from within its own callback
   loop::Timer verdict_;        // runs when too many workers were lost

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/idle_cores.h"
-
 namespace pool {
 namespace {
 
@@ -17,10 +15,13 @@ constexpr double kLeastPerCent = 0.01;
 }  // namespace
 
 IdleChecks::IdleChecks(loop::Loop& loop, const config::ProgramSettings& settings, Events events)
-    : settings_(settings), events_(std::move(events)), timer_(loop, [this] { look(); }) {}
+    : loop_(loop),
+      settings_(settings),
+      events_(std::move(events)),
+      timer_(loop, [this] { look(); }) {}
 
 void IdleChecks::plan() {
-  if (settings_.rewind.verify_cpu > 0) look_after(policy_.wait(base::Clock::now()));
+  if (settings_.rewind.verify_cpu > 0) look_after(policy_.wait(loop_.now()));
 }
 
 void IdleChecks::look_after(base::Duration pause) {
@@ -30,7 +31,7 @@ void IdleChecks::look_after(base::Duration pause) {
 
 void IdleChecks::look() {
   is_due_ = false;
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = loop_.now();
   if (settings_.rewind.verify_cpu <= 0) return;
   if (check_ && now - check_->since < kGiveUp) return;  // its end plans the next
   check_.reset();
@@ -41,7 +42,7 @@ void IdleChecks::look() {
   if (std::none_of(resting.begin(), resting.end(), waits)) return;
   // Who gives it all of a core does not ask for a free one.
   const bool waits_for_core = settings_.rewind.verify_cpu < 100;
-  if (waits_for_core && base::idle_cores() == 0) return look_after(kBusyPause);
+  if (waits_for_core && events_.idle_cores() == 0) return look_after(kBusyPause);
   const auto chosen = policy_.choose(resting, now);
   if (!chosen) return plan();
   const std::uint64_t look_id = events_.ask(candidates[*chosen].worker_id);
@@ -50,12 +51,12 @@ void IdleChecks::look() {
 }
 
 void IdleChecks::begun(std::uint64_t look_id) {
-  if (check_ && check_->look_id == look_id) check_->since = base::Clock::now();
+  if (check_ && check_->look_id == look_id) check_->since = loop_.now();
 }
 
 void IdleChecks::over(std::uint64_t look_id) {
   if (!check_ || check_->look_id != look_id) return;
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = loop_.now();
   policy_.compared(check_->behaviours, now,
                    std::chrono::duration_cast<std::chrono::microseconds>(now - check_->since),
                    std::max(settings_.rewind.verify_cpu, kLeastPerCent));

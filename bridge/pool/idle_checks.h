@@ -27,6 +27,7 @@ class IdleChecks {
     std::function<std::vector<Candidate>()> candidates;
     // Asks this worker whether it rests: the id of the look that follows. 0: it cannot be asked.
     std::function<std::uint64_t(std::uint64_t worker_id)> ask;
+    std::function<unsigned()> idle_cores;
   };
 
   // settings are read when they are needed, and outlive it.
@@ -50,6 +51,7 @@ class IdleChecks {
   void look();
   void look_after(base::Duration pause);
 
+  const loop::Loop& loop_;
   const config::ProgramSettings& settings_;
   const Events events_;
   policy::SelfCheck policy_;

@@ -65,9 +65,9 @@ bool exits_behind_request(compare::Arm arm) {
   return arm == compare::Arm::classic || arm == compare::Arm::fork;
 }
 
-std::optional<Relief> relief_of(const Place& place,
-                                const config::ProgramSettings::Workers& limits) {
-  const auto age = std::chrono::duration_cast<base::Duration>(base::Clock::now() - place.born);
+std::optional<Relief> relief_of(const Place& place, const config::ProgramSettings::Workers& limits,
+                                base::TimePoint now) {
+  const auto age = base::milliseconds_between(place.born, now);
   switch (policy::worn_out(place.worker->id(), limits, place.worker->served(), age)) {
     case policy::WornOut::by_requests:
       return Relief{policy::kRetiredMaxRequests,
@@ -93,8 +93,8 @@ void look_at_memory(Place& place, const config::ProgramSettings::Workers& limits
   }
 }
 
-bool died_young(const worker::Worker& worker) {
-  return worker.served() == 0 && base::Clock::now() - worker.idle_since() < kYoung;
+bool died_young(const worker::Worker& worker, base::TimePoint now) {
+  return worker.served() == 0 && now - worker.idle_since() < kYoung;
 }
 
 }  // namespace pool

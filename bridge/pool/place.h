@@ -23,8 +23,8 @@ struct Place {
   ZygoteId zygote{};                              // all zero: launched by the bridge
   compare::Arm arm = compare::Arm::classic;
   Run* run = nullptr;
-  base::TimePoint since = base::Clock::now();  // of its fork, or of what it does behind a request
-  base::TimePoint born = base::Clock::now();
+  base::TimePoint born{};
+  base::TimePoint since{};    // of its fork, or of what it does behind a request
   unsigned behaviours = 0;    // policy::kOrdinary and the like, since it was last compared
   std::uint64_t look_id = 0;  // of the comparison with its zygote under way; 0: none
   bool started_anew = false;  // its request was: the level was wrong for it
@@ -67,7 +67,8 @@ struct Relief {
   std::string why;
 };
 // Of one that has no request and stays. Reads its memory only if it was found heavy.
-std::optional<Relief> relief_of(const Place& place, const config::ProgramSettings::Workers& limits);
+std::optional<Relief> relief_of(const Place& place, const config::ProgramSettings::Workers& limits,
+                                base::TimePoint now);
 
 // Looks whether it has more memory than it may. One that rewinds is looked at only without a
 // request: what a request takes is put back behind it.
@@ -78,6 +79,6 @@ void look_at_memory(Place& place, const config::ProgramSettings::Workers& limits
 std::string executed_instead(pid_t pid, pid_t zygote);
 
 // Whether it died, with nothing to do, so soon after its start that another would do the same.
-bool died_young(const worker::Worker& worker);
+bool died_young(const worker::Worker& worker, base::TimePoint now);
 
 }  // namespace pool

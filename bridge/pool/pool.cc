@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 
-#include "base/idle_cores.h"
 #include "base/log.h"
 #include "cgi/environment.h"
 
@@ -15,7 +14,6 @@ namespace {
 
 // How often it is looked whether something takes too long, while requests wait.
 constexpr std::chrono::milliseconds kWatchInterval{500};
-constexpr unsigned kRelearnsMax = 5;
 
 // How often it is looked whether workers have grown too old or too large.
 constexpr std::chrono::milliseconds kCareInterval{1000};
@@ -33,6 +31,7 @@ constexpr unsigned kStartsMax = 3;
 Pool::Pool(const Surroundings& surroundings, std::string program)
     : surroundings_(surroundings),
       program_(std::move(program)),
+      learner_(program_),
       workers_(surroundings, program_, settings_,
                WorkersEvents{[this] { pump_.schedule(); },
                              [this](Run& run, const auto& ending) { return on_ended(run, ending); },
@@ -40,7 +39,7 @@ Pool::Pool(const Surroundings& surroundings, std::string program)
                              [this](const message::Received& note) { on_note(note); },
                              [this](const auto& path) { counts_.warm.note_executed(path); },
                              [this](const auto& difference) { on_difference(difference); }}),
-      cold_backoff_(kColdPause, kColdPauseMost),
+      retry_(kColdPause, kColdPauseMost),
       demotion_backoff_(kColdPause, kColdPauseMost),
       rest_timer_(surroundings.loop, [this] { look_whether_rested(); }),
       fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
@@ -101,6 +100,7 @@ void Pool::give_up(Run& run) {
 void Pool::refuse(Run& run, int status, const std::string& reason) {
   if (run.job_.for_whom == ForWhom::client) ++counts_.refused;
   run.place_ = Run::Place::over;
+  run.queue_timer_.reset();
   run.client_->on_refused({status, reason});
 }
 
@@ -114,22 +114,23 @@ void Pool::pump() {
   note_warmth();
   for (Run* run : waiting_) (void)suits(*run);
   const unsigned at_once = view().busy + waiting_for_workers();
-  const base::TimePoint time = base::Clock::now();
+  const base::TimePoint time = surroundings_.loop.now();
   recent_peak_.note(std::min(at_once, settings_.workers.max), time, settings_.workers.idle_timeout);
   serve_clients();
   if (waiting_.empty()) claim_.stop_waiting();
   limit_queue();
   serve_shadows();
   // Not before a request has named all that it loaded.
-  const bool may_learn = learned_more_ && upcoming_ == nullptr && active_ != nullptr;
-  if (may_learn && relearned_ < kRelearnsMax && !workers_.any_names_modules()) {
-    ++relearned_;
+  const bool may_learn =
+      upcoming_ == nullptr && active_ != nullptr && !workers_.any_names_modules();
+  if (may_learn && learner_.wants_generation()) {
+    learner_.count_generation();
     start_generation();
   }
   demote_if_due();
   PoolView now = view();
   now.long_idle = workers_.idle_since_before(time - settings_.workers.idle_timeout);
-  if (now.making == worker::Making::ahead) now.idle_cores = base::idle_cores();
+  if (now.making == worker::Making::ahead) now.idle_cores = surroundings_.idle_cores();
   update_claim(now);
   carry_out(policy::plan(now));
   watch_forks();
@@ -143,7 +144,7 @@ void Pool::serve_clients() {
   std::size_t due = 0;  // of them, who wait for workers that are on their way
   while (passed_over < waiting_.size() && may_run_one_more()) {
     Run& run = *waiting_[passed_over];
-    if (due > 0 && wants_worker(run) && workers_.worth_waiting(due)) {
+    if (due > 0 && wants_worker(run) && may_wait(due)) {
       ++passed_over;
       ++due;
       continue;
@@ -229,10 +230,16 @@ bool Pool::serve(Run& run, std::size_t before) {
     if (run.job_.for_whom == ForWhom::client) ++counts_.misfits;
     start_classic(run, Cold::misfit);
   } else if (!serve_warm(run)) {
-    if (workers_.worth_waiting(before)) return false;
+    if (may_wait(before)) return false;
     start_classic(run, Cold::no_worker);
   }
   return true;
+}
+
+// Whether one more may wait for a worker that is on its way. Where the queue is full it may not,
+// and runs classic: it has a place.
+bool Pool::may_wait(std::size_t before) const {
+  return before < settings_.queue.max && workers_.worth_waiting(before);
 }
 
 // What its path led to was looked at when it came. If it had to wait, that may be other than now.
@@ -286,7 +293,7 @@ void Pool::start_classic(Run& run, Cold why) {
 
 void Pool::started(Run& run) {
   run.place_ = Run::Place::running;
-  run.started_at_ = base::Clock::now();
+  run.started_at_ = surroundings_.loop.now();
   run.queue_timer_.reset();
   count_started(run, 1);
   if (++run.starts_ == 1) run.client_->on_started(run.arm_);
@@ -378,7 +385,7 @@ void Pool::watch_forks() {
 
 // No pump for workers.idle_timeout: workers may have been idle for so long, beside one that runs.
 void Pool::look_whether_rested() {
-  const auto rest = base::Clock::now() - last_used_;
+  const auto rest = surroundings_.loop.now() - last_used_;
   if (!runs_any() && rest < settings_.workers.idle_timeout) {
     return rest_timer_.start(std::chrono::duration_cast<base::Duration>(
         settings_.workers.idle_timeout - rest + std::chrono::milliseconds(1)));

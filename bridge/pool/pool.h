@@ -5,12 +5,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "config/settings.h"
+#include "modules/learner.h"
 #include "policy/backoff.h"
+#include "policy/next_generation.h"
 #include "policy/plan.h"
 #include "policy/recent_peak.h"
 #include "policy/reset_costs.h"
@@ -25,7 +26,7 @@ namespace pool {
 
 struct WarmNote;
 
-// Lives as long as its program is known. Events are noted; one pump() at the end of the turn acts.
+// Lives as long as its program is known. Events are noted; a pump() at the turn's end acts.
 class Pool {
  public:
   Pool(const Surroundings& surroundings, std::string program);
@@ -39,9 +40,8 @@ class Pool {
   // side: which may answer it. A program is made warm if its mode or this asks for it.
   void refresh(const config::ProgramSettings& settings, const router::ProgramFile& file,
                std::string_view environment, compare::Side side);
-  // Which reset its warm workers have, if it is warm now.
+  // The reset of its warm workers, and the level of their checkpoint, if it is warm now; else none.
   std::optional<compare::Arm> warm_arm() const;
-  // The level of its warm workers' checkpoint; empty if it is not warm now.
   std::string_view warm_level() const;
 
   PoolStatus status() const;
@@ -59,12 +59,18 @@ class Pool {
   void cool_down();
 
  private:
-  friend class Run;
-  // Run's side.
+  friend class Run;  // whose side is:
+  base::TimePoint now() const { return surroundings_.loop.now(); }
   void enqueue(Run& run);
   void leave(Run& run);
   void give_up(Run& run);
 
+  void note_seen(const config::ProgramSettings& settings, const router::ProgramFile& file);
+  policy::GenerationsView generations_view();
+  bool is_for_others(const Generation& generation) const;
+  void carry_out(const policy::NextGeneration& next, const policy::GenerationsView& view,
+                 std::string_view environment);
+  void forget_version();
   worker::Executable look_at_file() const;
   void pump();
   void serve_clients();
@@ -73,6 +79,7 @@ class Pool {
   bool refuse_late(Run& run);
   bool serve(Run& run, std::size_t before);
   bool serve_warm(Run& run);
+  bool may_wait(std::size_t before) const;
   bool serve_by_fastcgi(Run& run);
   bool suits(Run& run);
   static bool wants_worker(const Run& run);
@@ -90,14 +97,11 @@ class Pool {
   worker::Printed on_ended(Run& run, const worker::Ending& ending);
   void on_unbegun(Run& run);
   void on_note(const message::Received& note);
-  void learn(const std::string& text);
   void note_started_anew(const std::string& why);
   void demote_if_due();
   void demote(const std::string& why);
-  void trust_again_if_due();
   void on_difference(const std::string& difference);
   void start_generation(Depth depth = Depth::any);
-  void try_deeper_if_due(std::string_view environment);
   void start_when_calm();
   void adopt_upcoming();
   bool keep_active_instead();
@@ -115,8 +119,7 @@ class Pool {
   std::string launched_file_;        // what is executed: of a native program the file that was seen
   worker::Language language_ = worker::Language::none;
   policy::StartChoice start_choice_;
-  std::set<std::string> learned_, not_learned_;  // not: named in vain, and told of in the log
-  unsigned relearned_ = 0;     // generations started for what was learned of this version
+  modules::Learner learner_;
   policy::Demotion demotion_;  // whether this version runs with reset = fork
   std::string anew_why_;       // the last request that was started anew
   modules::ChangeDamper damper_;
@@ -125,24 +128,21 @@ class Pool {
   std::optional<config::ProgramSettings> failed_settings_;
   std::vector<std::string> failed_steps_;
   base::TimePoint failed_at_{};
-  std::unique_ptr<Generation> active_;
-  std::unique_ptr<Generation> upcoming_;  // takes over from active_ once it is no longer warming
+  // upcoming takes over from active once it is no longer warming.
+  std::unique_ptr<Generation> active_, upcoming_;
   std::vector<std::unique_ptr<Generation>> outgoing_;  // destroyed at the end of the turn
   std::uint64_t generations_ = 0;
-  std::deque<Run*> waiting_;  // clients'
-  std::deque<Run*> beside_;   // shadows'
+  std::deque<Run*> waiting_, beside_;  // clients', and shadows'
   Workers workers_;
   policy::RecentPeak recent_peak_;
-  bool rested_ = false, learned_more_ = false, care_is_due_ = false;
+  bool rested_ = false, care_is_due_ = false;
   base::TimePoint last_used_{}, warmth_wanted_{};  // when a request last might have had a worker
-  base::TimePoint cold_since_{};
-  base::Duration cold_pause_{0};  // then, before another try; 0: it is as warm as can be
-  policy::Backoff cold_backoff_, demotion_backoff_;
+  policy::Retry retry_;  // of what did not become warm, or not as deep as it can be
+  policy::Backoff demotion_backoff_;
   PoolStatus counts_;
-  loop::Timer rest_timer_;
-  loop::Timer fork_timer_;  // runs while requests wait for a fork
-  loop::Timer calm_timer_;  // runs while changes come too fast
-  loop::Timer care_timer_;  // runs while workers have an age or a size that is limited
+  // These run: until nothing has come for idle_timeout; while requests wait for a fork; while
+  // changes come too fast; while workers have an age or a size that is limited.
+  loop::Timer rest_timer_, fork_timer_, calm_timer_, care_timer_;
   loop::Deferred pump_;
   policy::Claim claim_;  // on the places of bridge.workers_max
 };

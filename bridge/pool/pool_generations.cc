@@ -12,9 +12,8 @@ namespace pool {
 namespace {
 
 // After a zygote for other settings could not be made, an older one serves for this long before
-// another try; and one that was warm for so long shows that making it warm works.
-constexpr std::chrono::seconds kColdPause{60};
-constexpr std::size_t kLearnedMax = 1000;
+// another try.
+constexpr std::chrono::seconds kFailedSettingsPause{60};
 // A request that is started anew costs what it would cost at level linked, and a little more: while
 // some are not, the deeper level pays.
 constexpr unsigned kAnewPerCentMost = 80;
@@ -23,64 +22,78 @@ constexpr unsigned kAnewPerCentMost = 80;
 
 void Pool::refresh(const config::ProgramSettings& settings, const router::ProgramFile& file,
                    std::string_view environment, compare::Side side) {
-  const bool other_file = file != file_;
-  const bool other_interpreter = settings.interpreter != settings_.interpreter;
-  if (settings != settings_) settings_ = settings;
-  if (file != seen_ || other_interpreter) {
-    seen_ = file;
-    const worker::Executable executable = look_at_file();
-    language_ = executable.language;
-    launched_file_ = executable.interpreter_words == 0 ? file.path : program_;
-  }
-  last_used_ = base::Clock::now();
+  note_seen(settings, file);
+  last_used_ = now();
   rested_ = false;
   start_choice_.note_request(environment);
   if (settings_.mode == config::Mode::classic && side == compare::Side::classic) return;
   warmth_wanted_ = last_used_;
+  const policy::GenerationsView view = generations_view();
+  carry_out(policy::next_generation(view, last_used_), view, environment);
+}
 
+void Pool::note_seen(const config::ProgramSettings& settings, const router::ProgramFile& file) {
+  const bool other_interpreter = settings.interpreter != settings_.interpreter;
+  if (settings != settings_) settings_ = settings;
+  if (file == seen_ && !other_interpreter) return;
+  seen_ = file;
+  const worker::Executable executable = look_at_file();
+  language_ = executable.language;
+  launched_file_ = executable.interpreter_words == 0 ? file.path : program_;
+}
+
+// Looks at the files that the generation that serves has loaded.
+policy::GenerationsView Pool::generations_view() {
   const Generation* newest = upcoming_ != nullptr ? upcoming_.get() : active_.get();
-  const bool failed_before = failed_settings_ == settings_ && last_used_ < failed_at_ + kColdPause;
-  const bool enclosed = surroundings_.cgroups.wanted(settings_.limits);
-  const bool other_settings = newest != nullptr && !failed_before &&
-                              (newest->plan().enclosed != enclosed ||
-                               (newest->plan().settings != settings_ &&
-                                !config::same_generation(settings_, newest->plan().settings)));
-  bool stale = newest == nullptr || other_file || other_settings;
-  if (active_ != nullptr && active_->warmth() == Warmth::cold &&
-      active_->plan().executable.cold_reason.empty() && cold_pause_.count() > 0 &&
-      last_used_ > cold_since_ + cold_pause_) {
-    stale = true;
-  }
-  const std::string changed = active_ == nullptr ? "" : active_->changed_file(last_used_);
-  if (!changed.empty()) {
+  policy::GenerationsView view{.exists = newest != nullptr,
+                               .upcoming = upcoming_ != nullptr,
+                               .warm = warm(),
+                               .other_file = seen_ != file_,
+                               .other_settings = newest != nullptr && is_for_others(*newest),
+                               .demoted = !demotion_.why.empty()};
+  view.cold = active_ != nullptr && active_->warmth() == Warmth::cold &&
+              active_->plan().executable.cold_reason.empty();
+  view.try_again_at = retry_.due_at();
+  if (const auto changed = active_ == nullptr ? "" : active_->changed_file(); !changed.empty()) {
     base::log_info("program={}: {} has changed: a new generation", program_, changed);
-    stale = true;
+    view.loaded_file = true;
   }
-  const bool others = other_file || other_settings || !changed.empty();
-  if (!demotion_.why.empty() &&
-      (others || !config::same_generation(settings_, demotion_.settings))) {
+  if (!view.demoted) return view;
+  view.demoted_for_settings = config::same_generation(settings_, demotion_.settings);
+  if (!demotion_.is_proven) view.trust_again_at = demotion_.since + demotion_.pause;
+  return view;
+}
+
+// Made for other settings than those of now, with which one can be made as far as is known.
+bool Pool::is_for_others(const Generation& generation) const {
+  if (failed_settings_ == settings_ && last_used_ < failed_at_ + kFailedSettingsPause) return false;
+  const GenerationPlan& plan = generation.plan();
+  return plan.enclosed != surroundings_.cgroups.wanted(settings_.limits) ||
+         (plan.settings != settings_ && !config::same_generation(settings_, plan.settings));
+}
+
+void Pool::carry_out(const policy::NextGeneration& next, const policy::GenerationsView& view,
+                     std::string_view environment) {
+  if (next.forgets_demotion) {
     demotion_ = {};
-    demotion_backoff_.succeeded();
-    stale = true;
+    if (next.step != policy::Step::trust_again) demotion_backoff_.succeeded();
   }
-  if (!stale) {
-    trust_again_if_due();
-    return try_deeper_if_due(environment);
-  }
-  if (other_file || other_settings || !changed.empty()) cold_backoff_.succeeded();
-  if (other_file || !changed.empty()) damper_.note_change(last_used_);
-  if (other_file) {
-    file_ = file;
-    if (generations_ > 0) learned_.clear();  // else what it was told by inherit()
-    not_learned_.clear();
-    relearned_ = 0;
-    start_choice_.forget_read();
-  }
-  // The old version of a file, or an environment that was wrong, must not answer once more.
-  if (!other_settings || other_file) cool_down();
+  if (next.step == policy::Step::keep) return;
+  if (next.step == policy::Step::trust_again) return start_generation();
+  if (next.is_change) retry_.forget_failures();
+  if (next.is_new_version) damper_.note_change(last_used_);
+  if (view.other_file) forget_version();
+  if (next.lets_go) cool_down();
   start_choice_.take(environment);
-  if (newest == nullptr || other_file || !changed.empty()) return start_when_calm();
-  start_generation();
+  if (next.step == policy::Step::begin_when_calm) return start_when_calm();
+  start_generation(next.step == policy::Step::try_deeper ? Depth::deepest : Depth::any);
+}
+
+void Pool::forget_version() {
+  file_ = seen_;
+  using Names = modules::Learner::Names;
+  learner_.begin_anew(generations_ > 0 ? Names::go : Names::stay);  // before: what was inherited
+  start_choice_.forget_read();
 }
 
 worker::Executable Pool::look_at_file() const {
@@ -93,22 +106,13 @@ worker::Executable Pool::look_at_file() const {
 // While its files change all the time, it runs classic.
 void Pool::start_when_calm() {
   if (active_ != nullptr || upcoming_ != nullptr || !surroundings_.shares->zygote_room()) return;
-  const base::Duration wait = damper_.wait(base::Clock::now());
+  const base::Duration wait = damper_.wait(surroundings_.loop.now());
   if (wait.count() == 0) return start_generation();
   if (told_pause_ != damper_.pause()) {
     told_pause_ = damper_.pause();
     base::log_info("program={}: {}", program_, damper_.describe());
   }
   calm_timer_.start(wait);
-}
-
-// What kept it from its language's level may have passed. Beside the one that serves, which goes on
-// if this one does not come up there.
-void Pool::try_deeper_if_due(std::string_view environment) {
-  const bool due = cold_pause_.count() > 0 && last_used_ > cold_since_ + cold_pause_;
-  if (!due || !warm() || upcoming_ != nullptr) return;
-  start_choice_.take(environment);
-  start_generation(Depth::deepest);
 }
 
 void Pool::start_generation(Depth depth) {
@@ -121,17 +125,17 @@ void Pool::start_generation(Depth depth) {
                       .learned = {},
                       .enclosed = surroundings_.cgroups.wanted(settings_.limits),
                       .depth = depth};
-  if (settings_.learn != config::Learn::none) plan.learned = {learned_.begin(), learned_.end()};
+  if (settings_.learn != config::Learn::none) plan.learned = learner_.names();
   language_ = plan.executable.language;
   // A static one cannot be preloaded, but it can listen.
   if (worker::speaks_fastcgi(plan.executable, settings_.launch)) {
     plan.executable.cold_reason.clear();
   }
   if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
-  learned_more_ = false;
-  damper_.note_start(base::Clock::now());
+  learner_.generation_begins();
+  damper_.note_start(surroundings_.loop.now());
   told_pause_ = {};
-  cold_since_ = base::Clock::now();
+  retry_.begins(now());
   upcoming_ = std::make_unique<Generation>(
       surroundings_, std::move(plan),
       Generation::Events{[this] { pump_.schedule(); },
@@ -165,7 +169,7 @@ bool Pool::suits(Run& run) {
   }
   counts_.misfit_name = name;
   const bool other = start_choice_.count_misfit(environment, active_->start_variables().read(),
-                                                base::Clock::now());
+                                                surroundings_.loop.now());
   if (start_choice_.is_first_in(number)) {
     base::log_info(
         "program={} gen={}: a request's {} is not what its zygote read at its start: it runs "
@@ -187,27 +191,25 @@ void Pool::adopt_upcoming() {
   workers_.serve(upcoming_.get());
   if (active_ != nullptr) outgoing_.push_back(std::move(active_));
   active_ = std::move(upcoming_);
-  cold_since_ = base::Clock::now();
-  cold_pause_ = {};
+  retry_.begins(now());
+  retry_.forget_pause();
 }
 
 // A generation may have been cold from the beginning, or become it, or no longer be as deep.
 void Pool::note_warmth() {
   if (active_ == nullptr || active_->warmth() == Warmth::warming) return;
-  const base::TimePoint now = base::Clock::now();
   const bool is_warm = active_->warmth() == Warmth::warm;
   // No request comes to them any more, and nothing else would let them go.
   if (!is_warm) workers_.retire_idle(Workers::kAll);
   if (!active_->fell_short()) {
-    cold_pause_ = {};
-    if (is_warm && now > cold_since_ + kColdPause) cold_backoff_.succeeded();
+    retry_.forget_pause();
+    if (is_warm && retry_.has_held(now())) retry_.forget_failures();
     return;
   }
-  if (cold_pause_.count() > 0) return;
-  cold_since_ = now;
-  cold_pause_ = cold_backoff_.failed();
+  if (retry_.pause().count() > 0) return;
+  retry_.fails(now());
   base::log_info("program={}: it is tried again to make it {} in {} s, or when it changes",
-                 program_, is_warm ? "as deep as can be" : "warm", cold_pause_.count() / 1000);
+                 program_, is_warm ? "as deep as can be" : "warm", retry_.pause().count() / 1000);
 }
 
 // A change of a file has ended the old generation already; one that still serves answers rightly.
@@ -220,10 +222,10 @@ bool Pool::keep_active_instead() {
     failed_steps_.push_back(fmt::format("{} in generation {}", step, upcoming_->plan().number));
   }
   if (was_to_be_deeper) {
-    cold_pause_ = {};  // the next is longer
+    retry_.forget_pause();  // the next is longer
   } else {
     failed_settings_ = upcoming_->plan().settings;
-    failed_at_ = base::Clock::now();
+    failed_at_ = surroundings_.loop.now();
   }
   base::log_warn("program={} gen={}: could not be started: {}; generation {} serves on", program_,
                  upcoming_->plan().number, upcoming_->reason(), active_->plan().number);
@@ -244,14 +246,12 @@ WarmNote Pool::note() const {
   WarmEnvironment environment;
   for (const auto& [name, value] : start_choice_.constants()) environment.add(name, value);
   return {.program = program_,
-          .learned = {learned_.begin(), learned_.end()},
+          .learned = learner_.names(),
           .environment = std::move(environment.block)};
 }
 
 void Pool::inherit(const std::vector<std::string>& learned) {
-  for (const std::string& module : learned) {
-    if (learned_.size() < kLearnedMax && modules::is_module_name(module)) learned_.insert(module);
-  }
+  learner_.inherit(learned);
 }
 
 // That requests leave workers which cannot be put back may be one visitor's doing: it matters only
@@ -265,7 +265,7 @@ void Pool::demote_if_due() {
     return workers_.forget_started_anew();
   }
   if (!demotion_.why.empty() || active_->reset() != config::Reset::rewind) return;
-  if (base::Clock::now() > cold_since_ + kColdPause) demotion_backoff_.succeeded();
+  if (retry_.has_held(now())) demotion_backoff_.succeeded();
   if (!workers_.retirements().more_than(settings_.rewind.max_retired)) return;
   const policy::ResetCosts costs = workers_.reset_costs();
   if (costs.rewinding_pays()) return;
@@ -282,15 +282,7 @@ void Pool::demote_if_due() {
 void Pool::demote(const std::string& why) {
   demotion_.why = why;
   demotion_.settings = settings_;
-  demotion_.since = base::Clock::now();
-}
-
-// The one that forks serves until the one that rewinds is warm.
-void Pool::trust_again_if_due() {
-  if (demotion_.why.empty() || demotion_.is_proven || !warm() || upcoming_ != nullptr) return;
-  if (last_used_ <= demotion_.since + demotion_.pause) return;
-  demotion_ = {};
-  start_generation();
+  demotion_.since = surroundings_.loop.now();
 }
 
 // What one request left was there for the next. No other worker of that zygote is trusted either;
@@ -331,31 +323,15 @@ void Pool::on_note(const message::Received& note) {
     base::log_warn("program={} {}", program_, base::printable(note.text, 300));
   }
   if (note.note_kind == NOTE_SHALLOWER) note_started_anew(note.text);
-  if (note.note_kind == NOTE_LOADED && settings_.learn != config::Learn::none) learn(note.text);
-}
-
-// Each name is looked at once; a file system that is slow or a worker that names many costs no
-// more.
-void Pool::learn(const std::string& text) {
-  const auto module = modules::read_loaded_note(language_, text);
-  if (!module || active_ == nullptr || learned_.size() >= kLearnedMax) return;
-  if (learned_.contains(module->name) || not_learned_.contains(module->name)) return;
+  if (note.note_kind != NOTE_LOADED || settings_.learn == config::Learn::none) return;
+  if (active_ == nullptr) return;
   const auto& identity = active_->terms().identity;
-  const auto why = modules::why_not_ahead(*module, active_->module_folders(), settings_.learn,
-                                          identity ? *identity : limits::own_identity());
-  if (why && not_learned_.size() < kLearnedMax) {
-    base::log_info("program={}: {} is not loaded ahead: {}", program_, module->name,
-                   base::printable(*why, 300));
-    not_learned_.insert(module->name);
-  }
-  if (why) return;
-  learned_.insert(module->name);
-  learned_more_ = true;
-  if (learned_.size() == kLearnedMax) {
-    base::log_warn("program={}: {} modules are loaded ahead, and no more: requests load the others",
-                   program_, kLearnedMax);
-  }
-  pump_.schedule();
+  const bool learned =
+      learner_.hear(note.text, {.language = language_,
+                                .folders = active_->module_folders(),
+                                .learn = settings_.learn,
+                                .user = identity ? *identity : limits::own_identity()});
+  if (learned) pump_.schedule();
 }
 
 }  // namespace pool

@@ -43,7 +43,7 @@ PoolStatus Pool::status() const {
   status.waits_for_place = claim_.waiting();
   status.retry_in = retry_in();
   status.newest_generation = generations_;
-  if (settings_.learn != config::Learn::none) status.learned = {learned_.begin(), learned_.end()};
+  if (settings_.learn != config::Learn::none) status.learned = learner_.names();
   status.worker_pids = workers_.pids();
   std::sort(status.worker_pids.begin(), status.worker_pids.end());
   status.worker_list = workers_.list();
@@ -76,11 +76,11 @@ PoolStatus Pool::status() const {
 }
 
 std::optional<base::Duration> Pool::retry_in() const {
-  const auto left = [](base::TimePoint since, base::Duration pause) {
-    const auto rest = since + pause - base::Clock::now();
+  const auto left = [this](base::TimePoint since, base::Duration pause) {
+    const auto rest = since + pause - surroundings_.loop.now();
     return std::max(base::Duration::zero(), std::chrono::duration_cast<base::Duration>(rest));
   };
-  if (cold_pause_.count() > 0) return left(cold_since_, cold_pause_);
+  if (const auto due = retry_.due_at()) return left(*due, {});
   if (demotion_.why.empty() || demotion_.is_proven) return std::nullopt;
   return left(demotion_.since, demotion_.pause);
 }
@@ -129,7 +129,7 @@ unsigned Workers::idle_since_before(base::TimePoint time) const {
 
 std::vector<WorkerStatus> Workers::list() const {
   std::vector<WorkerStatus> list;
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = surroundings_.loop.now();
   for (const auto& [id, place] : places_) {
     if (place.worker->pid() <= 0) continue;
     list.push_back({.pid = place.worker->pid(),
@@ -153,7 +153,7 @@ std::vector<pid_t> Workers::pids() const {
 }
 
 bool Workers::worth_waiting(std::size_t before) const {
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = surroundings_.loop.now();
   const bool ahead = generation_ != nullptr && generation_->making() == worker::Making::ahead;
   bool late = false;
   std::size_t coming = 0;
@@ -182,7 +182,7 @@ void Workers::care() {
     if (exits_behind_request(place.arm) || !serves(place)) continue;
     look_at_memory(place, settings_.workers);
     if (place.worker->state() != WorkerState::idle) continue;
-    const auto relief = relief_of(place, settings_.workers);
+    const auto relief = relief_of(place, settings_.workers, surroundings_.loop.now());
     if (!relief) continue;
     count_retired(*place.worker, place, relief->retirement, relief->why);
     std::erase(idle_, place.worker.get());

@@ -51,7 +51,7 @@ std::vector<WarmNote> Pools::warm_notes() const {
 }
 
 void Pools::tidy_up() {
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = surroundings_.loop.now();
   for (const auto& [program, pool] : pools_) {
     if (pool->has_zygote() && now - pool->last_used() > limits_.zygote_idle_timeout) {
       base::log_info("program={} was not asked for in {} s: its zygote is let go", program,
@@ -88,7 +88,7 @@ void Pools::cool_least_used() {
   const std::size_t surplus = warm.size() > most ? warm.size() - most : 0;
   const Pool* least_used = surplus < warm.size() ? warm[surplus] : nullptr;  // of those that stay
   const bool rests =
-      least_used != nullptr && base::Clock::now() - least_used->last_used() > kKeepsPlace;
+      least_used != nullptr && surroundings_.loop.now() - least_used->last_used() > kKeepsPlace;
   shares_.set_zygote_room(warm.size() < most || rests);
   warm.resize(surplus);
   for (Pool* pool : warm) {

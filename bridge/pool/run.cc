@@ -12,7 +12,8 @@ std::chrono::seconds retry_after(const config::ProgramSettings* refused) {
   return std::max(std::chrono::seconds(1), wait);
 }
 
-Run::Run(Pool& pool, Job job, RunClient& client) : pool_(pool), job_(job), client_(&client) {
+Run::Run(Pool& pool, Job job, RunClient& client)
+    : pool_(pool), job_(job), client_(&client), since_(pool.now()) {
   pool_.enqueue(*this);
 }
 
@@ -30,7 +31,7 @@ void Run::resume() {
 
 std::chrono::microseconds Run::queue_time() const {
   const base::TimePoint until =
-      place_ == Place::queued ? base::Clock::now() : std::max(started_at_, since_);
+      place_ == Place::queued ? pool_.now() : std::max(started_at_, since_);
   return std::chrono::duration_cast<std::chrono::microseconds>(until - since_);
 }
 

@@ -105,7 +105,7 @@ class Run : private upstream::AnswerSink {
   const Job job_;
   RunClient* client_;
   std::unique_ptr<loop::Timer> queue_timer_;  // made only if it has to wait
-  const base::TimePoint since_ = base::Clock::now();
+  const base::TimePoint since_;
   base::TimePoint started_at_{};
   worker::Worker* worker_ = nullptr;  // while it runs; the pool's
   enum class Place { queued, running, over } place_ = Place::queued;

@@ -39,7 +39,8 @@ Workers::Workers(const Surroundings& surroundings, const std::string& program,
       young_deaths_(kYoungDeathPause, kYoungDeathPauseMost, kYoungDeathsAtOnce),
       idle_checks_(surroundings.loop, settings,
                    {[this] { return resting(); },
-                    [this](std::uint64_t worker_id) { return ask_whether_at_rest(worker_id); }}) {}
+                    [this](std::uint64_t worker_id) { return ask_whether_at_rest(worker_id); },
+                    surroundings.idle_cores}) {}
 
 Workers::~Workers() {
   for (auto& [id, place] : places_) place.worker->forget_request();
@@ -71,23 +72,27 @@ worker::Worker& Workers::add(const ZygoteId& zygote, compare::Arm arm) {
   const std::uint64_t id = next_worker_id_++;
   Place& place = places_[id];
   worker::WorkerOwner& owner = *this;
-  place.worker = std::make_unique<worker::Worker>(surroundings_.loop, surroundings_.reaper, id,
+  place.worker = std::make_unique<worker::Worker>(surroundings_.loop, surroundings_.processes, id,
                                                   label_, settings_.timeouts.kill_grace, owner);
   place.zygote = zygote;
   place.arm = arm;
+  place.born = place.since = surroundings_.loop.now();
   return *place.worker;
 }
 
 void Workers::start_fastcgi_worker() {
   const std::uint64_t id = next_worker_id_++;
   worker::WorkerOwner& owner = *this;
-  auto made = std::make_unique<upstream::FastcgiWorker>(
-      surroundings_.loop, surroundings_.reaper, id, label_, settings_.timeouts.kill_grace, owner);
+  auto made =
+      std::make_unique<upstream::FastcgiWorker>(surroundings_.loop, surroundings_.processes, id,
+                                                label_, settings_.timeouts.kill_grace, owner);
   upstream::FastcgiWorker& worker = *made;
   places_[id] = {.worker = std::move(made),
                  .by_fastcgi = &worker,
                  .zygote = generation_->zygote(),
-                 .arm = compare::Arm::none};
+                 .arm = compare::Arm::none,
+                 .born = surroundings_.loop.now(),
+                 .since = surroundings_.loop.now()};
   const auto& executable = generation_->plan().executable;
   const WarmEnvironment environment =
       fastcgi_environment(generation_->start_variables().launched(), executable.language);
@@ -119,12 +124,13 @@ void Workers::fork_one() {
   }
   worker::Worker& worker = add(generation_->zygote(), arm_of(generation_->reset()));
   worker.await_fork(std::move(channel.value().first));
-  // A zygote that does not take it is dying; the worker's channel breaks, and it is lost.
-  (void)generation_->fork_worker(worker.id(), std::move(channel.value().second));
+  // A zygote that does not take it is dying; the worker's channel breaks, and it is lost. Until its
+  // death is known the next one would fare the same.
+  if (!generation_->fork_worker(worker.id(), std::move(channel.value().second))) pause_forks();
 }
 
 void Workers::pause_forks() {
-  no_fork_before_ = base::Clock::now() + kForkPause;
+  no_fork_before_ = std::max(no_fork_before_, surroundings_.loop.now() + kForkPause);
 }
 
 void Workers::on_ready(worker::Worker& worker) {
@@ -141,7 +147,7 @@ void Workers::on_ready(worker::Worker& worker) {
 void Workers::note_start_time(const Place& place) {
   if (place.by_fastcgi != nullptr || generation_->making() != worker::Making::forked) return;
   const auto time =
-      std::chrono::duration_cast<std::chrono::microseconds>(base::Clock::now() - place.born);
+      std::chrono::duration_cast<std::chrono::microseconds>(surroundings_.loop.now() - place.born);
   if (place.arm == compare::Arm::rewind) start_times_.add(time);
   if (place.arm == compare::Arm::fork) forked_start_times_.add(time);
 }
@@ -160,8 +166,8 @@ bool Workers::has_idle() const {
 worker::Worker& Workers::take_idle() {
   std::erase_if(idle_, [](const auto* worker) { return worker->state() != WorkerState::idle; });
   const std::size_t chosen = policy::choose(
-      idle_.size(), [this](std::size_t i) { return idle_[i]->idle_since(); }, base::Clock::now(),
-      rewinds_.usual_time());
+      idle_.size(), [this](std::size_t i) { return idle_[i]->idle_since(); },
+      surroundings_.loop.now(), rewinds_.usual_time());
   worker::Worker& worker = *idle_[chosen];
   idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(chosen));
   return worker;
@@ -243,16 +249,16 @@ base::Status Workers::launch(Run& run, const std::string& file, std::span<const 
   std::vector<std::string> argv{program_};
   if (!interpreter.empty()) argv.insert(argv.begin(), interpreter);
   argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
-  const auto pid = worker::launch({.file = interpreter.empty() ? file : interpreter,
-                                   .argv = argv,
-                                   .environment = run.job_.environment,
-                                   .environment_count = run.job_.environment_count,
-                                   .cwd = folder_,
-                                   .stdin_fd = fds[0],
-                                   .stdout_fd = fds[1],
-                                   .stderr_fd = fds[2],
-                                   .terms = terms,
-                                   .cgroup = cgroup()});
+  const auto pid = surroundings_.processes.launch({.file = interpreter.empty() ? file : interpreter,
+                                                   .argv = argv,
+                                                   .environment = run.job_.environment,
+                                                   .environment_count = run.job_.environment_count,
+                                                   .cwd = folder_,
+                                                   .stdin_fd = fds[0],
+                                                   .stdout_fd = fds[1],
+                                                   .stderr_fd = fds[2],
+                                                   .terms = terms,
+                                                   .cgroup = cgroup()});
   if (!pid) return pid.error();
   worker::Worker& worker = add({}, compare::Arm::classic);
   const std::uint64_t id = worker.id();
@@ -279,11 +285,13 @@ void Workers::retire_idle(std::size_t count) {
 }
 
 std::string Workers::end_overdue() {
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = surroundings_.loop.now();
   for (const auto& [id, place] : places_) {
     const WorkerState state = place.worker->state();
     if (now - place.since < kGiveUp) continue;
     if (state == WorkerState::resetting) place.worker->terminate();
+    // Its zygote is gone, which alone could have ended it.
+    if (state == WorkerState::starting && !serves(place)) place.worker->terminate();
     if (!serves(place) || place.by_fastcgi != nullptr) continue;
     if (state != WorkerState::starting && state != WorkerState::checking) continue;
     // The starter itself looks after these.

@@ -42,7 +42,7 @@ class Workers : private worker::WorkerOwner {
   void fork_one();
   // After a fork failed, none is asked for during a moment.
   void pause_forks();
-  bool may_fork() const { return base::Clock::now() >= no_fork_before_; }
+  bool may_fork() const { return surroundings_.loop.now() >= no_fork_before_; }
 
   // What the serving generation's workers do behind a request. Only while it is warm.
   compare::Arm arm() const;

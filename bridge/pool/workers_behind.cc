@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "pool/workers.h"
-#include "worker/child_reaper.h"
+#include "worker/processes.h"
 
 namespace pool {
 
@@ -63,7 +63,7 @@ void Workers::on_done(worker::Worker& worker, const message::Received& done) {
 // It takes another request, if it should.
 void Workers::settle(worker::Worker& worker, const Place& place) {
   if (!serves(place)) return worker.retire();
-  if (const auto relief = relief_of(place, settings_.workers)) {
+  if (const auto relief = relief_of(place, settings_.workers, surroundings_.loop.now())) {
     count_retired(worker, place, relief->retirement, relief->why);
     return worker.retire();
   }
@@ -73,7 +73,7 @@ void Workers::settle(worker::Worker& worker, const Place& place) {
 
 void Workers::on_reset_over(worker::Worker& worker) {
   Place& place = places_.at(worker.id());
-  place.since = base::Clock::now();
+  place.since = surroundings_.loop.now();
   place.look_id = next_look_id_++;
   if (serves(place) && generation_->verify_worker(place.look_id, worker.pid())) return;
   events_.on_change();
@@ -135,7 +135,7 @@ void Workers::verified(std::uint64_t look_id, const std::string& difference) {
   const bool was_resetting = worker.state() == WorkerState::checking;
   if ((!was_resetting && worker.state() != WorkerState::idle) || !serves(*place)) return;
   // What is seen of one that has just died says nothing.
-  if (!difference.empty() && !worker::ChildReaper::is_living_child(worker.pid())) return;
+  if (!difference.empty() && !surroundings_.processes.is_living_child(worker.pid())) return;
   events_.on_change();
   rewinds_.count_verified();
   if (!difference.empty()) return differs(*place, difference);
@@ -178,11 +178,13 @@ void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const
     cause = place.executed;
   }
   count_retired(worker, place, retirement, cause);
-  const bool again = base::Clock::now() >= no_fork_before_;
-  if (retirement != RETIRED_FAULT || !again || !serves(place) || !died_young(worker)) return;
+  const bool again = surroundings_.loop.now() >= no_fork_before_;
+  if (retirement != RETIRED_FAULT || !again || !serves(place) ||
+      !died_young(worker, surroundings_.loop.now()))
+    return;
   const base::Duration pause = young_deaths_.failed();
   if (pause.count() == 0) return;
-  no_fork_before_ = base::Clock::now() + pause;
+  no_fork_before_ = surroundings_.loop.now() + pause;
   base::log_warn(
       "program={} worker={} died with nothing to do, as others before it: {}; none is "
       "forked for {} ms, requests run classic",
@@ -231,8 +233,11 @@ void Workers::on_gone(worker::Worker& worker) {
   std::erase(idle_, &worker);
   const Place& place = places_.at(worker.id());
   if (place.look_id != 0) idle_checks_.dropped();
-  const bool serves_now = is_of_serving_generation(place);
-  if (worker.lost() && serves_now) generation_->count_lost_worker(worker.lost_why());
+  if (worker.lost() && serves(place)) {
+    generation_->count_lost_worker(worker.lost_why());
+    // A launch takes its time; forks would follow each other at once until it is judged.
+    if (place.by_fastcgi == nullptr && generation_->is_losing_workers()) pause_forks();
+  }
   gone_.push_back(worker.id());
   events_.on_change();
 }

@@ -46,7 +46,7 @@ PathWalk walk_path(const std::string& path) {
       continue;
     }
     const std::string next = walk.real + (walk.real == "/" ? "" : "/") + name;
-    struct stat status {};
+    struct stat status = {};
     if (::lstat(next.c_str(), &status) != 0) return fail(errno);
     if (!S_ISLNK(status.st_mode)) {
       walk.real = next;
@@ -65,7 +65,7 @@ PathWalk walk_path(const std::string& path) {
 }
 
 LinkOnPath look_at_link(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return {};
   return link_of(path, status);
 }
@@ -73,7 +73,7 @@ LinkOnPath look_at_link(const std::string& path) {
 bool only_changed_by(const std::string& path, std::span<const ::uid_t> users) {
   std::string at = path;
   for (bool is_itself = true;; is_itself = false) {
-    struct stat status {};
+    struct stat status = {};
     if (::lstat(at.c_str(), &status) != 0) return false;
     if (std::find(users.begin(), users.end(), status.st_uid) == users.end()) return false;
     const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;

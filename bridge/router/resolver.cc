@@ -27,11 +27,15 @@ constexpr std::size_t kPathBytesMax = 2 * PATH_MAX;
 
 // A link has to have stood for so long before it is followed by name; a younger one is looked at
 // again when it has, unless there were as many lately: the loop waits meanwhile.
-constexpr std::int64_t kStands = 50'000'000;
-constexpr std::int64_t kLately = 1'000'000'000;
+constexpr std::chrono::milliseconds kStands{50};
+constexpr std::chrono::seconds kLately{1};
 constexpr std::size_t kWaitsMost = 5;
 // After one that was made anew meanwhile, all have to have stood for so long, which lasts as long.
-constexpr std::int64_t kRestless = 60 * kLately;
+constexpr std::chrono::seconds kRestless{60};
+// The same if one that was known was seen to change so often within that time: where it happens to
+// stand for a moment, it is about to be moved again.
+constexpr std::ptrdiff_t kChangesMost = 8;
+constexpr std::size_t kChangesKept = 64;
 
 std::int64_t nanoseconds(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
@@ -74,17 +78,11 @@ std::string without_doubled_slashes(const std::string& path) {
   return single;
 }
 
-// By the clock with which the kernel stamps files, and by the one that is ahead of it.
-std::int64_t clock_ns(clockid_t clock) {
-  timespec now;
-  ::clock_gettime(clock, &now);
-  return nanoseconds(now);
-}
-
 // How much longer the youngest link has to stand. A time in the future is another machine's. Files
 // are stamped by a clock that stands still for some milliseconds, so one of now counts as younger.
-std::int64_t has_to_stand(const std::vector<LinkOnPath>& links, std::int64_t so_long) {
-  const std::int64_t now = clock_ns(CLOCK_REALTIME);
+std::int64_t has_to_stand(const std::vector<LinkOnPath>& links, std::chrono::nanoseconds time,
+                          std::int64_t now) {
+  const std::int64_t so_long = time.count();
   std::int64_t longest = 0;
   for (const LinkOnPath& link : links) {
     if (link.changed_ns <= now) longest = std::max(longest, link.changed_ns + so_long - now);
@@ -159,9 +157,10 @@ FileIdentity identity_of(const struct stat& file) {
       file.st_mode, file.st_uid, file.st_gid};
 }
 
-Resolver::Resolver(const std::vector<std::string>& roots, HasInterpreter has_interpreter,
-                   std::size_t programs_max, RootLinks root_links)
-    : roots_(roots),
+Resolver::Resolver(const loop::Clock& clock, const std::vector<std::string>& roots,
+                   HasInterpreter has_interpreter, std::size_t programs_max, RootLinks root_links)
+    : clock_(clock),
+      roots_(roots),
       has_interpreter_(std::move(has_interpreter)),
       programs_max_(programs_max),
       root_links_(root_links) {
@@ -189,6 +188,7 @@ const Resolver::Seen* Resolver::recall(std::string_view path) {
     }
     const SeenList::iterator seen = known->second;
     if (!leads_to(seen->script, seen->file, seen->links)) {
+      note_changes(*seen);
       forget(seen);
       return nullptr;
     }
@@ -208,22 +208,23 @@ cgi::OrRefusal<Resolution> Resolver::look_up(std::string_view path) {
                    .path_info = std::string(path.substr(script_bytes.value()))};
   std::optional<std::vector<LinkOnPath>> before;  // the links at the first look
   for (;;) {
-    const std::int64_t began = clock_ns(CLOCK_MONOTONIC);
+    const base::TimePoint began = clock_.now();
     const PathWalk walk = walk_path(script);
     if (walk.error_number != 0) return refuse_errno(script, walk.error_number);
     if (auto refusal = refuse_place(script, walk)) return *std::move(refusal);
     struct stat file = {};
     if (lstat(walk.real.c_str(), &file) != 0) return refuse_errno(walk.real, errno);
     const bool by_name = may_run_by_name(walk);
-    const std::int64_t so_long = began < restless_until_ns_ ? kRestless : kStands;
-    const std::int64_t young = by_name ? has_to_stand(walk.links, so_long) : 0;
+    const std::chrono::nanoseconds so_long =
+        began < restless_until_ ? std::chrono::nanoseconds(kRestless) : kStands;
+    const std::int64_t young = by_name ? has_to_stand(walk.links, so_long, clock_.wall_ns()) : 0;
     if (young > 0 && !before && may_wait(began)) {
       before = walk.links;
       wait_for(young);
       continue;
     }
     const bool moved = before && walk.links != before;
-    if (moved) restless_until_ns_ = began + kRestless;
+    if (moved) restless_until_ = began + kRestless;
     const bool moves = moved || young > 0;
     found.file = {walk.real, identity_of(file), {}};
     if (by_name && !moves) {
@@ -239,12 +240,28 @@ cgi::OrRefusal<Resolution> Resolver::look_up(std::string_view path) {
   }
 }
 
+// A link above many programs is seen with each of them: its change counts once.
+void Resolver::note_changes(const Seen& seen) {
+  const base::TimePoint now = clock_.now();
+  std::erase_if(changes_, [now](const Change& change) { return change.seen < now - kRestless; });
+  for (const LinkOnPath& known : seen.links) {
+    const LinkOnPath link = look_at_link(known.path);
+    const auto is_known = [&link](const Change& change) { return change.link == link; };
+    if (link == known || std::any_of(changes_.begin(), changes_.end(), is_known)) continue;
+    if (changes_.size() == kChangesKept) changes_.erase(changes_.begin());
+    changes_.push_back({link, now});
+    const auto of_it = [&link](const Change& change) { return change.link.path == link.path; };
+    const auto often = std::count_if(changes_.begin(), changes_.end(), of_it);
+    if (often >= kChangesMost) restless_until_ = now + kRestless;
+  }
+}
+
 // The loop stands still meanwhile, for which whoever makes links must not have it.
-bool Resolver::may_wait(std::int64_t now_ns) {
-  if (now_ns < restless_until_ns_) return false;
-  std::erase_if(waits_ns_, [now_ns](std::int64_t then) { return then < now_ns - kLately; });
-  if (waits_ns_.size() >= kWaitsMost) return false;
-  waits_ns_.push_back(now_ns);
+bool Resolver::may_wait(base::TimePoint now) {
+  if (now < restless_until_) return false;
+  std::erase_if(waits_, [now](base::TimePoint then) { return then < now - kLately; });
+  if (waits_.size() >= kWaitsMost) return false;
+  waits_.push_back(now);
   return true;
 }
 

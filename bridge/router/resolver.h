@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cgi/refusal.h"
+#include "loop/clock.h"
 #include "router/path_walk.h"
 #include "router/roots.h"
 
@@ -76,8 +77,10 @@ class Resolver {
   // no x bit. Asked when a program is new; another answer needs another Resolver.
   using HasInterpreter = std::function<bool(const std::string& program)>;
 
-  explicit Resolver(const std::vector<std::string>& roots, HasInterpreter has_interpreter = {},
-                    std::size_t programs_max = 4096, RootLinks root_links = RootLinks::stay_inside);
+  // clock: outlives it.
+  Resolver(const loop::Clock& clock, const std::vector<std::string>& roots,
+           HasInterpreter has_interpreter = {}, std::size_t programs_max = 4096,
+           RootLinks root_links = RootLinks::stay_inside);
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
@@ -102,18 +105,25 @@ class Resolver {
   std::optional<cgi::Refusal> refuse_place(const std::string& script, const PathWalk& walk) const;
   std::optional<cgi::Refusal> refuse_file(const std::string& program, const std::string& path,
                                           mode_t mode) const;
-  bool may_wait(std::int64_t now_ns);
+  bool may_wait(base::TimePoint now);
+  void note_changes(const Seen& seen);
   bool may_run_by_name(const PathWalk& walk) const;
   bool lies_in_a_root(const LinkOnPath& link) const;
   void remember(const Resolution& resolution, std::vector<LinkOnPath> links);
   void forget(SeenList::iterator seen);
 
+  const loop::Clock& clock_;
   Roots roots_;
   HasInterpreter has_interpreter_;
   std::size_t programs_max_;
   RootLinks root_links_;
-  std::vector<std::int64_t> waits_ns_;  // when links were too young, lately
-  std::int64_t restless_until_ns_ = 0;  // a link was made anew while it was looked at
+  std::vector<base::TimePoint> waits_;  // when links were too young, lately
+  base::TimePoint restless_until_{};    // a link was made anew while it was looked at
+  struct Change {
+    LinkOnPath link;
+    base::TimePoint seen;
+  };
+  std::vector<Change> changes_;  // of links that were known, lately
   SeenList seen_;
   std::unordered_map<std::string_view, SeenList::iterator> by_script_;  // views of Seen::script
   std::size_t longest_script_ = 0;  // no longer prefix of a path can have been seen

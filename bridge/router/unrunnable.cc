@@ -59,7 +59,7 @@ struct Subject {
 
 // What keeps the kernel from taking it as an executable at all, whatever is in it.
 std::string why_not_a_program(const Subject& subject) {
-  struct stat status {};
+  struct stat status = {};
   if (::stat(subject.file.c_str(), &status) != 0) {
     if (errno != ENOENT && errno != ENOTDIR) {
       return fmt::format("{} cannot be reached: {}", subject.name, std::strerror(errno));
@@ -73,7 +73,7 @@ std::string why_not_a_program(const Subject& subject) {
   if ((status.st_mode & 0111) == 0) {
     return fmt::format("{} is not executable: chmod +x {}", subject.name, shown(subject.file));
   }
-  struct statvfs system {};
+  struct statvfs system = {};
   if (::statvfs(subject.file.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0) {
     return subject.name +
            " lies on a file system that is mounted noexec: nothing there can be executed; move "

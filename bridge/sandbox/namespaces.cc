@@ -76,8 +76,8 @@ base::UniqueFd open_of(pid_t pid, const char* what, int flags) {
 }
 
 bool same(const base::UniqueFd& fd, const char* own) {
-  struct stat ours {
-  }, theirs{};
+  struct stat ours = {};
+  struct stat theirs = {};
   return ::stat(own, &ours) == 0 && ::fstat(fd.get(), &theirs) == 0 && ours.st_ino == theirs.st_ino;
 }
 

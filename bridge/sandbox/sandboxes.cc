@@ -76,7 +76,8 @@ Sandbox::Sandbox(Namespaces namespaces, base::UniqueFd steps)
   }
 }
 
-Sandboxes::Sandboxes(const std::string& adapters) : adapters_(adapters) {}
+Sandboxes::Sandboxes(const loop::Clock& clock, const std::string& adapters)
+    : clock_(clock), adapters_(adapters) {}
 
 cgi::OrRefusal<std::shared_ptr<const Sandbox>> Sandboxes::of(const Wish& wish,
                                                              const std::string& program) {
@@ -88,7 +89,7 @@ cgi::OrRefusal<std::shared_ptr<const Sandbox>> Sandboxes::of(const Wish& wish,
   if (known != programs_.end() && known->second.wish == wish) {
     const Made& made = known->second;
     if (made.sandbox) return made.sandbox;
-    if (base::Clock::now() - made.since < kRefusalHolds) return cgi::Refusal{500, made.why};
+    if (clock_.now() - made.since < kRefusalHolds) return cgi::Refusal{500, made.why};
   }
   Made made = make(wish, program);
   if (made.sandbox) base::log_info("program={}: sandbox: {}", program, made.words);
@@ -104,7 +105,7 @@ std::string Sandboxes::words_of(const std::string& program) const {
 }
 
 Sandboxes::Made Sandboxes::make(const Wish& wish, const std::string& program) const {
-  Made made{.wish = wish, .sandbox = nullptr, .why = {}, .words = {}};
+  Made made{.wish = wish, .sandbox = nullptr, .why = {}, .words = {}, .since = clock_.now()};
   for (const std::string& path : wish.write) {
     if (::access(path.c_str(), F_OK) == 0) continue;
     made.why = base::errno_error("sandbox.write: " + path, errno).message;

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/clock.h"
 #include "cgi/refusal.h"
 #include "config/settings.h"
+#include "loop/clock.h"
 #include "sandbox/namespaces.h"
 #include "sandbox/plan.h"
 
@@ -36,7 +36,7 @@ class Sandbox {
 class Sandboxes {
  public:
   // adapters: the folder with cgibridge-step-down, which programs see as well.
-  explicit Sandboxes(const std::string& adapters);
+  Sandboxes(const loop::Clock& clock, const std::string& adapters);
 
   // For a start of program, by its path. nullptr: it wishes none. Refuses with 500 what
   // this machine cannot hold, unless the settings make do with less (best_effort). Shared, as a
@@ -62,10 +62,11 @@ class Sandboxes {
     std::shared_ptr<const Sandbox> sandbox;  // empty: refused
     std::string why;
     std::string words;  // how it is held
-    base::TimePoint since = base::Clock::now();
+    base::TimePoint since{};
   };
   Made make(const Wish& wish, const std::string& program) const;
 
+  const loop::Clock& clock_;
   const std::string adapters_;
   std::unordered_map<std::string, Made> programs_;
 };

@@ -26,6 +26,7 @@ SecondRun::SecondRun(loop::Loop& loop, pool::Pool& pool, const Task& task, compa
       on_over_(std::move(on_over)),
       copy_(task.settings->shadow.answer_max),
       head_(task.keep_alive->bridge.response_head_max),
+      since_(loop.now()),
       time_is_up_(loop, [this] {
         over({.app_status = 0,
               .description =
@@ -169,7 +170,7 @@ void SecondRun::over(const worker::Ending& ending) {
   program_in_.reset();
   if (body_ != nullptr) body_->close();
   compare::Observation& seen = outcome_.observation;
-  seen.latency = std::chrono::duration_cast<compare::Microseconds>(base::Clock::now() - since_);
+  seen.latency = std::chrono::duration_cast<compare::Microseconds>(loop_.now() - since_);
   if (run_ != nullptr) seen.queue = run_->queue_time();
   seen.cpu = ending.cpu;
   seen.peak_kib = ending.peak_kib;

@@ -78,7 +78,7 @@ class SecondRun : public pool::RunClient {
   AnswerCopy copy_;
   cgi::ResponseHeadReader head_;
   bool head_is_over_ = false;
-  const base::TimePoint since_ = base::Clock::now();
+  const base::TimePoint since_;
   base::UniqueFd program_in_, program_out_, program_err_;
   base::UniqueFd in_, out_, err_;
   std::unique_ptr<worker::BodyPipe> body_;

@@ -8,12 +8,12 @@
 namespace shadow {
 namespace {
 
-compare::Subject subject_of(const Task& task, compare::Arm arm) {
-  return {.unix_ms = base::unix_ms(), .arm = arm, .method = task.method, .uri = task.uri};
+compare::Subject subject_of(const Task& task, compare::Arm arm, std::int64_t unix_ms) {
+  return {.unix_ms = unix_ms, .arm = arm, .method = task.method, .uri = task.uri};
 }
 
 // A second run as if a client had waited for it.
-void count(compare::Figures& figures, const SecondRun::Outcome& outcome) {
+void count(compare::Figures& figures, const SecondRun::Outcome& outcome, base::TimePoint now) {
   compare::Observation seen = outcome.observation;
   const compare::Answer& answer = outcome.answer;
   seen.status = answer.status;
@@ -21,7 +21,7 @@ void count(compare::Figures& figures, const SecondRun::Outcome& outcome) {
   if (answer.exit_code != 0) seen.failure = compare::Failure::exit_code;
   if (!answer.ended_by.empty()) seen.failure = compare::Failure::signal;
   if (answer.status == 0) seen.failure = compare::Failure::bad_answer;
-  figures.add(seen, base::Clock::now());
+  figures.add(seen, now);
 }
 
 }  // namespace
@@ -96,9 +96,10 @@ void Shadows::on_persistent(Comparing& comparing, SecondRun::Outcome outcome) {
     return end(comparing);
   }
   const compare::Arm arm = outcome.observation.arm;
-  count(comparison.shadow_arms[std::size_t(arm)], outcome);
+  count(comparison.shadow_arms[std::size_t(arm)], outcome, loop_.now());
   comparison.shadow.keep(task.settings->shadow.differences);
-  const auto look = comparison.shadow.look(subject_of(task, arm), task.classic, outcome.answer);
+  const auto look =
+      comparison.shadow.look(subject_of(task, arm, loop_.unix_ms()), task.classic, outcome.answer);
   if (look == compare::Look::done) {
     tell(task, compare::Match::same);
     return end(comparing);
@@ -117,8 +118,9 @@ void Shadows::on_control(Comparing& comparing, SecondRun::Outcome outcome) {
     comparison.shadow.skipped(compare::Skip::failed);
     return end(comparing);
   }
-  const bool differs = comparison.shadow.conclude(subject_of(task, comparing.arm), task.classic,
-                                                  comparing.persistent, outcome.answer);
+  const bool differs =
+      comparison.shadow.conclude(subject_of(task, comparing.arm, loop_.unix_ms()), task.classic,
+                                 comparing.persistent, outcome.answer);
   if (differs) {
     const auto& found = comparison.shadow.differences();
     base::log_warn("program={} shadow: {} {} answered otherwise by {} than by classic: {}",

@@ -24,6 +24,9 @@ namespace stacks {
 namespace {
 
 constexpr std::chrono::microseconds kPoll{100};
+// What a stop that is there at once counts for, so that one that stops for ever is given up as
+// well.
+constexpr std::chrono::microseconds kLook{10};
 constexpr int kSyscallStop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD
 constexpr std::size_t kWrittenMax = 64 * 1024;
 // x86-64's ABI: what is below the stack pointer and yet in use.
@@ -38,14 +41,19 @@ void* as_pointer(std::uint64_t number) {
 }
 
 // The wait status of its next stop or end; none if that takes too long.
-std::optional<int> wait_status(pid_t pid, std::chrono::steady_clock::time_point until) {
+// patience: how long it may take, less what it took.
+std::optional<int> wait_status(pid_t pid, std::chrono::microseconds& patience) {
   for (;;) {
     int status = 0;
     const pid_t found = ::waitpid(pid, &status, __WALL | WNOHANG);
-    if (found == pid) return status;
+    if (found == pid) {
+      patience -= kLook;
+      return status;
+    }
     if (found < 0 && errno != EINTR) return 0;  // as if it had exited
-    if (std::chrono::steady_clock::now() >= until) return std::nullopt;
+    if (patience.count() <= 0) return std::nullopt;
     std::this_thread::sleep_for(kPoll);
+    patience -= kPoll;
   }
 }
 
@@ -79,9 +87,9 @@ base::Result<std::unique_ptr<StoppedProgram>> StoppedProgram::stop(pid_t pid) {
 
 // Until it has stopped for us; a signal that comes first is passed on.
 base::Status StoppedProgram::wait_for_stop() {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  std::chrono::microseconds patience = kPatience;
   for (;;) {
-    const auto status = wait_status(pid_, until);
+    const auto status = wait_status(pid_, patience);
     if (!status) return base::Error{"it does not stop: it waits in the kernel, for a disk perhaps"};
     if (is_event_stop(*status)) return base::Done{};
     if (!WIFSTOPPED(*status)) {
@@ -195,10 +203,10 @@ bool StoppedProgram::enter(Address function, std::initializer_list<std::uint64_t
 
 // It did not come back in time: stopped all the same.
 void StoppedProgram::break_off() {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  std::chrono::microseconds patience = kPatience;
   trace(PTRACE_INTERRUPT, pid_);
   for (;;) {
-    const auto status = wait_status(pid_, until);
+    const auto status = wait_status(pid_, patience);
     if (!status || !WIFSTOPPED(*status)) {
       gone_ = true;
       return;
@@ -215,10 +223,10 @@ std::optional<StoppedProgram::Called> StoppedProgram::call(
   Called called;
   user_regs_struct registers;
   bool in_system_call = false;
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  std::chrono::microseconds patience = kPatience;
   for (;;) {
     trace(PTRACE_SYSCALL, pid_);
-    const auto status = wait_status(pid_, until);
+    const auto status = wait_status(pid_, patience);
     if (!status) {
       break_off();
       return std::nullopt;

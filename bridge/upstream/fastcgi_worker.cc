@@ -23,10 +23,10 @@ constexpr std::chrono::milliseconds kSettle{20};
 
 }  // namespace
 
-FastcgiWorker::FastcgiWorker(loop::Loop& loop, worker::ChildReaper& reaper, std::uint64_t id,
+FastcgiWorker::FastcgiWorker(loop::Loop& loop, worker::Processes& processes, std::uint64_t id,
                              const std::string& label, base::Duration kill_grace,
                              worker::WorkerOwner& owner)
-    : Worker(loop, reaper, id, label, kill_grace, owner),
+    : Worker(loop, processes, id, label, kill_grace, owner),
       loop_(loop),
       start_timer_(loop,
                    [this] {
@@ -51,16 +51,16 @@ base::Status FastcgiWorker::start(const StartSpec& spec) {
   auto errors = base::make_pipe();
   if (!errors) return errors.error();
   const base::UniqueFd null_out(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  const auto pid = worker::launch({.file = spec.file,
-                                   .argv = spec.argv,
-                                   .environment = spec.environment,
-                                   .environment_count = spec.environment_count,
-                                   .cwd = spec.cwd,
-                                   .stdin_fd = socket_->listening_end(),
-                                   .stdout_fd = null_out.get(),
-                                   .stderr_fd = errors.value().second.get(),
-                                   .terms = spec.terms,
-                                   .cgroup = spec.cgroup});
+  const auto pid = processes().launch({.file = spec.file,
+                                       .argv = spec.argv,
+                                       .environment = spec.environment,
+                                       .environment_count = spec.environment_count,
+                                       .cwd = spec.cwd,
+                                       .stdin_fd = socket_->listening_end(),
+                                       .stdout_fd = null_out.get(),
+                                       .stderr_fd = errors.value().second.get(),
+                                       .terms = spec.terms,
+                                       .cgroup = spec.cgroup});
   if (!pid) return pid.error();
   socket_->hand_over();
   own_pid(pid.value());

@@ -48,7 +48,7 @@ struct StartSpec {
 // it kill_grace later gets SIGTERM, and after as long again SIGKILL.
 class FastcgiWorker : public worker::Worker {
  public:
-  FastcgiWorker(loop::Loop& loop, worker::ChildReaper& reaper, std::uint64_t id,
+  FastcgiWorker(loop::Loop& loop, worker::Processes& processes, std::uint64_t id,
                 const std::string& label, base::Duration kill_grace, worker::WorkerOwner& owner);
 
   // Starts its process, once. It is starting then.

@@ -30,7 +30,7 @@ std::array<char, kReadBytes>& read_bytes() {
 void FastcgiWorker::take_body(base::UniqueFd& body) {
   body_ = std::move(body);
   if (!body_) return;
-  struct stat status {};
+  struct stat status = {};
   body_is_file_ = ::fstat(body_.get(), &status) == 0 && S_ISREG(status.st_mode);
   if (body_is_file_) return;
   body_watch_ = std::make_unique<loop::FdWatch>(loop_, body_.get(), [this](unsigned) {

@@ -51,6 +51,14 @@ bool has_ended(const siginfo_t& info) {
 ChildReaper::ChildReaper(loop::Loop& loop)
     : signal_(loop, SIGCHLD, [this] { on_child_signal(); }) {}
 
+void ChildReaper::signal_group(pid_t leader, int signal_number) {
+  ::kill(-leader, signal_number);
+}
+
+void ChildReaper::kill_one(pid_t pid) {
+  ::kill(pid, SIGKILL);
+}
+
 void ChildReaper::expect(pid_t pid, std::function<void(const Death&)> on_death) {
   BRIDGE_ASSERT(on_death_.emplace(pid, std::move(on_death)).second);
 }
@@ -74,7 +82,7 @@ void ChildReaper::abandon(pid_t pid) {
   held_.erase(pid);
 }
 
-bool ChildReaper::is_living_child(pid_t pid) {
+bool ChildReaper::is_living_child(pid_t pid) const {
   siginfo_t info{};
   const int outcome = ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT);
   return outcome == 0 && (info.si_pid == 0 || !has_ended(info));

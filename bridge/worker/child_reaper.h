@@ -1,57 +1,34 @@
-// Waits for the bridge's children: programs, zygotes and workers alike.
+// The machine's processes, as this process's children.
 #pragma once
 
 #include <sys/resource.h>
-#include <sys/types.h>
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "loop/loop.h"
 #include "loop/signal_watch.h"
+#include "worker/processes.h"
 
 namespace worker {
 
-// A child's end, as the kernel tells it once.
-struct Death {
-  int wait_status = 0;              // waitpid(2)
-  std::chrono::microseconds cpu{};  // its own and that of the children it waited for, all its life
-  // Its resident memory at its greatest. 0: not known, as it never was above the bridge's, which a
-  // program that vfork() started inherits (getrusage(2), "maxrss ... preserved across execve").
-  std::uint64_t peak_kib = 0;
-};
-
-// One per daemon. A pid belongs to exactly one owner, who says expect() and hears of the death
-// once. Between that death and its reaping the pid cannot be given to another process; a held pid
-// is not reaped, so its process group can still be signalled safely.
-class ChildReaper {
+// Hears of SIGCHLD, and waits for every child that ends.
+class ChildReaper final : public Processes {
  public:
   explicit ChildReaper(loop::Loop& loop);
 
-  // on_death runs from the loop, and may call back in here.
-  void expect(pid_t pid, std::function<void(const Death&)> on_death);
-
-  bool expects(pid_t pid) const { return on_death_.contains(pid); }
-
-  // The owner is gone: the child is still reaped, but nobody hears of it.
-  void forget(pid_t pid);
-
-  // Keeps pid from being reaped until release(), also when it dies in between.
-  void hold(pid_t pid);
-  void release(pid_t pid);
-  // As forget() and release(), but nobody is told of anything meanwhile: for an owner that is being
-  // destroyed, and others around it with it. The next death sweeps.
-  void abandon(pid_t pid);
-
-  // Whether pid is a child of this process that has not died yet. What a worker says of its own
-  // pid is believed only so.
-  static bool is_living_child(pid_t pid);
-
-  // Owners that wait.
-  std::size_t expected() const { return on_death_.size(); }
+  base::Result<pid_t> launch(const LaunchSpec& spec) override { return worker::launch(spec); }
+  void signal_group(pid_t leader, int signal_number) override;
+  void kill_one(pid_t pid) override;
+  void expect(pid_t pid, std::function<void(const Death&)> on_death) override;
+  bool expects(pid_t pid) const override { return on_death_.contains(pid); }
+  void forget(pid_t pid) override;
+  void hold(pid_t pid) override;
+  void release(pid_t pid) override;
+  void abandon(pid_t pid) override;
+  bool is_living_child(pid_t pid) const override;
+  Senders senders() const override { return Senders::named; }
 
  private:
   void on_child_signal();

@@ -39,7 +39,7 @@ constexpr int kControlFd = 3;
 // killed, nobody waits for the program any more: the kernel tells it by death_signal (not a setuid
 // program, and none of its children: PR_SET_PDEATHSIG, prctl(2)). Returns once the
 // program's exec() took place, or with why it could not. The caller owns the process: it must be
-// reaped (ChildReaper). Uses vfork(): the bridge's pages are not copied, whatever its size.
+// reaped (Processes). Uses vfork(): the bridge's pages are not copied, whatever its size.
 //
 // As another user, or in a sandbox, it is cgibridge-step-down that is executed, and becomes the
 // program (adapters/step_down/ says why). What fails from there on is a line on stderr_fd, and its

@@ -50,11 +50,11 @@ void LineLog::flush() {
   line_.clear();
 }
 
-LimitedLog::LimitedLog(std::string label, std::uint64_t bytes_max)
-    : label_(label), allowance_(bytes_max), lines_(std::move(label)) {}
+LimitedLog::LimitedLog(const loop::Clock& clock, std::string label, std::uint64_t bytes_max)
+    : clock_(clock), label_(label), allowance_(bytes_max), lines_(std::move(label)) {}
 
 void LimitedLog::write(base::ByteView bytes) {
-  const base::TimePoint now = base::Clock::now();
+  const base::TimePoint now = clock_.now();
   if (now - since_ > std::chrono::minutes(1)) {
     tell_dropped();
     allowance_.renew();
@@ -78,7 +78,7 @@ void LimitedLog::tell_dropped() {
 LogPipe::LogPipe(loop::Loop& loop, base::UniqueFd reading_end, std::string label,
                  std::uint64_t bytes_max)
     : fd_(std::move(reading_end)),
-      lines_(std::move(label), bytes_max),
+      lines_(loop, std::move(label), bytes_max),
       watch_(loop, fd_.get(), [this](unsigned) { drain(); }) {
   base::set_nonblocking(fd_.get());
   watch_.ask(loop::kReadable);

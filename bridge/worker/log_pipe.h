@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
+#include "loop/clock.h"
 #include "loop/fd_watch.h"
 
 namespace worker {
@@ -80,7 +81,7 @@ class LineLog {
 // another, when the minute or the process is over, how much more there was.
 class LimitedLog {
  public:
-  LimitedLog(std::string label, std::uint64_t bytes_max);
+  LimitedLog(const loop::Clock& clock, std::string label, std::uint64_t bytes_max);
   ~LimitedLog() { tell_dropped(); }
 
   void write(base::ByteView bytes);
@@ -90,6 +91,7 @@ class LimitedLog {
  private:
   void tell_dropped();
 
+  const loop::Clock& clock_;
   const std::string label_;
   ErrorAllowance allowance_;
   base::TimePoint since_{};

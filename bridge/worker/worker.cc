@@ -10,6 +10,9 @@ namespace worker {
 namespace {
 // Of one request; an adapter names at most 1000 modules.
 constexpr unsigned kNotesMax = 2048;
+// From a worker's last word, or ours, to its exit, which it does by itself. It may wait for a
+// processor; longer only if something holds it.
+constexpr std::chrono::seconds kExitPatience{10};
 }  // namespace
 
 std::string_view to_string(WorkerState state) {
@@ -32,10 +35,10 @@ std::string_view to_string(WorkerState state) {
   return "?";
 }
 
-Worker::Worker(loop::Loop& loop, ChildReaper& reaper, std::uint64_t id, const std::string& label,
+Worker::Worker(loop::Loop& loop, Processes& processes, std::uint64_t id, const std::string& label,
                base::Duration kill_grace, WorkerOwner& owner)
     : loop_(loop),
-      reaper_(reaper),
+      processes_(processes),
       id_(id),
       label_(label),
       kill_grace_(kill_grace),
@@ -44,8 +47,8 @@ Worker::Worker(loop::Loop& loop, ChildReaper& reaper, std::uint64_t id, const st
 Worker::~Worker() {
   if (pid_ <= 0 || state_ == WorkerState::gone) return;
   // Only the daemon's own end comes here with a process alive: it gets no grace.
-  ::kill(-pid_, SIGKILL);
-  reaper_.abandon(pid_);
+  processes_.signal_group(pid_, SIGKILL);
+  processes_.abandon(pid_);
 }
 
 // ---- what the pool does with it ----
@@ -56,7 +59,7 @@ void Worker::await_fork(base::UniqueFd channel_fd) {
       loop_, std::move(channel_fd),
       Channel::Events{[this](const message::Received& received) { on_message(received); },
                       [this](ChannelEnd end, const std::string& why) { on_broken(end, why); }},
-      Introduction::by_kernel);
+      processes_.senders() == Senders::named ? Introduction::by_kernel : Introduction::none);
 }
 
 void Worker::adopt(pid_t pid, OnEnded on_ended) {
@@ -68,7 +71,7 @@ void Worker::adopt(pid_t pid, OnEnded on_ended) {
 
 void Worker::own_pid(pid_t pid) {
   pid_ = pid;
-  reaper_.expect(pid_, [this](const Death& death) { on_death(death); });
+  processes_.expect(pid_, [this](const Death& death) { on_death(death); });
 }
 
 base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_ready,
@@ -105,25 +108,38 @@ void Worker::terminate() {
   explained_ = true;
   if (has_no_request()) enter(WorkerState::ending);
   if (pid_ <= 0) {
-    channel_.reset();
-    return;
+    lost_for("it was not ready in time");
+    enter(WorkerState::gone);
+    return owner_.on_gone(*this);
   }
-  reaper_.hold(pid_);
-  ::kill(-pid_, SIGTERM);
+  exit_timer_.reset();
+  processes_.hold(pid_);
+  processes_.signal_group(pid_, SIGTERM);
   grace_timer_ = std::make_unique<loop::Timer>(loop_, [this] { kill_rest(); });
   grace_timer_->start(kill_grace_);
 }
 
+// Something holds one that does not exit: it is stopped, or swapped out. It has no request, so
+// nobody else would ever end it. What its program left behind on purpose goes on.
+void Worker::see_it_off() {
+  exit_timer_ = std::make_unique<loop::Timer>(loop_, [this] {
+    base::log_warn("{} worker={} pid={}: has not exited within {} s: it is killed", label_, id_,
+                   pid_, kExitPatience.count());
+    processes_.kill_one(pid_);
+  });
+  exit_timer_->start(kExitPatience);
+}
+
 // The leader is still there, if only as a zombie, so the group's number is still its own.
 void Worker::kill_rest() {
-  ::kill(-pid_, SIGKILL);
+  processes_.signal_group(pid_, SIGKILL);
   const pid_t pid = pid_;
   grace_over_ = true;
   if (dead_) {
     enter(WorkerState::gone);
     owner_.on_gone(*this);
   }
-  reaper_.release(pid);
+  processes_.release(pid);
 }
 
 void Worker::retire() {
@@ -172,17 +188,18 @@ void Worker::on_ready_message(pid_t pid) {
     return on_broken(ChannelEnd::fault, "a ready that was not asked for");
   }
   // What it says of itself is believed only if it is ours to wait for.
-  if (!ChildReaper::is_living_child(pid)) {
+  if (!processes_.is_living_child(pid)) {
     return on_broken(ChannelEnd::closed, "it died as soon as it was forked");
   }
   // A zygote that is none may answer for itself, and twice.
-  if (reaper_.expects(pid)) return on_broken(ChannelEnd::fault, "it is another worker or a zygote");
+  if (processes_.expects(pid))
+    return on_broken(ChannelEnd::fault, "it is another worker or a zygote");
   own_pid(pid);
   become_ready();
 }
 
 void Worker::become_ready() {
-  idle_since_ = base::Clock::now();
+  idle_since_ = loop_.now();
   enter(WorkerState::idle);
   owner_.on_ready(*this);
 }
@@ -196,7 +213,7 @@ void Worker::begin_request(OnEnded on_ended) {
 void Worker::end_request_and_stay(WorkerState next, const Ending& ending) {
   BRIDGE_ASSERT(state_ == WorkerState::busy);
   served_ += 1;
-  idle_since_ = base::Clock::now();
+  idle_since_ = loop_.now();
   enter(next);
   message::Received done{.type = MESSAGE_DONE};
   done.stays = true;
@@ -210,7 +227,7 @@ void Worker::on_done(const message::Received& done) {
   }
   served_ += 1;
   if (done.stays && !terminating()) {
-    idle_since_ = base::Clock::now();
+    idle_since_ = loop_.now();
     enter(say_ready_ == message::SayReady::yes ? WorkerState::resetting : WorkerState::idle);
   } else {
     explained_ = true;
@@ -302,10 +319,13 @@ void Worker::explain_death(int wait_status) {
 }
 
 void Worker::enter(WorkerState next) {
+  BRIDGE_ASSERT(may_follow(state_, next));
   base::log_debug("{} worker={} pid={} {}→{}", label_, id_, pid_, to_string(state_),
                   to_string(next));
   state_ = next;
-  state_since_ = base::Clock::now();
+  state_since_ = loop_.now();
+  exit_timer_.reset();
+  if (state_ == WorkerState::ending && pid_ > 0 && !terminating()) see_it_off();
 }
 
 }  // namespace worker

@@ -14,7 +14,7 @@
 #include "loop/timer.h"
 #include "message/channel_message.h"
 #include "worker/channel.h"
-#include "worker/child_reaper.h"
+#include "worker/processes.h"
 #include "worker/worker_state.h"
 
 namespace worker {
@@ -24,7 +24,7 @@ class Worker {
  public:
   using OnEnded = std::function<void(const Ending&)>;
 
-  Worker(loop::Loop& loop, ChildReaper& reaper, std::uint64_t id, const std::string& label,
+  Worker(loop::Loop& loop, Processes& processes, std::uint64_t id, const std::string& label,
          base::Duration kill_grace, WorkerOwner& owner);
   virtual ~Worker();
   Worker(const Worker&) = delete;
@@ -52,7 +52,8 @@ class Worker {
   // Its zygote found no difference: checking → idle.
   void pass_check();
   // Nobody waits for its answer any more: SIGTERM to its process group, SIGKILL after kill_grace
-  // to what is left of the group. on_ended may still run. May be called twice.
+  // to what is left of the group. on_ended may still run. May be called twice. One that is
+  // starting, of which no process is known, is gone at once.
   virtual void terminate();
 
   // From here on on_ended is not called: the request is gone. The process is left alone.
@@ -88,6 +89,7 @@ class Worker {
   void give_request_back();
   void explain() { explained_ = true; }
   void lost_for(std::string why) { lost_why_ = std::move(why); }
+  Processes& processes() { return processes_; }
   WorkerOwner& owner() { return owner_; }
   const std::string& label() const { return label_; }
   base::Duration kill_grace() const { return kill_grace_; }
@@ -103,17 +105,18 @@ class Worker {
   void end_request(const Ending& ending);
   void explain_death(int wait_status);
   void kill_rest();
+  void see_it_off();
   bool has_no_request() const;
 
   loop::Loop& loop_;
-  ChildReaper& reaper_;
+  Processes& processes_;
   const std::uint64_t id_;
   const std::string& label_;
   const base::Duration kill_grace_;
   WorkerOwner& owner_;
   OnEnded on_ended_;
   WorkerState state_ = WorkerState::starting;
-  base::TimePoint state_since_ = base::Clock::now();
+  base::TimePoint state_since_ = loop_.now();
   pid_t pid_ = -1;
   std::uint64_t request_id_ = 0;
   message::SayReady say_ready_ = message::SayReady::no;
@@ -123,6 +126,7 @@ class Worker {
   unsigned notes_ = 0;  // of the request
   std::string lost_why_;
   std::unique_ptr<loop::Timer> grace_timer_;  // made only when it is needed
+  std::unique_ptr<loop::Timer> exit_timer_;   // runs while it is to exit by itself
   bool asked_ = false;                        // whether it is at rest
   bool explained_ = false;                    // why it ends is known, or asked for by us
   bool dead_ = false;                         // has died; perhaps held for its group's sake

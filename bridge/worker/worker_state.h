@@ -3,9 +3,11 @@
 
 #include <sys/wait.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -20,6 +22,29 @@ namespace worker {
 // nobody any more; the process is not gone yet.
 enum class WorkerState { starting, idle, busy, resetting, checking, ending, gone };
 std::string_view to_string(WorkerState state);
+constexpr std::size_t kWorkerStates = 7;
+
+// What a state may be followed by, as README.md's table has it; whatever else would happen is a
+// fault of the bridge's. Resetting to idle and back is what speaks FastCGI only, which may close
+// its connection between two requests.
+constexpr std::array<std::array<bool, kWorkerStates>, kWorkerStates> kFollowing = [] {
+  using enum WorkerState;
+  std::array<std::array<bool, kWorkerStates>, kWorkerStates> table{};
+  const auto allow = [&table](WorkerState from, std::initializer_list<WorkerState> next) {
+    for (const WorkerState to : next) table[std::size_t(from)][std::size_t(to)] = true;
+  };
+  allow(starting, {idle, busy, gone});
+  allow(idle, {busy, resetting, ending, gone});
+  allow(busy, {idle, resetting, ending, gone});
+  allow(resetting, {checking, idle, ending, gone});
+  allow(checking, {idle, ending, gone});
+  allow(ending, {gone});
+  return table;
+}();
+constexpr bool may_follow(WorkerState from, WorkerState to) {
+  return kFollowing[std::size_t(from)][std::size_t(to)];
+}
+
 // Behind a request, and not to be given another yet.
 constexpr bool is_returning(WorkerState state) {
   return state == WorkerState::resetting || state == WorkerState::checking;

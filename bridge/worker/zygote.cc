@@ -73,10 +73,10 @@ std::string_view to_string(ZygoteState state) {
   return "?";
 }
 
-Zygote::Zygote(loop::Loop& loop, ChildReaper& reaper, StartTerms terms, Making making,
+Zygote::Zygote(loop::Loop& loop, Processes& processes, StartTerms terms, Making making,
                Events events)
     : loop_(loop),
-      reaper_(reaper),
+      processes_(processes),
       terms_(std::move(terms)),
       making_(making),
       events_(std::move(events)),
@@ -87,9 +87,9 @@ Zygote::Zygote(loop::Loop& loop, ChildReaper& reaper, StartTerms terms, Making m
 
 Zygote::~Zygote() {
   if (pid_ <= 0) return;
-  reaper_.forget(pid_);
+  processes_.forget(pid_);
   // It only ever waits for the bridge, or is starting up for nobody: nothing is lost.
-  ::kill(-pid_, SIGKILL);
+  processes_.signal_group(pid_, SIGKILL);
 }
 
 base::Status Zygote::start(const WarmProgram& program) {
@@ -110,11 +110,11 @@ base::Status Zygote::start(const WarmProgram& program) {
                         .control_fd = channel.value().second.get(),
                         .terms = program.terms,
                         .cgroup = terms_.cgroup};
-  const auto pid = launch(spec);
+  const auto pid = processes_.launch(spec);
   if (!pid) return pid.error();
   pid_ = pid.value();
-  launched_at_ = base::Clock::now();
-  reaper_.expect(pid_, [this](const Death& death) { on_death(death.wait_status); });
+  launched_at_ = loop_.now();
+  processes_.expect(pid_, [this](const Death& death) { on_death(death.wait_status); });
   stderr_ = std::make_unique<LogPipe>(loop_, std::move(errors.value().first), terms_.label,
                                       terms_.stderr_max);
   channel_ = std::make_unique<Channel>(
@@ -137,7 +137,7 @@ base::Status Zygote::verify_worker(std::uint64_t look_id, pid_t worker_pid) {
 base::Status Zygote::become_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
   const auto told = fork_worker(worker_id, std::move(channel_end));
   // From here on its pid is the worker's; if it dies first, nobody waits for it but the reaper.
-  reaper_.forget(pid_);
+  processes_.forget(pid_);
   pid_ = -1;
   state_ = ZygoteState::gone;
   return told;
@@ -173,7 +173,7 @@ void Zygote::on_checkpoint(const message::Received& received) {
   reset_reason_ = base::printable(received.text, 300);
   level_ = level_of(received.level);
   state_ = ZygoteState::ready;
-  start_time_ = std::chrono::duration_cast<base::Duration>(base::Clock::now() - launched_at_);
+  start_time_ = std::chrono::duration_cast<base::Duration>(loop_.now() - launched_at_);
   base::log_debug("{} zygote={} starting→ready level={} reset={} in {} ms", terms_.label, pid_,
                   config::to_string(level_), config::to_string(reset_), start_time_.count());
   events_.on_ready();
@@ -184,7 +184,7 @@ void Zygote::end(const std::string& why) {
   end_reason_ = why;
   start_timer_.stop();
   // The reaper tells of its death; that is the one place from which it is gone.
-  ::kill(-pid_, SIGKILL);
+  processes_.signal_group(pid_, SIGKILL);
 }
 
 void Zygote::on_death(int wait_status) {

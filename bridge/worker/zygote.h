@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "loop/timer.h"
 #include "worker/channel.h"
-#include "worker/child_reaper.h"
 #include "worker/launch.h"
 #include "worker/log_pipe.h"
+#include "worker/processes.h"
 #include "worker/starter.h"
 
 namespace worker {
@@ -24,7 +24,7 @@ std::string_view to_string(ZygoteState state);
 // kindness is killed.
 class Zygote : public Forerunner {
  public:
-  Zygote(loop::Loop& loop, ChildReaper& reaper, StartTerms terms, Making making, Events events);
+  Zygote(loop::Loop& loop, Processes& processes, StartTerms terms, Making making, Events events);
   ~Zygote() override;
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
@@ -51,7 +51,7 @@ class Zygote : public Forerunner {
   void on_death(int wait_status);
 
   loop::Loop& loop_;
-  ChildReaper& reaper_;
+  Processes& processes_;
   const StartTerms terms_;
   const Making making_;
   const Events events_;

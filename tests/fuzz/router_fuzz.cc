@@ -83,7 +83,7 @@ void demand(router::Resolver& resolver, const std::string& path) {
 
 // Fields: the path below the folder, SCRIPT_NAME, PATH_INFO, QUERY_STRING.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static router::Resolver resolver({folder().top + "/r"}, {}, 4);
+  static router::Resolver resolver(loop::system_clock(), {folder().top + "/r"}, {}, 4);
   const auto parts = fuzz::fields(data, size, 4);
   const std::string below = folder().top + std::string(parts[0]);
   demand(resolver, below);

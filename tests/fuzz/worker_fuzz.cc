@@ -19,6 +19,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "loop/timer.h"
+#include "worker/child_reaper.h"
 #include "worker/worker.h"
 
 namespace {

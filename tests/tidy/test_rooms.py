@@ -44,6 +44,24 @@ def test_only_loop_includes_libuv():
     complain(problems)
 
 
+# A clock of the machine's; asked of a process it tells how much processor time that has used.
+CLOCK = re.compile(r"\b(system_clock|steady_clock|high_resolution_clock|Clock)::now\b|"
+                   r"\b(clock_gettime|gettimeofday|timespec_get)\s*\(|[^\w.>]time\s*\((nullptr|NULL|0)\)")
+ASKS_FOR_PROCESSOR_TIME = {"bridge/upstream/process_marks.cc"}
+
+
+def test_only_loop_asks_a_clock():
+    """All others are given the time (loop/clock.h), so that a test can move it."""
+    problems = []
+    for path in sources("bridge"):
+        if name(path).startswith("bridge/loop/") or name(path) in ASKS_FOR_PROCESSOR_TIME:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if CLOCK.search(line.partition("//")[0]):
+                problems.append(f"{name(path)}:{number}: asks a clock; loop/clock.h has the time")
+    complain(problems)
+
+
 def test_pure_rooms_do_no_input_or_output():
     forbidden = re.compile(r"^(sys/socket|sys/epoll|poll|unistd|fcntl|fstream|iostream|thread)(\.h)?$")
     problems = [f"{name(path)}: includes {target}"

@@ -8,7 +8,6 @@ HEADER_LINES_MAX = 150
 SOURCE_LINES_MAX = 400
 SCRIPT_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
-ROOM_FILES_MAX = 12
 COLUMNS_MAX = 100
 # No formatter cuts Python's lines for us.
 PYTHON_COLUMNS_MAX = 110
@@ -69,16 +68,6 @@ def test_functions_are_short():
             continue
         problems += [f"{name(path)}:{first}: a function of {count} lines, at most {FUNCTION_LINES_MAX}"
                      for first, count in functions_of(path) if count > FUNCTION_LINES_MAX]
-    complain(problems)
-
-
-def test_rooms_have_few_files():
-    """A source and its header count as one page of the table of contents."""
-    problems = []
-    for room in rooms():
-        pages = {path.stem for path in sources(f"bridge/{room}")}
-        if len(pages) > ROOM_FILES_MAX:
-            problems.append(f"bridge/{room}: {len(pages)} files, at most {ROOM_FILES_MAX}")
     complain(problems)
 
 

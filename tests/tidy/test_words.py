@@ -77,6 +77,22 @@ def test_code_is_formatted():
     assert done.returncode == 0, done.stderr
 
 
+# What clang-format 14 (Debian 12) and 19 (Debian 13) write differently, and what to write instead.
+TWO_FORMATS = {
+    r"\bstruct \w+ \w+ ?\{\}": "struct one name = {}",
+    r"\w [\w:]+::\* ?\w": "a name for the member's type (using Figure = int Figures::*)",
+    r"^\} ?\* ?\w": "the pointer by itself, behind the struct",
+    r"\(uintptr_t ?\(\*\)": "a typedef of the function",
+}
+
+
+def test_every_clang_format_has_it_alike():
+    complain([f"{name(path)}:{number}: write {better}: {line.strip()}"
+              for path in sources()
+              for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+              for form, better in TWO_FORMATS.items() if re.search(form, line)])
+
+
 def test_every_c_file_is_built():
     mentioned = "\n".join(path.read_text() for path in files(endings={".txt", ".cmake"}))
     problems = []

@@ -7,15 +7,15 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 # Which rooms of bridge/ a room may include, besides itself. The order is DESIGN's:
 # base < {fastcgi, cgi, message, config, compare} < {router, loop} < {worker, limits} < pool
-#      < shadow < gateway < admin < {cli, daemon}; shadow is ours, as gateway grew past its twelve files, and
-#      upstream, as it has the client's side of fastcgi, which worker and pool know nothing of. limits stands
-#      below worker, whose launch() applies what it decides. journal writes down what gateway sees; stacks is
-#      the room of a process of its own that looks at a program; policy is what pool
-#      decides without doing it; modules is what pool believes of those that are loaded ahead.
+#      < shadow < gateway < admin < {cli, daemon}. loop stands lower here, as whoever needs the time is given
+#      its clock; shadow is ours, and upstream, as it has the client's side of fastcgi, which worker and pool
+#      know nothing of. limits stands below worker, whose launch() applies what it decides. journal writes
+#      down what gateway sees; stacks is the room of a process of its own that looks at a program; policy is
+#      what pool decides without doing it; modules is what pool believes of those that are loaded ahead.
 LAYERS = [
     ["base"],
-    ["fastcgi", "cgi", "message", "config", "compare"],
-    ["router", "loop", "stacks", "sandbox"],
+    ["loop", "fastcgi", "cgi", "message", "config", "compare"],
+    ["router", "stacks", "sandbox"],
     ["limits"],
     ["worker"],
     ["modules", "upstream", "policy"],

@@ -10,6 +10,8 @@
 
 #include "journal/journal.h"
 
+#include "worker/child_reaper.h"
+
 namespace journal {
 namespace {
 

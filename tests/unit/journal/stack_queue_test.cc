@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "worker/child_reaper.h"
+
 namespace journal {
 namespace {
 

@@ -11,7 +11,7 @@ namespace limits {
 namespace {
 
 TEST(Users, are_found_by_name_and_by_number) {
-  Users users;
+  Users users(loop::system_clock());
   const auto& by_name = users.named("root");
   ASSERT_TRUE(by_name.ok());
   EXPECT_EQ(by_name.value().uid, 0u);
@@ -23,7 +23,7 @@ TEST(Users, are_found_by_name_and_by_number) {
 }
 
 TEST(Users, take_the_group_that_is_asked_for) {
-  Users users;
+  Users users(loop::system_clock());
   const auto& user = users.named("root:4242");
   ASSERT_TRUE(user.ok());
   EXPECT_EQ(user.value().gid, 4242u);
@@ -31,7 +31,7 @@ TEST(Users, take_the_group_that_is_asked_for) {
 }
 
 TEST(Users, without_a_name_need_a_group_and_are_in_no_other) {
-  Users users;
+  Users users(loop::system_clock());
   EXPECT_FALSE(users.named("4000000000").ok());
   const auto& user = users.named("4000000000:5");
   ASSERT_TRUE(user.ok());
@@ -40,13 +40,13 @@ TEST(Users, without_a_name_need_a_group_and_are_in_no_other) {
 }
 
 TEST(Users, are_nobody_by_the_number_that_means_no_change) {
-  Users users;
+  Users users(loop::system_clock());
   EXPECT_FALSE(users.named("4294967295:5").ok());
   EXPECT_FALSE(users.named("root:4294967295").ok());
 }
 
 TEST(Users, that_are_not_known_are_named) {
-  Users users;
+  Users users(loop::system_clock());
   const auto& user = users.named("no-such-user");
   ASSERT_FALSE(user.ok());
   EXPECT_EQ(user.error().message, "there is no user \"no-such-user\"");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "fakes/manual_loop.h"
 #include "loop/fd_watch.h"
 #include "loop/signal_watch.h"
 #include "loop/timer.h"
@@ -40,6 +41,54 @@ TEST_F(LoopTest, does_deferred_work_once_at_the_end_of_the_turn) {
   event.start(base::Duration(0));
   loop_.run();
   EXPECT_EQ(order, (std::vector<std::string>{"event", "work"}));
+}
+
+TEST(LoopTime, stands_still_throughout_a_turn) {
+  fakes::ManualLoop manual;
+  Loop& loop = manual.loop();
+  std::vector<base::TimePoint> seen;
+  const auto look = [&] {
+    seen.push_back(loop.now());
+    manual.clock().advance(std::chrono::seconds(1));  // the work takes so long
+  };
+  Deferred second(loop, look);
+  Deferred first(loop, [&] {
+    look();
+    second.schedule();
+  });
+  first.schedule();
+  const auto begin = loop.now();
+  EXPECT_TRUE(loop.turn());
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_EQ(seen[0], begin);
+  EXPECT_EQ(seen[1], begin);
+  EXPECT_EQ(loop.now(), begin + std::chrono::seconds(2));
+  EXPECT_EQ(loop.measured_now(), manual.now());
+}
+
+TEST(LoopTime, runs_a_day_of_timers_in_their_order) {
+  fakes::ManualLoop manual;
+  Loop& loop = manual.loop();
+  int minutes = 0;
+  Timer* again = nullptr;
+  Timer minute(loop, [&] {
+    ++minutes;
+    again->start(std::chrono::minutes(1));
+  });
+  again = &minute;
+  minute.start(std::chrono::minutes(1));
+  EXPECT_TRUE(manual.advance(std::chrono::hours(24)));
+  EXPECT_EQ(minutes, 24 * 60);
+}
+
+TEST(LoopTime, that_never_rests_is_found_out) {
+  fakes::ManualLoop manual;
+  Deferred* again = nullptr;
+  Timer timer(manual.loop(), [&] { again->schedule(); });
+  Deferred endless(manual.loop(), [&] { timer.start(base::Duration(0)); });
+  again = &endless;
+  endless.schedule();
+  EXPECT_FALSE(manual.settle());
 }
 
 TEST_F(LoopTest, tells_of_a_signal) {

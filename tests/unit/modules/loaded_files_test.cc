@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fakes/hand_clock.h"
+
 namespace modules {
 namespace {
 
@@ -23,79 +25,82 @@ class LoadedFilesTest : public testing::Test {
   void write(const std::string& name) { std::ofstream(path(name), std::ios::app) << "x"; }
 
   std::string folder_;
-  base::TimePoint now_ = base::TimePoint() + std::chrono::hours(1);
+  fakes::HandClock clock_;
 };
 
 TEST_F(LoadedFilesTest, names_a_file_that_has_changed) {
-  LoadedFiles files;
+  LoadedFiles files(clock_);
   files.add(path("one") + "\n" + path("two"));
-  EXPECT_EQ(files.changed(now_), "");
+  EXPECT_EQ(files.changed(), "");
   write("two");
-  EXPECT_EQ(files.changed(now_ + LoadedFiles::kMostInterval), path("two"));
+  clock_.advance(LoadedFiles::kMostInterval);
+  EXPECT_EQ(files.changed(), path("two"));
 }
 
 TEST_F(LoadedFilesTest, names_a_file_that_is_gone) {
-  LoadedFiles files;
+  LoadedFiles files(clock_);
   files.add(path("one"));
   std::filesystem::remove(path("one"));
-  EXPECT_EQ(files.changed(now_), path("one"));
+  EXPECT_EQ(files.changed(), path("one"));
 }
 
 TEST_F(LoadedFilesTest, looks_no_more_often_than_its_interval) {
-  LoadedFiles files;
+  LoadedFiles files(clock_);
   files.add(path("one"));
-  EXPECT_EQ(files.changed(now_), "");
+  EXPECT_EQ(files.changed(), "");
   write("one");
-  EXPECT_EQ(files.changed(now_ + LoadedFiles::kLeastInterval / 2), "");
+  clock_.advance(LoadedFiles::kLeastInterval / 2);
+  EXPECT_EQ(files.changed(), "");
 }
 
 TEST_F(LoadedFilesTest, passes_over_what_is_no_absolute_path) {
-  LoadedFiles files;
+  LoadedFiles files(clock_);
   files.add("relative\n\n/");
-  EXPECT_EQ(files.changed(now_), "");
+  EXPECT_EQ(files.changed(), "");
 }
 
 TEST_F(LoadedFilesTest, takes_a_file_that_changed_since_the_launch_for_changed) {
-  LoadedFiles files(LoadedFiles::file_clock_ns() - 60'000'000'000);
+  LoadedFiles files(clock_, clock_.file_stamp_ns() - 60'000'000'000);
   files.add(path("one"));
-  EXPECT_EQ(files.changed(now_), path("one"));
+  EXPECT_EQ(files.changed(), path("one"));
 }
 
 TEST_F(LoadedFilesTest, passes_over_the_program_itself) {
-  LoadedFiles files(LoadedFiles::file_clock_ns() - 60'000'000'000, path("one"));
+  LoadedFiles files(clock_, clock_.file_stamp_ns() - 60'000'000'000, path("one"));
   files.add(path("one"));
-  EXPECT_EQ(files.changed(now_), "");
+  EXPECT_EQ(files.changed(), "");
 }
 
 TEST_F(LoadedFilesTest, does_not_believe_times_in_the_future) {
-  LoadedFiles earlier(LoadedFiles::file_clock_ns() + 60'000'000'000);
+  LoadedFiles earlier(clock_, clock_.file_stamp_ns() + 60'000'000'000);
   earlier.add(path("one"));
-  EXPECT_EQ(earlier.changed(now_), "");
+  EXPECT_EQ(earlier.changed(), "");
 }
 
 TEST_F(LoadedFilesTest, finds_the_libraries_in_the_mappings_of_a_process) {
-  LoadedFiles files;
+  LoadedFiles files(clock_);
   files.add_maps("7f00-7f01 r-xp 00000000 08:01 77      " + path("one") + "\n" +
                  "7f02-7f03 rw-p 00000000 00:00 0 \n7f04-7f05 r--p 0 08:01 78 " + path("two") +
                  "\n7ffc-7ffd rw-p 0 00:00 0    [stack]\n");
   EXPECT_EQ(files.size(), 2U);
-  EXPECT_EQ(files.changed(now_), "");
+  EXPECT_EQ(files.changed(), "");
   write("two");
-  EXPECT_EQ(files.changed(now_ + LoadedFiles::kMostInterval), path("two"));
+  clock_.advance(LoadedFiles::kMostInterval);
+  EXPECT_EQ(files.changed(), path("two"));
 }
 
 TEST_F(LoadedFilesTest, takes_a_library_that_was_replaced_while_it_was_mapped_for_changed) {
-  LoadedFiles files;
+  LoadedFiles files(clock_);
   files.add_maps("7f00-7f01 r-xp 00000000 08:01 77      " + path("one") + " (deleted)\n");
-  EXPECT_EQ(files.changed(now_), path("one"));
+  EXPECT_EQ(files.changed(), path("one"));
 }
 
 TEST_F(LoadedFilesTest, passes_over_memory_that_looks_like_a_deleted_file) {
-  LoadedFiles files;
+  LoadedFiles files(clock_);
   files.add_maps(
       "7f00-7f01 rw-s 00000000 00:01 77      /dev/zero (deleted)\n"
       "7f00-7f01 r--s 00000000 00:01 78      /memfd:snapshot (deleted)");
-  EXPECT_EQ(files.changed(now_), "");
+  EXPECT_EQ(files.changed(), "");
 }
 
 class ChangeDamperTest : public testing::Test {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "fakes/hand_clock.h"
 #include "unit/router/temp_folder.h"
 
 namespace {
@@ -24,7 +25,7 @@ class Resolver : public testing::Test {
   }
 
   TempFolder temp_;
-  router::Resolver resolver_{{temp_.folder("cgi")}, {}, 3};
+  router::Resolver resolver_{loop::system_clock(), {temp_.folder("cgi")}, {}, 3};
 };
 
 TEST_F(Resolver, finds_a_program) {
@@ -130,10 +131,35 @@ TEST_F(Resolver, takes_the_real_path_while_a_link_does_not_rest) {
   }
 }
 
+// It stands long enough each time that it is looked at, but has been moved again and again.
+TEST_F(Resolver, takes_the_real_path_of_a_link_that_was_moved_eight_times_within_a_minute) {
+  fakes::HandClock clock;
+  router::Resolver resolver(clock, {temp_.at("cgi")}, {}, 3);
+  const std::string real = temp_.file("cgi/s.cgi");
+  const std::string link = temp_.link("cgi/link", real);
+  const auto program_after_a_move = [&](base::Duration pause) {
+    std::filesystem::remove(link);
+    temp_.link("cgi/link", real);
+    clock.advance(std::chrono::duration_cast<std::chrono::nanoseconds>(pause));
+    return resolver.resolve(link).value().program;
+  };
+  clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(resolver.resolve(link).value().program, link);
+  for (int moves = 1; moves < 8; ++moves) {
+    EXPECT_EQ(program_after_a_move(std::chrono::seconds(5)), link);
+  }
+  EXPECT_EQ(program_after_a_move(std::chrono::seconds(5)), real);
+  EXPECT_EQ(program_after_a_move(std::chrono::seconds(61)), link);
+  for (int deploys = 0; deploys < 20; ++deploys) {
+    EXPECT_EQ(program_after_a_move(std::chrono::seconds(11)), link);
+  }
+}
+
 TEST_F(Resolver, follows_roots_own_links_out_of_the_roots_if_told_so) {
   const std::string out = temp_.file("out");
   temp_.link("cgi/out", out);
-  router::Resolver told({temp_.at("cgi")}, {}, 3, router::RootLinks::may_leave);
+  router::Resolver told(loop::system_clock(), {temp_.at("cgi")}, {}, 3,
+                        router::RootLinks::may_leave);
   if (geteuid() != 0) {
     EXPECT_FALSE(told.resolve(temp_.at("cgi/out")).ok());
     return;
@@ -154,7 +180,7 @@ TEST_F(Resolver, follows_roots_own_links_out_of_the_roots_if_told_so) {
 
 TEST_F(Resolver, follows_links_to_a_root_that_is_a_file) {
   const std::string out = temp_.file("out");
-  router::Resolver resolver({temp_.at("cgi"), out});
+  router::Resolver resolver(loop::system_clock(), {temp_.at("cgi"), out});
   const auto found = resolver.resolve(temp_.link("cgi/link", out));
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found.value().program, temp_.at("cgi/link"));

@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+#include "worker/child_reaper.h"
+
 namespace worker {
 namespace {
 
@@ -76,7 +78,7 @@ class WorkerTest : public testing::Test {
     names_ = std::move(names.second);
   }
   ~WorkerTest() override {
-    if (ChildReaper::is_living_child(pid_)) ::kill(pid_, SIGKILL);
+    if (reaper_.is_living_child(pid_)) ::kill(pid_, SIGKILL);
   }
 
   // In the process: says READY for the pid that it is told.

@@ -1,0 +1,50 @@
+// A loop whose time a test moves by hand: hours pass in milliseconds, and nothing in between.
+#pragma once
+
+#include <algorithm>
+
+#include "fakes/hand_clock.h"
+#include "loop/loop.h"
+
+namespace fakes {
+
+// Descriptors are real: what a test, or a fake, writes into a pipe or a socket is there at once, so
+// a turn that finds nothing shows that all is at rest.
+class ManualLoop {
+ public:
+  loop::Loop& loop() { return loop_; }
+  HandClock& clock() { return clock_; }
+  base::TimePoint now() const { return clock_.now(); }
+
+  // Turns until there is nothing to do. At most kTurnsMost: two that wake each other for ever are a
+  // fault. Whether it came to rest.
+  bool settle() {
+    for (int turns = 0; turns < kTurnsMost; ++turns) {
+      if (!loop_.turn()) return true;
+    }
+    return false;
+  }
+
+  // Lets time pass, from one timer that is due to the next, settling at each. Whether it always
+  // came to rest.
+  bool advance(base::TimePoint::duration by) {
+    const base::TimePoint until = clock_.now() + by;
+    bool rests = settle();
+    while (rests) {
+      const auto due = loop_.next_due();
+      if (!due || *due > until) break;
+      clock_.advance_to(*due);
+      rests = settle();
+    }
+    clock_.advance_to(until);
+    return rests && settle();
+  }
+
+  static constexpr int kTurnsMost = 10000;
+
+ private:
+  HandClock clock_;
+  loop::Loop loop_{clock_};
+};
+
+}  // namespace fakes
