@@ -36,7 +36,8 @@ BY_CHILDREN = {
     "processors": (by_child("sched_setaffinity(own, sizeof(cpu_set_t), first_processor())"), {None}),
     "a schedule": (by_child("struct sched_param p = {0}; sched_setscheduler(own, SCHED_BATCH, &p)"),
                    {None, "limits"}),
-    "nice": (by_child("setpriority(PRIO_PROCESS, own, 5)"), {None, "limits"}),
+    "nice": (by_child("setpriority(PRIO_PROCESS, own, 1 + getpriority(PRIO_PROCESS, own))"),
+             {None, "limits"}),
     "a priority of input": (by_child("syscall(SYS_ioprio_set, 1, own, (2 << 13) | 7)"), {None}),
     "its way out of memory": (by_child('put_of(own, "oom_score_adj", "77")'), {None, "limits"}),
     "what is dumped of it": (by_child('put_of(own, "coredump_filter", "0x1")'), {None}),
@@ -145,8 +146,9 @@ chrt -p $$; cat /proc/$$/oom_score_adj /proc/$$/coredump_filter /proc/$$/timersl
 """
 
 
-@pytest.mark.parametrize("act", ["taskset -cp 0 $$", "prlimit --pid $$ --nofile=77:", "renice 5 -p $$",
-                                 "ionice -c 3 -p $$", "chrt -b -p 0 $$", "choom -n 77 -p $$",
+@pytest.mark.parametrize("act", ["taskset -cp 0 $$", "prlimit --pid $$ --nofile=77:",
+                                 "renice $(($(nice) + 1)) -p $$", "ionice -c 3 -p $$",
+                                 "chrt -b -p 0 $$", "choom -n 77 -p $$",
                                  "sh -c 'echo 77 >/proc/$PPID/oom_score_adj'",
                                  "echo 77 >/proc/$$/oom_score_adj",
                                  "echo 0x1 >/proc/self/coredump_filter; echo 0x1 >/proc/$$/coredump_filter"])

@@ -47,7 +47,7 @@ RULES = {
     "a limit of memory": ("struct rlimit l = {1 << 30, 1 << 30}; setrlimit(RLIMIT_AS, &l);", {None,
                                                                                               "limits"}),
     "a limit of files": ("limit(RLIMIT_FSIZE, 0);", {None, "limits"}),
-    "nice": ("setpriority(PRIO_PROCESS, 0, 5);", {None, "limits"}),
+    "nice": ("setpriority(PRIO_PROCESS, 0, 1 + getpriority(PRIO_PROCESS, 0));", {None, "limits"}),
     "a schedule": ("scheduler(SCHED_BATCH);", {None, "limits"}),
     "a schedule for idle times": ("scheduler(SCHED_IDLE);", {None, "limits"}),
     "one processor": ("one_processor();", {None, "limits"}),
@@ -148,7 +148,7 @@ def readable_folder():
 OF_AN_ORDINARY_USER = {
     "a hard limit": ("limit(RLIMIT_NOFILE, 0);", {"limits"}),
     "a soft limit": ("limit(RLIMIT_CORE, 1);", {None}),
-    "nice": ("setpriority(PRIO_PROCESS, 0, 5);", {"limits"}),
+    "nice": ("setpriority(PRIO_PROCESS, 0, 1 + getpriority(PRIO_PROCESS, 0));", {"limits"}),
     "a schedule for idle times": ("scheduler(SCHED_IDLE);", {None, "limits"}),
     "an alarm and a umask": ("alarm(1000); umask(0);", {None}),
     "a handler": ("signal(SIGUSR1, handler);", {None}),

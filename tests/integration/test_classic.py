@@ -122,18 +122,6 @@ def test_a_program_that_prints_nothing_for_too_long_is_ended(site):
     bridge.expect_log(r"no output for 300 ms \(timeouts.output\)")
 
 
-def test_the_silence_is_counted_from_the_last_output(site):
-    """Ended before the request's own time is over, which would not be so if it was counted twice."""
-    script = site.perl("stops", '$| = 1; print "Content-Type: text/plain\\n\\nhead\\n"; sleep 60;')
-    bridge = site.start_bridge('mode = "classic"\n'
-                               'timeouts = { request = "7900ms", output = "4s", kill_grace = "100ms" }')
-    bridge.allow_log("stops")
-    with bridge.connect() as peer:
-        peer.start(script)
-        peer.expect_closed()
-    bridge.expect_log(r"no output for 4000 ms \(timeouts.output\)")
-
-
 def test_a_background_child_holds_no_response_and_lives_on(site, bridge):
     notes = site.folder / "child"
     script = site.sh("forking", f"""

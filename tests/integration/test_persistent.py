@@ -336,47 +336,6 @@ class TestWorkers:
             assert bridge.answered_by(script) == "persistent"
             wait_until(lambda: bridge.program(script)["workers"]["idle"] >= 4, "four are idle again")
 
-    def test_idle_workers_above_min_are_let_go(self, site):
-        script = programs.pid(site)
-        bridge = site.start_bridge('mode = "persistent"\n'
-                                   'workers = { min = 1, spare = 3, idle_timeout = "1s" }')
-        warm(bridge, script)
-        wait_until(lambda: bridge.program(script)["workers"]["idle"] <= 1, "only one is left", 10)
-        assert bridge.request(script).status == 200
-
-    def test_idle_zygotes_are_let_go(self, site):
-        script = programs.pid(site)
-        bridge = site.start_bridge('mode = "persistent"\nworkers = { idle_timeout = "1s" }',
-                                   bridge='zygote_idle_timeout = "1s"\n')
-
-        def asked_and_warm():
-            """Asked again, as the zygote may be let go before anybody has seen it."""
-            bridge.request(script)
-            entry = bridge.program(script)
-            return entry["zygote_pid"] if entry["workers"]["idle"] > 0 else None
-        zygote = wait_until(asked_and_warm, "it is warm", 20)
-        wait_until(lambda: not processes.alive(zygote), "the zygote has ended", 10)
-        assert bridge.request(script).status == 200
-
-    def test_only_so_many_programs_are_kept_warm(self, site):
-        scripts = [programs.pid(site, f"pid{n}") for n in range(5)]
-        bridge = site.start_bridge('mode = "persistent"', bridge="zygotes_max = 2\n")
-        for script in scripts:
-            for _ in range(3):
-                assert bridge.request(script).status == 200
-                time.sleep(0.05)
-
-        def zygotes():
-            return [entry for entry in bridge.status()["programs"] if entry["zygote_pid"]]
-        wait_until(lambda: len(zygotes()) <= 2, "no more than two zygotes")
-        # Those that are asked in turn do not put out each other's.
-        before = [entry["newest_generation"] for entry in bridge.status()["programs"]]
-        for script in scripts * 4:
-            assert bridge.request(script).status == 200
-            time.sleep(0.1)
-        now = [entry["newest_generation"] for entry in bridge.status()["programs"]]
-        assert sum(now) <= sum(before) + 1, (before, now)
-
     def test_no_zygote_at_all_is_a_limit_as_well(self, site):
         script = programs.pid(site)
         bridge = site.start_bridge('mode = "persistent"', bridge="zygotes_max = 0\n")

@@ -1,10 +1,8 @@
 """How many workers there are, when they are replaced, and who gets one when there are too few."""
 
 import concurrent.futures
-import os
 import re
 import threading
-import time
 
 import pytest
 
@@ -14,72 +12,12 @@ from harness.processes import alive, kill_quietly, wait_until
 KEEPS = 'mode = "persistent"\nreset = "none"\n'
 
 
-def counter(site, name="counter"):
-    """Answers with its pid and how many requests it has had."""
-    return site.perl(name, r"""
-        our $count;
-        $count++;
-        print "Content-Type: text/plain\n\n$$ $count\n";
-        """)
-
-
 def workers(bridge, script):
     entry = bridge.program(script)
     return entry["workers"]["idle"] if entry else None
 
 
-class TestKinds:
-    def test_a_static_pool_has_all_its_workers_from_the_first_request_on(self, site):
-        script = programs.pid(site)
-        bridge = site.start_bridge('mode = "persistent"\n'
-                                   'workers = { kind = "static", max = 5, idle_timeout = "1s" }\n')
-        bridge.request(script)
-        wait_until(lambda: workers(bridge, script) == 5, "all are there")
-        time.sleep(1.5)  # longer than idle_timeout, which means nothing here
-        assert workers(bridge, script) == 5
-
-    def test_a_pool_on_demand_has_nobody_when_it_has_rested(self, site):
-        script = programs.pid(site)
-        bridge = site.start_bridge('mode = "persistent"\n'
-                                   'workers = { kind = "ondemand", idle_timeout = "1s" }\n')
-        bridge.request(script)
-        bridge.request(script)
-        wait_until(lambda: workers(bridge, script) == 0, "they are let go")
-        wait_until(lambda: bridge.program(script)["level"] == "linked", "its zygote stays")
-        assert bridge.request(script).status == 200
-        assert bridge.program(script)["requests_persistent"] >= 1
-
-    @pytest.mark.parametrize("kind", ['"dynamic", min = 1, spare = 1', '"ondemand"'],
-                             ids=["dynamic", "ondemand"])
-    def test_a_burst_s_workers_are_let_go_though_requests_keep_coming(self, site, kind):
-        script = programs.sleeper(site)
-        bridge = site.start_bridge('mode = "persistent"\n'
-                                   f'workers = {{ kind = {kind}, max = 6, idle_timeout = "2s" }}\n')
-        bridge.request(script, query="0")
-        wait_until(lambda: bridge.program(script)["level"] == "linked", "it is warm")
-        with bridge.connect() as peer:
-            for id in range(1, 6):
-                peer.start(script, query="2", id=id)
-            wait_until(lambda: len(bridge.program(script)["worker_pids"]) >= 5, "each has one")
-            for id in range(1, 6):
-                assert peer.response(id).status == 200
-
-        def few_are_left():
-            assert bridge.request(script, query="0.1").status == 200
-            return len(bridge.program(script)["worker_pids"]) <= 2
-        wait_until(few_are_left, "those that nobody needs are gone", 15)
-
-
 class TestRecycling:
-    def test_a_worker_that_is_too_old_is_replaced_also_while_it_is_idle(self, site):
-        script = counter(site)
-        bridge = site.start_bridge(KEEPS + 'workers = { max = 1, spare = 1, max_age = "1s" }\n')
-        bridge.request(script)
-        first = bridge.wait_warm(script)["worker_pids"]
-        wait_until(lambda: not any(alive(pid) for pid in first), "it is gone")
-        bridge.wait_warm(script)
-        wait_until(lambda: bridge.program(script)["retired"].get("max_age", 0) >= 1, "it is counted")
-
     def test_a_worker_that_has_grown_too_large_is_replaced(self, site):
         script = site.perl("grows", r"""
             our @kept;
@@ -96,21 +34,6 @@ class TestRecycling:
         bridge.wait_warm(script)
         assert bridge.request(script).body.split()[1] == b"0"
         wait_until(lambda: bridge.program(script)["retired"].get("max_memory", 0) == 1, "it is counted")
-
-    def test_workers_forked_together_are_not_replaced_together(self, site):
-        script = counter(site)
-        bridge = site.start_bridge(KEEPS + "workers = { max = 1, spare = 1, max_requests = 20, "
-                                           "recycle_spread = 90 }\n")
-        bridge.request(script)
-        bridge.wait_warm(script)
-        lengths = []
-        for _ in range(150):
-            pid, count = map(int, bridge.request(script).body.split())
-            if not lengths or lengths[-1][0] != pid:
-                lengths.append([pid, 0])
-            lengths[-1][1] = max(lengths[-1][1], count)
-        served = [count for _, count in lengths[1:-1]]
-        assert max(served) <= 20 and len(set(served)) > 1, served
 
 
 class TestOneLimitForAll:
@@ -131,39 +54,6 @@ class TestOneLimitForAll:
             for _ in range(5):
                 assert bridge.request(hello).body == b"hello\n"
 
-    def test_a_free_place_goes_to_the_program_that_has_fewer(self, site):
-        greedy = programs.sleeper(site, "greedy")
-        small = programs.sleeper(site, "small")
-        bridge = site.start_bridge('mode = "classic"\nworkers = { max = 50 }\n'
-                                   'queue = { timeout = "60s" }\n'
-                                   'timeouts = { kill_grace = "100ms" }\n',
-                                   bridge="workers_max = 4\n")
-        bridge.allow_log("greedy|small")
-        with bridge.connect() as first, bridge.connect() as second:
-            for id in range(1, 9):
-                first.start(greedy, query="60", id=id)
-            wait_until(lambda: bridge.program(greedy)["workers"]["busy"] == 4, "all places are taken")
-            second.start(small, query="60")
-            wait_until(lambda: (bridge.program(small) or {}).get("queue") == 1, "the other waits")
-            pid = int(first.wait_for_output(b"started ", 1).split()[-1])
-            assert pid > 1
-            os.killpg(pid, 15)
-            second.wait_for_output(b"started ", 1)
-            assert bridge.program(greedy)["queue"] == 4
-
-    def test_idle_workers_make_room_for_requests(self, site):
-        rich = programs.pid(site, "rich")
-        poor = programs.pid(site, "poor")
-        bridge = site.start_bridge('mode = "persistent"\n'
-                                   'workers = { kind = "static", max = 6 }\n',
-                                   bridge="workers_max = 8\n")
-        bridge.request(rich)
-        wait_until(lambda: workers(bridge, rich) == 6, "one has six")
-        for _ in range(3):
-            assert bridge.request(poor).status == 200
-        wait_until(lambda: bridge.status()["bridge"]["workers"] <= 8, "there are no more than eight")
-        assert bridge.request(rich).status == 200
-
     def test_who_waits_too_long_is_told_why_and_when_to_come_again(self, site):
         sleeper = programs.sleeper(site)
         bridge = site.start_bridge('mode = "classic"\nqueue = { timeout = "1500ms" }\n'
@@ -179,36 +69,6 @@ class TestOneLimitForAll:
         text = bridge.command("status", "--openmetrics")
         assert re.search(r'program_refused_total\{program="[^"]*",reason="queue_timeout"\} 1\n', text)
         assert "cgibridge_workers_limit 1\n" in text
-
-
-    def test_what_a_flood_has_squeezed_out_comes_back_when_places_are_free(self, site):
-        fixed, dynamic = programs.pid(site, "fixed"), programs.pid(site, "dynamic")
-        over = site.folder / "over"
-        flood = site.sh("flood", f"""
-            while [ ! -e {over} ]; do sleep 0.1; done
-            printf 'Content-Type: text/plain\\n\\n'
-            """)
-        bridge = site.start_bridge(
-            'mode = "persistent"\nworkers = { max = 20, spare = 1, idle_timeout = "1s" }\n'
-            'queue = { timeout = "60s" }\n',
-            kind_of(fixed, 'kind = "static", max = 4') + kind_of(dynamic, "max = 4, min = 2, spare = 0"),
-            bridge="workers_max = 6\n")
-        for script, count in ((fixed, 4), (dynamic, 2)):
-            bridge.request(script)
-            wait_until(lambda script=script, count=count: workers(bridge, script) == count, "they are there")
-        with bridge.connect() as peer:
-            for id in range(1, 13):
-                peer.start(flood, id=id)
-            wait_until(lambda: workers(bridge, fixed) + workers(bridge, dynamic) < 6, "they make room")
-            over.touch()
-            for id in range(1, 13):
-                assert peer.response(id).status == 200
-        wait_until(lambda: workers(bridge, fixed) == 4 and workers(bridge, dynamic) == 2,
-                   "they are back, though nobody has asked for them", 20)
-
-
-def kind_of(script, words):
-    return f'[[program]]\nmatch = "{script}"\nworkers = {{ {words}, idle_timeout = "1s" }}\n'
 
 
 def test_a_full_queue_says_when_to_come_again(site):
@@ -382,6 +242,8 @@ def early_speaker(site):
 
 
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
+
+
 def test_many_programs_under_one_small_limit_all_answer(site, reset):
     scripts = [programs.pid(site, f"pid{n}") for n in range(6)]
     bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"\n'

@@ -209,25 +209,6 @@ def test_a_changed_interpreter_starts_a_new_generation(site, reset, language, in
     bridge.expect_log(rf"{own} has changed: a new generation")
 
 
-def test_a_file_touched_all_the_time_is_not_compiled_all_the_time(site, reset):
-    script = site.perl("program", 'print "Content-Type: text/plain\\n\\n0\\n";\n')
-    bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"')
-    warm(bridge, script)
-    before, reasons = bridge.program(script)["newest_generation"], []
-    with Load(bridge, script) as load:
-        for word in range(1, 101):
-            write(site, "perl", str(word))
-            load.newest = word
-            time.sleep(0.02)
-            if word % 10 == 0:
-                reasons.append(bridge.program(script)["level_reason"])
-        built = bridge.program(script)["newest_generation"] - before
-        assert 1 <= built <= 4, f"{built} generations for 100 changes in 2 s"
-        assert any("change too fast" in reason for reason in reasons), reasons
-        serves_warm(bridge, script, b"100\n")
-    bridge.expect_log(r"its files change too fast: classic until 250 ms without a change")
-
-
 def test_a_program_that_is_broken_by_a_change_is_never_answered_by_its_old_self(site, reset):
     script = write(site, "perl", "1")
     bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"')

@@ -86,11 +86,10 @@ def test_its_zygotes_workers_and_programs_end_with_it(site, defaults):
             bridge.wait_warm(program)
     peer, _ = busy_peer(bridge, sleeper)
     with peer:
-        workers = processes.descendants_of(bridge.pid)
-        assert workers
         # sleep(1) is the shell's child: it comes to its own end, as behind any web server.
-        own = [pid for pid in processes.children_of(bridge.pid) if pid in workers]
-        sleeping = [pid for pid in workers if pid not in own]
+        sleeping = wait_until(lambda: [pid for pid in processes.descendants_of(bridge.pid)
+                                       if pid not in processes.children_of(bridge.pid)], "it sleeps")
+        own = processes.children_of(bridge.pid)
         bridge.kill()
         wait_until(lambda: not any(alive(pid) for pid in own), "all are gone", 5)
     for pid in sleeping:

@@ -23,6 +23,7 @@ WRAPPER_C = r"""
     }
     """
 LEAVES_C = r"""
+    #define _GNU_SOURCE
     #include <stdio.h>
     #include <unistd.h>
     int main(void) {

@@ -147,7 +147,11 @@ var kinds = []kind{
 		func() { syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 0, Max: 77}) }},
 	// Of the thread alone that asks, and main() may go on in another.
 	{"nice", "", func() any { now, _ := syscall.Getpriority(0, 0); return now },
-		func() { runtime.LockOSThread(); syscall.Setpriority(0, 0, 11) }},
+		func() {
+			runtime.LockOSThread()
+			now, _ := syscall.Getpriority(0, 0) // the kernel's number: 20 less the niceness
+			syscall.Setpriority(0, 0, 21-now)
+		}},
 	{"signal_handled", "", func() any { return signal.Ignored(syscall.SIGUSR1) }, func() {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1)
 		signal.Ignore(syscall.SIGUSR1)

@@ -87,7 +87,7 @@ kind('descriptor', 'none', 'kept.opened', "kept.opened = fs.openSync('/dev/null'
 kind('server', '', 'kept.listens?.listening', 'kept.listens = net.createServer().listen(0).unref()');
 kind('child', '', 'kept.child?.exitCode === null',
      "kept.child = child_process.spawn('sleep', ['0.2'], { stdio: 'ignore' }); kept.child.unref()");
-kind('nice', 'none', 'os.getPriority()', 'os.setPriority(5)');
+kind('nice', 'none', 'os.getPriority()', 'os.setPriority(Math.min(os.getPriority() + 1, 19))');
 kind('heap', 'none', 'process.memoryUsage().rss > 200e6', 'globalThis.heap = Buffer.alloc(300 << 20, 1)');
 
 function leave(name) {

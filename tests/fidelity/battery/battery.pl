@@ -182,7 +182,7 @@ kind timer => 'none', sub { (Time::HiRes::setitimer(Time::HiRes::ITIMER_PROF(), 
 kind locale => 'none', sub { POSIX::setlocale(POSIX::LC_ALL()) }, sub { POSIX::setlocale(POSIX::LC_ALL(), 'C.UTF-8') };
 kind time_zone => 'none', sub { join ' ', POSIX::tzname() }, sub { $ENV{TZ} = 'LEFT5'; POSIX::tzset() };
 kind limit => 'none', sub { limit('-Sn') }, sub { setrlimit(7, 777) };
-kind nice => 'none', sub { getpriority 0, 0 }, sub { setpriority 0, 0, 5 };
+kind nice => 'none', sub { getpriority 0, 0 }, sub { setpriority 0, 0, 1 + getpriority 0, 0 };
 kind name => 'none', sub { open my $f, '<', '/proc/self/comm'; <$f> eq "left\n" ? 1 : 0 },
   sub { open my $f, '>', '/proc/self/comm'; print $f 'left' };
 kind heap => 'none', sub { status('VmRSS') =~ /(\d+)/ && $1 > 150_000 ? 1 : 0 },

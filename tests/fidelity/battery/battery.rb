@@ -202,7 +202,8 @@ kind :signal_default, 'none', -> { status('SigCgt') }, -> { trap('INT', 'SYSTEM_
 kind :exit_trap, 'none', -> { trap('EXIT', 'DEFAULT').class }, -> { trap('EXIT') {} }
 kind :limit, 'none', -> { Process.getrlimit(:NOFILE) }, -> { Process.setrlimit(:NOFILE, 777, Process.getrlimit(:NOFILE)[1]) }
 kind :limit_for_good, 'none', -> { Process.getrlimit(:MSGQUEUE) }, -> { Process.setrlimit(:MSGQUEUE, 77, 77) }
-kind :nice, 'none', -> { Process.getpriority(Process::PRIO_PROCESS, 0) }, -> { Process.setpriority(Process::PRIO_PROCESS, 0, 5) }
+kind :nice, 'none', -> { Process.getpriority(Process::PRIO_PROCESS, 0) },
+     -> { Process.setpriority(Process::PRIO_PROCESS, 0, Process.getpriority(Process::PRIO_PROCESS, 0) + 1) }
 kind :name, 'none', -> { File.read('/proc/self/comm') == "left\n" }, -> { File.write('/proc/self/comm', 'left') }
 kind :child, 'none', -> { $child = child_left }, -> { start_child(0.1) }
 kind :child_that_ended, 'none', -> { $child }, -> { start_child(0) }

@@ -157,7 +157,7 @@ fn kinds() -> Vec<Kind> { vec![
     kind!("limit_of_cores", "limits", limit(4), lower(4, 77)),
     kind!("limit_of_time", "limits", limit(0), lower(0, 1000)),
     kind!("limit_of_the_stack", "limits", limit(3), lower(3, 4 << 20)),
-    kind!("nice", "limits", unsafe { getpriority(0, 0) }, unsafe { setpriority(0, 0, 11) }),
+    kind!("nice", "limits", unsafe { getpriority(0, 0) }, unsafe { setpriority(0, 0, getpriority(0, 0) + 1) }),
     kind!("name", "name", status("Name"), unsafe { prctl(15, "left\0".as_ptr() as c_ulong, 0, 0, 0) }),
     kind!("dumpable", "limits", unsafe { prctl(3, 0, 0, 0, 0) }, unsafe { prctl(4, 0, 0, 0, 0) }),
     kind!("no_new_privileges", "", unsafe { prctl(39, 0, 0, 0, 0) }, unsafe { prctl(38, 1, 0, 0, 0) }),

@@ -125,7 +125,7 @@ static void look_nice(void) {
   say("%d", getpriority(PRIO_PROCESS, 0));
 }
 static void leave_nice(void) {
-  setpriority(PRIO_PROCESS, 0, 5);
+  setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1);
 }
 
 KIND(schedule, "")
