@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace modules {
 namespace {
@@ -97,6 +98,11 @@ void ChangeDamper::note_change(base::TimePoint now) {
 void ChangeDamper::note_start(base::TimePoint now) {
   is_started_ = true;
   started_ = now;
+  told_pause_ = {};
+}
+
+bool ChangeDamper::tell() {
+  return std::exchange(told_pause_, pause()) != told_pause_;
 }
 
 base::Duration ChangeDamper::pause() const {

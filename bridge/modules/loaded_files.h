@@ -70,12 +70,16 @@ class ChangeDamper {
   // How long nothing must change.
   base::Duration pause() const;
   std::string describe() const;
+  // True once for each length of the pause until the next start: it is worth a line in the log.
+  bool tell();
+  bool is_told() const { return told_pause_.count() > 0; }
 
  private:
   base::TimePoint changed_{};
   base::TimePoint started_{};
   bool is_started_ = false;   // since the last change
   unsigned thrown_away_ = 0;  // young generations, in a row
+  base::Duration told_pause_{0};
 };
 
 }  // namespace modules

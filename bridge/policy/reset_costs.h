@@ -6,9 +6,6 @@
 #include <cstddef>
 #include <string>
 
-#include "base/clock.h"
-#include "config/program_settings.h"
-
 namespace policy {
 
 // The median of the last few of some times, which one slow moment of the machine does not move.
@@ -41,16 +38,6 @@ struct ResetCosts {
   bool rewinding_pays() const { return rewinding() < forking(); }
   // "a request costs 900 us to put back or replace its worker, and 800 us to fork one".
   std::string describe() const;
-};
-
-// Why a program runs with reset = fork though its settings say rewind; empty: it does not.
-struct Demotion {
-  std::string why{};
-  // A leak was proven: it is not tried again until the program or its settings change.
-  bool is_proven = false;
-  config::ProgramSettings settings{};  // under which it was
-  base::TimePoint since{};
-  base::Duration pause{0};  // then, before another try
 };
 
 }  // namespace policy

@@ -15,14 +15,14 @@
 
 namespace pool {
 
-class Run;
+class Turn;
 
 struct Place {
   std::unique_ptr<worker::Worker> worker;
   upstream::FastcgiWorker* by_fastcgi = nullptr;  // the same, if it speaks that
   ZygoteId zygote{};                              // all zero: launched by the bridge
   compare::Arm arm = compare::Arm::classic;
-  Run* run = nullptr;
+  Turn* turn = nullptr;
   base::TimePoint born{};
   base::TimePoint since{};    // of its fork, or of what it does behind a request
   unsigned behaviours = 0;    // policy::kOrdinary and the like, since it was last compared
@@ -45,9 +45,9 @@ struct WorkerStatus {
 // What a pool hears of its workers. All run on the loop.
 struct WorkersEvents {
   std::function<void()> on_change;  // something that a pump should look at
-  std::function<worker::Printed(Run&, const worker::Ending&)> on_ended;
-  // run's worker ended without having begun it: it waits again.
-  std::function<void(Run&)> on_unbegun;
+  std::function<worker::Printed(Turn&, const worker::Ending&)> on_ended;
+  // The turn's worker ended without having begun it: it waits again.
+  std::function<void(Turn&)> on_unbegun;
   std::function<void(const message::Received&)> on_note;
   // A worker went over to another program in its request.
   std::function<void(const std::string& path)> on_executed;

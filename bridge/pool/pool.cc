@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "base/log.h"
-#include "cgi/environment.h"
+#include "pool/pools.h"
 
 namespace pool {
 
@@ -18,11 +18,6 @@ constexpr std::chrono::milliseconds kWatchInterval{500};
 // How often it is looked whether workers have grown too old or too large.
 constexpr std::chrono::milliseconds kCareInterval{1000};
 
-// After a program could not be made warm it runs classic for so long before another try; after the
-// next one for twice as long, and so on.
-constexpr std::chrono::seconds kColdPause{60};
-constexpr std::chrono::minutes kColdPauseMost{32};
-
 // A request that so many workers were given and none began runs classic.
 constexpr unsigned kStartsMax = 3;
 
@@ -31,59 +26,76 @@ constexpr unsigned kStartsMax = 3;
 Pool::Pool(const Surroundings& surroundings, std::string program)
     : surroundings_(surroundings),
       program_(std::move(program)),
-      learner_(program_),
+      generations_(surroundings, program_, settings_, workers_, [this] { pump_.schedule(); }),
+      queue_(surroundings.loop, settings_.queue, *this),
       workers_(surroundings, program_, settings_,
-               WorkersEvents{[this] { pump_.schedule(); },
-                             [this](Run& run, const auto& ending) { return on_ended(run, ending); },
-                             [this](Run& run) { on_unbegun(run); },
-                             [this](const message::Received& note) { on_note(note); },
-                             [this](const auto& path) { counts_.warm.note_executed(path); },
-                             [this](const auto& difference) { on_difference(difference); }}),
-      retry_(kColdPause, kColdPauseMost),
-      demotion_backoff_(kColdPause, kColdPauseMost),
-      rest_timer_(surroundings.loop, [this] { look_whether_rested(); }),
+               WorkersEvents{
+                   [this] { pump_.schedule(); },
+                   [this](Turn& turn, const auto& ending) { return on_ended(turn, ending); },
+                   [this](Turn& turn) { on_unbegun(turn); },
+                   [this](const message::Received& note) { generations_.on_note(note); },
+                   [this](const auto& path) { counts_.warm.note_executed(path); },
+                   [this](const auto& difference) { generations_.on_difference(difference); }}),
+      rest_timer_(surroundings.loop, [this] { note_rest(); }),
       fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
-      calm_timer_(surroundings.loop, [this] { start_when_calm(); }),
       care_timer_(surroundings.loop, [this] { look_after_workers(); }),
       pump_(surroundings.loop, [this] { pump(); }),
       claim_(*surroundings.shares, [this] { pump_.schedule(); }) {}
 
 Pool::~Pool() = default;
 
+void Pool::refresh(const config::ProgramSettings& settings, const router::ProgramFile& file,
+                   std::string_view environment, compare::Side side) {
+  const bool other_interpreter = settings.interpreter != settings_.interpreter;
+  if (settings != settings_) settings_ = settings;
+  last_used_ = now();
+  rested_ = false;
+  generations_.see(file, other_interpreter, environment);
+  if (settings_.mode == config::Mode::classic && side == compare::Side::classic) return;
+  warmth_wanted_ = last_used_;
+  generations_.keep_up(environment);
+}
+
 std::optional<compare::Arm> Pool::warm_arm() const {
-  if (!warm()) return std::nullopt;
+  if (!generations_.warm()) return std::nullopt;
   return workers_.arm();
 }
 
 std::string_view Pool::warm_level() const {
-  return warm() ? active_->level() : std::string_view();
+  return generations_.warm() ? generations_.serving()->level() : std::string_view();
 }
 
-bool Pool::has_zygote() const {
-  const auto holds = [](const auto& generation) {
-    return generation != nullptr && (generation->is_up() || generation->speaks_fastcgi());
-  };
-  return holds(active_) || holds(upcoming_);
+WarmNote Pool::note() const {
+  return {.program = program_,
+          .learned = generations_.learned(),
+          .environment = generations_.constant_environment()};
+}
+
+void Pool::inherit(const std::vector<std::string>& learned) {
+  generations_.inherit(learned);
 }
 
 // ---- the queue ----
 
-void Pool::enqueue(Run& run) {
-  (run.job_.for_whom == ForWhom::client ? waiting_ : beside_).push_back(&run);
+void Pool::enqueue(Turn& turn) {
+  queue_.add(turn);
   pump_.schedule();
 }
 
-void Pool::leave(Run& run) {
-  if (run.place_ == Run::Place::queued) {
-    std::erase(waiting_, &run);
-    std::erase(beside_, &run);
-    if (waiting_.empty()) claim_.stop_waiting();
+void Pool::leave(Turn& turn) {
+  if (turn.state() == Turn::State::queued) {
+    queue_.remove(turn);
+    if (queue_.clients().empty()) claim_.stop_waiting();
   }
-  if (run.place_ == Run::Place::running) workers_.abandon(run);
+  if (turn.state() == Turn::State::running) workers_.abandon(turn);
 }
 
-void Pool::give_up(Run& run) {
-  std::erase(waiting_, &run);
+void Pool::on_full(Turn& turn) {
+  ++counts_.refused_full;
+  refuse(turn, 503, fmt::format("the queue is full ({}, queue.max)", settings_.queue.max));
+}
+
+void Pool::on_late(Turn& turn) {
   ++counts_.refused_late;
   const PoolView now = view();
   const policy::Shares& shares = *surroundings_.shares;
@@ -93,74 +105,40 @@ void Pool::give_up(Run& run) {
     why += fmt::format(", {} of all programs together (bridge.workers_max is {})", shares.running(),
                        shares.limit());
   }
-  if (waiting_.empty()) claim_.stop_waiting();
-  refuse(run, 503, why);
+  if (queue_.clients().empty()) claim_.stop_waiting();
+  refuse(turn, 503, why);
 }
 
-void Pool::refuse(Run& run, int status, const std::string& reason) {
-  if (run.job_.for_whom == ForWhom::client) ++counts_.refused;
-  run.place_ = Run::Place::over;
-  run.queue_timer_.reset();
-  run.client_->on_refused({status, reason});
+void Pool::refuse(Turn& turn, int status, const std::string& reason) {
+  if (turn.is_for_client()) ++counts_.refused;
+  turn.refuse({status, reason});
 }
 
 // ---- the pump ----
 
 void Pool::pump() {
   workers_.sweep();
-  outgoing_.clear();
-  adopt_upcoming();
-  outgoing_.clear();
-  note_warmth();
-  for (Run* run : waiting_) (void)suits(*run);
-  const unsigned at_once = view().busy + waiting_for_workers();
-  const base::TimePoint time = surroundings_.loop.now();
-  recent_peak_.note(std::min(at_once, settings_.workers.max), time, settings_.workers.idle_timeout);
-  serve_clients();
-  if (waiting_.empty()) claim_.stop_waiting();
-  limit_queue();
-  serve_shadows();
-  // Not before a request has named all that it loaded.
-  const bool may_learn =
-      upcoming_ == nullptr && active_ != nullptr && !workers_.any_names_modules();
-  if (may_learn && learner_.wants_generation()) {
-    learner_.count_generation();
-    start_generation();
-  }
-  demote_if_due();
-  PoolView now = view();
-  now.long_idle = workers_.idle_since_before(time - settings_.workers.idle_timeout);
-  if (now.making == worker::Making::ahead) now.idle_cores = surroundings_.idle_cores();
-  update_claim(now);
-  carry_out(policy::plan(now));
+  generations_.settle();
+  for (Turn* turn : queue_.clients()) (void)generations_.suits(*turn);
+  const unsigned at_once = view().busy + queue_.waiting_for_workers();
+  recent_peak_.note(std::min(at_once, settings_.workers.max), now(),
+                    settings_.workers.idle_timeout);
+  queue_.serve_clients();
+  if (queue_.clients().empty()) claim_.stop_waiting();
+  queue_.limit();
+  queue_.serve_shadows();
+  generations_.improve();
+  PoolView seen = view();
+  seen.long_idle = workers_.idle_since_before(now() - settings_.workers.idle_timeout);
+  if (seen.making == worker::Making::ahead) seen.idle_cores = surroundings_.idle_cores();
+  update_claim(seen);
+  carry_out(policy::plan(seen));
   watch_forks();
   check_invariants();
 }
 
-// In the order in which they came; those that are to run classic do not wait for a worker that one
-// before them waits for.
-void Pool::serve_clients() {
-  std::size_t passed_over = 0;
-  std::size_t due = 0;  // of them, who wait for workers that are on their way
-  while (passed_over < waiting_.size() && may_run_one_more()) {
-    Run& run = *waiting_[passed_over];
-    if (due > 0 && wants_worker(run) && may_wait(due)) {
-      ++passed_over;
-      ++due;
-      continue;
-    }
-    // Taken out first: serving it may end it, and ending it may end others.
-    const auto place = waiting_.begin() + static_cast<std::ptrdiff_t>(passed_over);
-    waiting_.erase(place);
-    if (serve(run, due)) continue;
-    waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(passed_over), &run);
-    ++due;
-    ++passed_over;
-  }
-}
-
 // Its own limit is asked first: who may run no more for that waits for no place of others.
-bool Pool::may_run_one_more() {
+bool Pool::has_room() {
   const PoolView now = view();
   update_claim(now);
   if (policy::has_room(now)) return claim_.admitted();
@@ -172,178 +150,139 @@ void Pool::update_claim(const PoolView& now) {
   claim_.update(now.busy + now.classic, now.idle + now.starting + now.returning + now.beside);
 }
 
-// The queue's limit counts those that have to wait, not those that came in one turn.
-void Pool::limit_queue() {
-  while (waiting_.size() > settings_.queue.max) {
-    Run& run = *waiting_.back();
-    waiting_.pop_back();
-    ++counts_.refused_full;
-    refuse(run, 503, fmt::format("the queue is full ({}, queue.max)", settings_.queue.max));
-  }
-  for (Run* run : waiting_) {
-    if (run->queue_timer_ != nullptr) continue;
-    run->queue_timer_ =
-        std::make_unique<loop::Timer>(surroundings_.loop, [this, run] { give_up(*run); });
-    run->queue_timer_->start(settings_.queue.timeout);
-  }
-}
-
-void Pool::serve_shadows() {
-  if (waiting_for_workers() > 0) return;
-  for (std::size_t left = beside_.size(); left > 0 && !beside_.empty(); --left) {
-    Run& run = *beside_.front();
-    beside_.pop_front();
-    if (refuse_late(run)) continue;
-    if (run.job_.side == compare::Side::classic) {
-      start_classic(run, Cold::chosen);
-    } else if (!warm() || run.starts_ >= kStartsMax || !suits(run)) {
-      refuse(run, 503, "it is not warm");
-    } else if (!serve_warm(run)) {
-      if (!workers_.worth_waiting(0)) {
-        refuse(run, 503, "no worker is to be had");
-      } else {
-        beside_.push_back(&run);
-      }
-    }
-  }
-}
-
-bool Pool::wants_worker(const Run& run) {
-  return run.job_.side == compare::Side::persistent && run.suits_;
-}
-
-unsigned Pool::waiting_for_workers() const {
-  return static_cast<unsigned>(
-      std::ranges::count_if(waiting_, [](const Run* run) { return wants_worker(*run); }));
-}
-
-// False: run has to wait for a worker that is on its way. before: how many do already.
-bool Pool::serve(Run& run, std::size_t before) {
-  if (refuse_late(run)) return true;
-  if (run.job_.side == compare::Side::classic) {
-    start_classic(run, Cold::chosen);
-  } else if (!warm()) {
-    start_classic(run, Cold::not_warm);
-  } else if (run.starts_ >= kStartsMax) {
-    start_classic(run, Cold::no_worker);
-  } else if (!suits(run)) {
-    if (run.job_.for_whom == ForWhom::client) ++counts_.misfits;
-    start_classic(run, Cold::misfit);
-  } else if (!serve_warm(run)) {
+bool Pool::serve(Turn& turn, std::size_t before) {
+  if (refuse_changed(turn)) return true;
+  if (turn.job().side == compare::Side::classic) {
+    start_classic(turn, Cold::chosen);
+  } else if (!generations_.warm()) {
+    start_classic(turn, Cold::not_warm);
+  } else if (turn.starts() >= kStartsMax) {
+    start_classic(turn, Cold::no_worker);
+  } else if (!generations_.suits(turn)) {
+    ++counts_.misfits;
+    start_classic(turn, Cold::misfit);
+  } else if (!serve_warm(turn)) {
     if (may_wait(before)) return false;
-    start_classic(run, Cold::no_worker);
+    start_classic(turn, Cold::no_worker);
   }
   return true;
 }
 
-// Whether one more may wait for a worker that is on its way. Where the queue is full it may not,
-// and runs classic: it has a place.
+bool Pool::serve_shadow(Turn& turn) {
+  if (refuse_changed(turn)) return true;
+  if (turn.job().side == compare::Side::classic) {
+    start_classic(turn, Cold::chosen);
+  } else if (!generations_.warm() || turn.starts() >= kStartsMax || !generations_.suits(turn)) {
+    refuse(turn, 503, "it is not warm");
+  } else if (!serve_warm(turn)) {
+    if (workers_.worth_waiting(0)) return false;
+    refuse(turn, 503, "there is no worker for it");
+  }
+  return true;
+}
+
+// Where the queue is full no more may, and one runs classic: it has a place.
 bool Pool::may_wait(std::size_t before) const {
   return before < settings_.queue.max && workers_.worth_waiting(before);
 }
 
 // What its path led to was looked at when it came. If it had to wait, that may be other than now.
-bool Pool::refuse_late(Run& run) {
-  const bool has_waited = run.queue_timer_ != nullptr || run.job_.for_whom == ForWhom::shadow;
+bool Pool::refuse_changed(Turn& turn) {
+  const bool has_waited = turn.has_waited() || !turn.is_for_client();
   if (!has_waited || surroundings_.judge == nullptr) return false;
   const auto refusal = surroundings_.judge(program_);
-  if (refusal) refuse(run, refusal->status, refusal->reason);
+  if (refusal) refuse(turn, refusal->status, refusal->reason);
   return refusal.has_value();
 }
 
 // False: no worker took it.
-bool Pool::serve_warm(Run& run) {
+bool Pool::serve_warm(Turn& turn) {
   if (!workers_.has_idle()) return false;
   if (const auto refusal = surroundings_.identities.why_no_longer(settings_, program_)) {
-    refuse(run, refusal->status, refusal->reason);
+    refuse(turn, refusal->status, refusal->reason);
     return true;
   }
-  if (active_->speaks_fastcgi()) return serve_by_fastcgi(run);
-  const auto fds = run.client_->descriptors();
+  if (generations_.serving()->speaks_fastcgi()) return serve_by_fastcgi(turn);
+  const auto fds = turn.client().descriptors();
   if (!fds) {
-    refuse(run, 502, fds.error().message);
+    refuse(turn, 502, fds.error().message);
     return true;
   }
-  if (!workers_.give(run, fds.value())) return false;
-  started(run);
+  if (!workers_.give(turn, fds.value())) return false;
+  begin(turn);
   return true;
 }
 
-bool Pool::serve_by_fastcgi(Run& run) {
-  auto body = run.client_->body();
+bool Pool::serve_by_fastcgi(Turn& turn) {
+  auto body = turn.client().body();
   if (!body) {
-    refuse(run, 502, body.error().message);
+    refuse(turn, 502, body.error().message);
     return true;
   }
-  if (!workers_.give_by_fastcgi(run, body.take())) return false;
-  started(run);
+  if (!workers_.give_by_fastcgi(turn, body.take())) return false;
+  begin(turn);
   return true;
 }
 
-void Pool::start_classic(Run& run, Cold why) {
-  run.cold_ = why;
+void Pool::start_classic(Turn& turn, Cold why) {
+  turn.set_cold(why);
   const auto terms = surroundings_.identities.terms_for(settings_, program_);
-  if (!terms) return refuse(run, terms.refusal().status, terms.refusal().reason);
-  const auto fds = run.client_->descriptors();
-  if (!fds) return refuse(run, 502, fds.error().message);
-  const auto launched = workers_.launch(run, launched_file_, fds.value(), terms.value());
-  if (!launched) return refuse(run, 502, launched.error().message);
-  started(run);
+  if (!terms) return refuse(turn, terms.refusal().status, terms.refusal().reason);
+  const auto fds = turn.client().descriptors();
+  if (!fds) return refuse(turn, 502, fds.error().message);
+  const auto launched =
+      workers_.launch(turn, generations_.version().launched_file(), fds.value(), terms.value());
+  if (!launched) return refuse(turn, 502, launched.error().message);
+  begin(turn);
 }
 
-void Pool::started(Run& run) {
-  run.place_ = Run::Place::running;
-  run.started_at_ = surroundings_.loop.now();
-  run.queue_timer_.reset();
-  count_started(run, 1);
-  if (++run.starts_ == 1) run.client_->on_started(run.arm_);
+void Pool::begin(Turn& turn) {
+  count_started(turn, 1);
+  turn.begin(now());
 }
 
-void Pool::count_started(const Run& run, int by) {
-  if (run.job_.for_whom == ForWhom::shadow) return;
+void Pool::count_started(const Turn& turn, int by) {
+  if (!turn.is_for_client()) return;
   const auto add = static_cast<std::uint64_t>(by);
   counts_.requests += add;
-  (run.arm_ == compare::Arm::classic ? counts_.classic : counts_.persistent) += add;
+  (turn.arm() == compare::Arm::classic ? counts_.classic : counts_.persistent) += add;
 }
 
-worker::Printed Pool::on_ended(Run& run, const worker::Ending& ending) {
-  if (run.job_.for_whom == ForWhom::client) {
-    counts_.warm.count(run.cold_);
+worker::Printed Pool::on_ended(Turn& turn, const worker::Ending& ending) {
+  if (turn.is_for_client()) {
+    counts_.warm.count(turn.cold());
     if (ending.app_status != 0) ++counts_.failed;
   }
   if (!ending.description.empty()) {
     if (ending.app_status == 128 + SIGXCPU) ++counts_.over_cpu_time;
     if (ending.app_status == 128 + SIGXFSZ) ++counts_.over_file_size;
   }
-  run.place_ = Run::Place::over;
-  run.worker_ = nullptr;
   // The kernel says it by a signal that may have come from anybody.
   const std::string why = ending.app_status == 128 + SIGKILL
                               ? surroundings_.cgroups.why_killed(program_)
                               : std::string();
-  if (why.empty()) return run.client_->on_ended(ending);
+  if (why.empty()) return turn.end(ending);
   worker::Ending explained = ending;
   explained.description += ": " + why;
-  return run.client_->on_ended(explained);
+  return turn.end(explained);
 }
 
 // Its client knows nothing of it. It was the first of those that wait now.
-void Pool::on_unbegun(Run& run) {
-  run.place_ = Run::Place::queued;
-  run.worker_ = nullptr;
-  count_started(run, -1);
+void Pool::on_unbegun(Turn& turn) {
+  count_started(turn, -1);
+  turn.take_back();
   ++counts_.given_back;
-  (run.job_.for_whom == ForWhom::client ? waiting_ : beside_).push_front(&run);
+  queue_.add_again(turn);
 }
 
 // ---- workers ----
 
 void Pool::carry_out(const policy::PoolPlan& plan) {
   claim_.lack(0);
-  if (!warm()) return;
+  if (!generations_.warm()) return;
   // A program switched to classic stays warm until it has rested: it may be switched back.
-  const bool may_fork = settings_.mode != config::Mode::classic || waiting_for_workers() > 0 ||
-                        warmth_wanted_ == last_used_;
+  const bool may_fork = settings_.mode != config::Mode::classic ||
+                        queue_.waiting_for_workers() > 0 || warmth_wanted_ == last_used_;
   // Requests that are admitted get workers; the others are made as far as there is room.
   const policy::Shares& shares = *surroundings_.shares;
   const PoolView now = view();
@@ -374,18 +313,18 @@ void Pool::look_after_workers() {
 // A zygote that takes too long over a fork (it is stopped, or swapped out) holds no request: it is
 // replaced, and what waits runs classic meanwhile.
 void Pool::watch_forks() {
-  if (!warm()) return;
+  if (!generations_.warm()) return;
   const std::string overdue = workers_.end_overdue();
   if (!overdue.empty()) {
-    active_->replace_zygote(overdue);
+    generations_.serving()->replace_zygote(overdue);
     return pump_.schedule();
   }
-  if (!waiting_.empty() || !beside_.empty()) fork_timer_.start(kWatchInterval);
+  if (!queue_.empty()) fork_timer_.start(kWatchInterval);
 }
 
 // No pump for workers.idle_timeout: workers may have been idle for so long, beside one that runs.
-void Pool::look_whether_rested() {
-  const auto rest = surroundings_.loop.now() - last_used_;
+void Pool::note_rest() {
+  const auto rest = now() - last_used_;
   if (!runs_any() && rest < settings_.workers.idle_timeout) {
     return rest_timer_.start(std::chrono::duration_cast<base::Duration>(
         settings_.workers.idle_timeout - rest + std::chrono::milliseconds(1)));

@@ -11,7 +11,7 @@ using policy::PoolView;
 using worker::WorkerState;
 
 PoolView Pool::view() const {
-  PoolView view{.waiting = waiting_for_workers(),
+  PoolView view{.waiting = queue_.waiting_for_workers(),
                 .recent_peak = recent_peak_.value(),
                 .kind = settings_.workers.kind,
                 .min = settings_.workers.min,
@@ -39,56 +39,22 @@ PoolStatus Pool::status() const {
   status.busy = now.busy + now.beside + now.classic;
   status.starting = now.starting;
   status.returning = now.returning;
-  status.waiting = waiting_.size();
+  status.waiting = queue_.clients().size();
   status.waits_for_place = claim_.waiting();
-  status.retry_in = retry_in();
-  status.newest_generation = generations_;
-  if (settings_.learn != config::Learn::none) status.learned = learner_.names();
   status.worker_pids = workers_.pids();
   std::sort(status.worker_pids.begin(), status.worker_pids.end());
   status.worker_list = workers_.list();
   status.retirements = &workers_.retirements();
   status.rewinds = &workers_.rewinds();
-  status.failed_steps = failed_steps_;
   status.sandbox = surroundings_.identities.sandbox_of(program_);
   status.cgroup = surroundings_.cgroups.figures(program_);
-  const Generation* generation = active_ != nullptr ? active_.get() : upcoming_.get();
-  status.level = "none";
-  if (generation == nullptr) {
-    if (told_pause_.count() > 0) status.level_reason = damper_.describe();
-    if (!surroundings_.shares->zygote_room() && settings_.mode != config::Mode::classic) {
-      status.level_reason = "as many others as bridge.zygotes_max are warm and asked for";
-    }
-    return status;
-  }
-  status.generation = generation->plan().number;
-  status.failed_steps = generation->steps();
-  status.failed_steps.insert(status.failed_steps.end(), failed_steps_.begin(), failed_steps_.end());
-  status.level_reason = generation->reason();
-  status.zygote_pid = generation->zygote_pid();
-  if (generation->warmth() == Warmth::warming) status.level = "warming";
-  if (generation->warmth() == Warmth::warm) {
-    status.level = generation->level();
-    status.reset = generation->reset();
-    status.reset_reason = generation->reset_reason();
-  }
+  generations_.describe(status);
   return status;
-}
-
-std::optional<base::Duration> Pool::retry_in() const {
-  const auto left = [this](base::TimePoint since, base::Duration pause) {
-    const auto rest = since + pause - surroundings_.loop.now();
-    return std::max(base::Duration::zero(), std::chrono::duration_cast<base::Duration>(rest));
-  };
-  if (const auto due = retry_.due_at()) return left(*due, {});
-  if (demotion_.why.empty() || demotion_.is_proven) return std::nullopt;
-  return left(demotion_.since, demotion_.pause);
 }
 
 void Pool::check_invariants() const {
   workers_.check_invariants();
-  for (const Run* run : waiting_) BRIDGE_ASSERT(run->place_ == Run::Place::queued);
-  for (const Run* run : beside_) BRIDGE_ASSERT(run->place_ == Run::Place::queued);
+  queue_.check_invariants();
 }
 
 // ---- its workers ----
@@ -109,7 +75,7 @@ void Workers::count(PoolView& view) const {
 }
 
 void Workers::count_busy(const Place& place, PoolView& view) {
-  const bool beside = place.run != nullptr && place.run->job_.for_whom == ForWhom::shadow;
+  const bool beside = place.turn != nullptr && !place.turn->is_for_client();
   if (place.arm != compare::Arm::classic) {
     ++(beside ? view.beside : view.busy);
   } else if (!beside) {

@@ -12,27 +12,24 @@ std::chrono::seconds retry_after(const config::ProgramSettings* refused) {
   return std::max(std::chrono::seconds(1), wait);
 }
 
-Run::Run(Pool& pool, Job job, RunClient& client)
-    : pool_(pool), job_(job), client_(&client), since_(pool.now()) {
-  pool_.enqueue(*this);
+Run::Run(Pool& pool, Job job, RunClient& client) : pool_(pool), turn_(job, client, pool.now()) {
+  pool_.enqueue(turn_);
 }
 
 Run::~Run() {
-  pool_.leave(*this);
+  pool_.leave(turn_);
 }
 
 void Run::terminate() {
-  if (worker_ != nullptr) worker_->terminate();
+  if (running()) turn_.worker()->terminate();
 }
 
 void Run::resume() {
-  if (worker_ != nullptr) worker_->resume();
+  if (running()) turn_.worker()->resume();
 }
 
 std::chrono::microseconds Run::queue_time() const {
-  const base::TimePoint until =
-      place_ == Place::queued ? pool_.now() : std::max(started_at_, since_);
-  return std::chrono::duration_cast<std::chrono::microseconds>(until - since_);
+  return turn_.queue_time(pool_.now());
 }
 
 }  // namespace pool

@@ -173,26 +173,26 @@ worker::Worker& Workers::take_idle() {
   return worker;
 }
 
-bool Workers::give(Run& run, std::span<const int> fds) {
+bool Workers::give(Turn& turn, std::span<const int> fds) {
   const auto& identity = generation_->terms().identity;
   if (identity) limits::give_streams(*identity, fds.data(), fds.size());
   while (has_idle()) {
-    if (assign(run, fds, take_idle())) return true;
+    if (assign(turn, fds, take_idle())) return true;
   }
   return false;
 }
 
-bool Workers::give_by_fastcgi(Run& run, base::UniqueFd body) {
-  const RequestVariables environment(run.job_.environment, run.job_.environment_count,
+bool Workers::give_by_fastcgi(Turn& turn, base::UniqueFd body) {
+  const RequestVariables environment(turn.job().environment, turn.job().environment_count,
                                      generation_->plan().executable.assignments);
   while (has_idle()) {
     worker::Worker& worker = take_idle();
     const std::uint64_t id = worker.id();
     Place& place = places_.at(id);
     const auto assigned = place.by_fastcgi->assign(
-        environment.block(), body, run, [this, id](const auto& ending) { on_ended(id, ending); });
+        environment.block(), body, turn, [this, id](const auto& ending) { on_ended(id, ending); });
     if (assigned) {
-      take_place(place, run);
+      take_place(place, turn);
       return true;
     }
     base::log_warn("program={} worker={}: {}; another takes the request", program_, id,
@@ -201,18 +201,18 @@ bool Workers::give_by_fastcgi(Run& run, base::UniqueFd body) {
   return false;
 }
 
-bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker) {
+bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worker) {
   const std::uint64_t id = worker.id();
   Place& place = places_.at(id);
   const std::uint64_t request_id = next_request_id_++;
   const message::SayReady say_ready = whether_to_check(place);
-  const RequestVariables environment(run.job_.environment, run.job_.environment_count,
+  const RequestVariables environment(turn.job().environment, turn.job().environment_count,
                                      generation_->plan().executable.assignments);
   const message::EncodedRequest request =
       message::encode_request(request_id, say_ready,
                               {.cwd = folder_,
                                .argv = generation_->plan().executable.argv,
-                               .query_words = run.job_.query_words,
+                               .query_words = turn.job().query_words,
                                .environment = environment.block(),
                                .environment_count = environment.count()});
   const auto assigned = worker.assign(request_id, say_ready, request, fds,
@@ -222,18 +222,17 @@ bool Workers::assign(Run& run, std::span<const int> fds, worker::Worker& worker)
                    assigned.error().message);
     return false;
   }
-  take_place(place, run);
+  take_place(place, turn);
   return true;
 }
 
 // A comparison under way is of no use any more; it does not keep the worker from its work.
-void Workers::take_place(Place& place, Run& run) {
+void Workers::take_place(Place& place, Turn& turn) {
   place.look_id = 0;
   place.started_anew = place.loads = false;
   place.executed.clear();
-  place.run = &run;
-  run.worker_ = place.worker.get();
-  run.arm_ = place.arm;
+  place.turn = &turn;
+  turn.give_to(*place.worker, place.arm);
 }
 
 message::SayReady Workers::whether_to_check(const Place& place) {
@@ -243,33 +242,34 @@ message::SayReady Workers::whether_to_check(const Place& place) {
   return message::SayReady::yes;
 }
 
-base::Status Workers::launch(Run& run, const std::string& file, std::span<const int> fds,
+base::Status Workers::launch(Turn& turn, const std::string& file, std::span<const int> fds,
                              const limits::Terms& terms) {
   const std::string& interpreter = settings_.interpreter;
   std::vector<std::string> argv{program_};
   if (!interpreter.empty()) argv.insert(argv.begin(), interpreter);
-  argv.insert(argv.end(), run.job_.query_words.begin(), run.job_.query_words.end());
-  const auto pid = surroundings_.processes.launch({.file = interpreter.empty() ? file : interpreter,
-                                                   .argv = argv,
-                                                   .environment = run.job_.environment,
-                                                   .environment_count = run.job_.environment_count,
-                                                   .cwd = folder_,
-                                                   .stdin_fd = fds[0],
-                                                   .stdout_fd = fds[1],
-                                                   .stderr_fd = fds[2],
-                                                   .terms = terms,
-                                                   .cgroup = cgroup()});
+  argv.insert(argv.end(), turn.job().query_words.begin(), turn.job().query_words.end());
+  const auto pid =
+      surroundings_.processes.launch({.file = interpreter.empty() ? file : interpreter,
+                                      .argv = argv,
+                                      .environment = turn.job().environment,
+                                      .environment_count = turn.job().environment_count,
+                                      .cwd = folder_,
+                                      .stdin_fd = fds[0],
+                                      .stdout_fd = fds[1],
+                                      .stderr_fd = fds[2],
+                                      .terms = terms,
+                                      .cgroup = cgroup()});
   if (!pid) return pid.error();
   worker::Worker& worker = add({}, compare::Arm::classic);
   const std::uint64_t id = worker.id();
   worker.adopt(pid.value(), [this, id](const auto& ending) { on_ended(id, ending); });
-  take_place(places_.at(id), run);
+  take_place(places_.at(id), turn);
   return base::Done{};
 }
 
-void Workers::abandon(Run& run) {
-  Place& place = places_.at(run.worker_->id());
-  place.run = nullptr;
+void Workers::abandon(Turn& turn) {
+  Place& place = places_.at(turn.worker()->id());
+  place.turn = nullptr;
   place.worker->forget_request();
   place.worker->terminate();
 }

@@ -16,7 +16,7 @@
 #include "pool/generation.h"
 #include "pool/idle_checks.h"
 #include "pool/place.h"
-#include "pool/run.h"
+#include "pool/turn.h"
 #include "worker/worker.h"
 
 namespace pool {
@@ -50,14 +50,14 @@ class Workers : private worker::WorkerOwner {
   // How many have been idle since then or before.
   unsigned idle_since_before(base::TimePoint time) const;
   // Gives the request to an idle worker, with its descriptors; false if none took it.
-  bool give(Run& run, std::span<const int> fds);
+  bool give(Turn& turn, std::span<const int> fds);
   // The same for a worker that speaks FastCGI, with the body, if there is one.
-  bool give_by_fastcgi(Run& run, base::UniqueFd body);
+  bool give_by_fastcgi(Turn& turn, base::UniqueFd body);
   // Launches the program itself for the request; file: what is executed.
-  base::Status launch(Run& run, const std::string& file, std::span<const int> fds,
+  base::Status launch(Turn& turn, const std::string& file, std::span<const int> fds,
                       const limits::Terms& terms);
-  // run is over for its client: its program is ended.
-  void abandon(Run& run);
+  // turn is over for its client: its program is ended.
+  void abandon(Turn& turn);
   static constexpr std::size_t kAll = ~std::size_t{0};
   void retire_idle(std::size_t count);
   // What the serving generation's zygote found of a worker in that look.
@@ -106,8 +106,8 @@ class Workers : private worker::WorkerOwner {
   limits::Cgroup* cgroup() { return surroundings_.cgroups.of(program_, settings_.limits); }
   void start_fastcgi_worker();
   worker::Worker& take_idle();
-  bool assign(Run& run, std::span<const int> fds, worker::Worker& worker);
-  static void take_place(Place& place, Run& run);
+  bool assign(Turn& turn, std::span<const int> fds, worker::Worker& worker);
+  static void take_place(Place& place, Turn& turn);
   message::SayReady whether_to_check(const Place& place);
   void on_ended(std::uint64_t worker_id, const worker::Ending& ending);
   void differs(Place& place, const std::string& difference);

@@ -12,8 +12,8 @@ using worker::WorkerState;
 void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
   events_.on_change();
   Place& place = places_.at(worker_id);
-  Run* run = std::exchange(place.run, nullptr);
-  const auto printed = run == nullptr ? worker::Printed{} : events_.on_ended(*run, ending);
+  Turn* turn = std::exchange(place.turn, nullptr);
+  const auto printed = turn == nullptr ? worker::Printed{} : events_.on_ended(*turn, ending);
   if (printed.errors) place.behaviours |= policy::kComplained;
   if (place.arm != compare::Arm::classic && is_of_serving_generation(place)) {
     using Was = policy::RecentShare::Was;
@@ -35,8 +35,8 @@ void Workers::stay(worker::Worker& worker, Place& place, worker::Printed printed
 
 void Workers::on_unbegun(worker::Worker& worker) {
   events_.on_change();
-  Run* run = std::exchange(places_.at(worker.id()).run, nullptr);
-  if (run != nullptr) events_.on_unbegun(*run);
+  Turn* turn = std::exchange(places_.at(worker.id()).turn, nullptr);
+  if (turn != nullptr) events_.on_unbegun(*turn);
 }
 
 void Workers::on_done(worker::Worker& worker, const message::Received& done) {
@@ -207,25 +207,26 @@ void Workers::on_note(worker::Worker& worker, const message::Received& note) {
   Place& place = places_.at(worker.id());
   if (note.note_kind == NOTE_SHALLOWER) {
     place.started_anew = true;
-    if (place.run != nullptr) place.run->cold_ = Cold::anew;
+    if (place.turn != nullptr) place.turn->set_cold(Cold::anew);
   }
   if (note.note_kind == NOTE_LOADED) place.loads = true;
   events_.on_note(note);
 }
 
 bool Workers::any_names_modules() const {
-  return std::ranges::any_of(
-      places_, [](const auto& entry) { return entry.second.loads && entry.second.run != nullptr; });
+  return std::ranges::any_of(places_, [](const auto& entry) {
+    return entry.second.loads && entry.second.turn != nullptr;
+  });
 }
 
 void Workers::on_silent(worker::Worker& worker) {
   Place& place = places_.at(worker.id());
-  if (place.run == nullptr || place.started_anew || !serves(place)) return;
+  if (place.turn == nullptr || place.started_anew || !serves(place)) return;
   // One that was started ahead is no copy of anything.
   if (generation_->making() == worker::Making::ahead) return;
   place.executed = executed_instead(worker.pid(), generation_->zygote_pid());
   if (place.executed.empty()) return;
-  place.run->cold_ = Cold::executed;
+  place.turn->set_cold(Cold::executed);
   events_.on_executed(place.executed);
 }
 

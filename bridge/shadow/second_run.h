@@ -13,6 +13,7 @@
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
 #include "pool/pool.h"
+#include "pool/run.h"
 #include "shadow/answer_copy.h"
 #include "worker/body_pipe.h"
 

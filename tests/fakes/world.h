@@ -18,6 +18,7 @@
 #include "fakes/manual_loop.h"
 #include "fakes/processes.h"
 #include "pool/pools.h"
+#include "pool/run.h"
 
 namespace fakes {
 

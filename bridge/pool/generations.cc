@@ -1,16 +1,19 @@
-// The generations of one program: when a new one is started, and which one serves.
+#include "pool/generations.h"
+
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
-#include "cgi/environment.h"
 #include "limits/users.h"
 #include "modules/learned.h"
-#include "pool/pool.h"
-#include "pool/pools.h"
 
 namespace pool {
 namespace {
 
+// After a program could not be made warm it runs classic for so long before another try; after the
+// next one for twice as long, and so on.
+constexpr std::chrono::seconds kColdPause{60};
+constexpr std::chrono::minutes kColdPauseMost{32};
 // After a zygote for other settings could not be made, an older one serves for this long before
 // another try.
 constexpr std::chrono::seconds kFailedSettingsPause{60};
@@ -20,37 +23,57 @@ constexpr unsigned kAnewPerCentMost = 80;
 
 }  // namespace
 
-void Pool::refresh(const config::ProgramSettings& settings, const router::ProgramFile& file,
-                   std::string_view environment, compare::Side side) {
-  note_seen(settings, file);
-  last_used_ = now();
-  rested_ = false;
-  start_choice_.note_request(environment);
-  if (settings_.mode == config::Mode::classic && side == compare::Side::classic) return;
-  warmth_wanted_ = last_used_;
-  const policy::GenerationsView view = generations_view();
-  carry_out(policy::next_generation(view, last_used_), view, environment);
+Generations::Generations(const Surroundings& surroundings, const std::string& program,
+                         const config::ProgramSettings& settings, Workers& workers,
+                         std::function<void()> on_change)
+    : surroundings_(surroundings),
+      program_(program),
+      settings_(settings),
+      workers_(workers),
+      on_change_(std::move(on_change)),
+      version_(program, settings),
+      learner_(program),
+      demotion_(kColdPause, kColdPauseMost),
+      retry_(kColdPause, kColdPauseMost),
+      calm_timer_(surroundings.loop, [this] { begin_when_calm(); }) {}
+
+Generations::~Generations() = default;
+
+bool Generations::has_zygote() const {
+  const auto holds = [](const auto& generation) {
+    return generation != nullptr && (generation->is_up() || generation->speaks_fastcgi());
+  };
+  return holds(active_) || holds(upcoming_);
 }
 
-void Pool::note_seen(const config::ProgramSettings& settings, const router::ProgramFile& file) {
-  const bool other_interpreter = settings.interpreter != settings_.interpreter;
-  if (settings != settings_) settings_ = settings;
-  if (file == seen_ && !other_interpreter) return;
-  seen_ = file;
-  const worker::Executable executable = look_at_file();
-  language_ = executable.language;
-  launched_file_ = executable.interpreter_words == 0 ? file.path : program_;
+std::string Generations::constant_environment() const {
+  WarmEnvironment environment;
+  for (const auto& [name, value] : start_choice_.constants()) environment.add(name, value);
+  return std::move(environment.block);
+}
+
+// ---- a request comes ----
+
+void Generations::see(const router::ProgramFile& file, bool other_interpreter,
+                      std::string_view environment) {
+  version_.see(file, other_interpreter);
+  start_choice_.note_request(environment);
+}
+
+void Generations::keep_up(std::string_view environment) {
+  const policy::GenerationsView seen = view();
+  carry_out(policy::next_generation(seen, now()), seen, environment);
 }
 
 // Looks at the files that the generation that serves has loaded.
-policy::GenerationsView Pool::generations_view() {
+policy::GenerationsView Generations::view() {
   const Generation* newest = upcoming_ != nullptr ? upcoming_.get() : active_.get();
   policy::GenerationsView view{.exists = newest != nullptr,
                                .upcoming = upcoming_ != nullptr,
                                .warm = warm(),
-                               .other_file = seen_ != file_,
+                               .other_file = version_.is_new(),
                                .other_settings = newest != nullptr && is_for_others(*newest),
-                               .demoted = !demotion_.why.empty()};
+                               .demoted = demotion_.stands()};
   view.cold = active_ != nullptr && active_->warmth() == Warmth::cold &&
               active_->plan().executable.cold_reason.empty();
   view.try_again_at = retry_.due_at();
@@ -59,86 +82,73 @@ policy::GenerationsView Pool::generations_view() {
     view.loaded_file = true;
   }
   if (!view.demoted) return view;
-  view.demoted_for_settings = config::same_generation(settings_, demotion_.settings);
-  if (!demotion_.is_proven) view.trust_again_at = demotion_.since + demotion_.pause;
+  view.demoted_for_settings = demotion_.is_for(settings_);
+  view.trust_again_at = demotion_.ends_at();
   return view;
 }
 
 // Made for other settings than those of now, with which one can be made as far as is known.
-bool Pool::is_for_others(const Generation& generation) const {
-  if (failed_settings_ == settings_ && last_used_ < failed_at_ + kFailedSettingsPause) return false;
+bool Generations::is_for_others(const Generation& generation) const {
+  if (failed_.settings == settings_ && now() < failed_.at + kFailedSettingsPause) return false;
   const GenerationPlan& plan = generation.plan();
   return plan.enclosed != surroundings_.cgroups.wanted(settings_.limits) ||
          (plan.settings != settings_ && !config::same_generation(settings_, plan.settings));
 }
 
-void Pool::carry_out(const policy::NextGeneration& next, const policy::GenerationsView& view,
-                     std::string_view environment) {
+void Generations::carry_out(const policy::NextGeneration& next, const policy::GenerationsView& view,
+                            std::string_view environment) {
   if (next.forgets_demotion) {
-    demotion_ = {};
-    if (next.step != policy::Step::trust_again) demotion_backoff_.succeeded();
+    next.step == policy::Step::trust_again ? demotion_.try_again() : demotion_.forget();
   }
   if (next.step == policy::Step::keep) return;
-  if (next.step == policy::Step::trust_again) return start_generation();
+  if (next.step == policy::Step::trust_again) return begin();
   if (next.is_change) retry_.forget_failures();
-  if (next.is_new_version) damper_.note_change(last_used_);
+  if (next.is_new_version) damper_.note_change(now());
   if (view.other_file) forget_version();
   if (next.lets_go) cool_down();
   start_choice_.take(environment);
-  if (next.step == policy::Step::begin_when_calm) return start_when_calm();
-  start_generation(next.step == policy::Step::try_deeper ? Depth::deepest : Depth::any);
+  if (next.step == policy::Step::begin_when_calm) return begin_when_calm();
+  begin(next.step == policy::Step::try_deeper ? Depth::deepest : Depth::any);
 }
 
-void Pool::forget_version() {
-  file_ = seen_;
+void Generations::forget_version() {
+  version_.take();
   using Names = modules::Learner::Names;
-  learner_.begin_anew(generations_ > 0 ? Names::go : Names::stay);  // before: what was inherited
+  learner_.begin_anew(newest_ > 0 ? Names::go : Names::stay);  // before: what was inherited
   start_choice_.forget_read();
 }
 
-worker::Executable Pool::look_at_file() const {
-  const auto path = settings_.env.find("PATH");
-  return worker::inspect(
-      program_, path == settings_.env.end() ? cgi::kDefaultPath : std::string_view(path->second),
-      settings_.interpreter, seen_.path);
-}
-
 // While its files change all the time, it runs classic.
-void Pool::start_when_calm() {
+void Generations::begin_when_calm() {
   if (active_ != nullptr || upcoming_ != nullptr || !surroundings_.shares->zygote_room()) return;
-  const base::Duration wait = damper_.wait(surroundings_.loop.now());
-  if (wait.count() == 0) return start_generation();
-  if (told_pause_ != damper_.pause()) {
-    told_pause_ = damper_.pause();
-    base::log_info("program={}: {}", program_, damper_.describe());
-  }
+  const base::Duration wait = damper_.wait(now());
+  if (wait.count() == 0) return begin();
+  if (damper_.tell()) base::log_info("program={}: {}", program_, damper_.describe());
   calm_timer_.start(wait);
 }
 
-void Pool::start_generation(Depth depth) {
-  GenerationPlan plan{.number = ++generations_,
+void Generations::begin(Depth depth) {
+  GenerationPlan plan{.number = ++newest_,
                       .program = program_,
-                      .executable = look_at_file(),
+                      .executable = version_.look(),
                       .settings = settings_,
-                      .demotion = demotion_.why,
+                      .demotion = demotion_.why(),
                       .constants = start_choice_.constants(),
                       .learned = {},
                       .enclosed = surroundings_.cgroups.wanted(settings_.limits),
                       .depth = depth};
   if (settings_.learn != config::Learn::none) plan.learned = learner_.names();
-  language_ = plan.executable.language;
   // A static one cannot be preloaded, but it can listen.
   if (worker::speaks_fastcgi(plan.executable, settings_.launch)) {
     plan.executable.cold_reason.clear();
   }
   if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
   learner_.generation_begins();
-  damper_.note_start(surroundings_.loop.now());
-  told_pause_ = {};
+  damper_.note_start(now());
   retry_.begins(now());
   upcoming_ = std::make_unique<Generation>(
       surroundings_, std::move(plan),
-      Generation::Events{[this] { pump_.schedule(); },
+      Generation::Events{on_change_,
                          [this](std::uint64_t worker_id, const std::string& why) {
                            workers_.pause_forks();
                            base::log_warn("program={} cannot fork worker={}: {}; classic for now",
@@ -147,29 +157,31 @@ void Pool::start_generation(Depth depth) {
                          [this](std::uint64_t look_id, const std::string& difference) {
                            workers_.verified(look_id, difference);
                          }});
-  pump_.schedule();
+  on_change_();
 }
 
-// Whether the zygote that serves was launched with what this request brings. Asked once for each:
-// if most requests bring something else, another zygote is launched with that, and this one serves
-// on until it is warm.
-bool Pool::suits(Run& run) {
-  if (!warm() || run.job_.side == compare::Side::classic) return true;
+bool Generations::suits(Turn& turn) {
+  if (!warm() || turn.job().side == compare::Side::classic) return true;
   const std::uint64_t number = active_->plan().number;
-  if (run.judged_for_ == number) return run.suits_;
-  run.judged_for_ = number;
-  const std::string_view environment = run.job_.environment;
+  if (const auto known = turn.suits(number)) return *known;
+  const bool suits = judge(turn);
+  turn.judge(number, suits);
+  return suits;
+}
+
+bool Generations::judge(Turn& turn) {
+  const std::uint64_t number = active_->plan().number;
+  const std::string_view environment = turn.job().environment;
   const std::string name = active_->misfit(environment);
   // Settings that changed: a zygote of the old ones serves until one of the new ones is warm.
-  const auto &then = active_->plan().settings.env, &now = settings_.env;
-  run.suits_ = name.empty() || (then != now && (then.contains(name) || now.contains(name)));
-  if (run.suits_) {
+  const auto &then = active_->plan().settings.env, &now_set = settings_.env;
+  if (name.empty() || (then != now_set && (then.contains(name) || now_set.contains(name)))) {
     start_choice_.count_fit();
     return true;
   }
-  counts_.misfit_name = name;
-  const bool other = start_choice_.count_misfit(environment, active_->start_variables().read(),
-                                                surroundings_.loop.now());
+  misfit_name_ = name;
+  const bool other =
+      start_choice_.count_misfit(environment, active_->start_variables().read(), now());
   if (start_choice_.is_first_in(number)) {
     base::log_info(
         "program={} gen={}: a request's {} is not what its zygote read at its start: it runs "
@@ -181,11 +193,31 @@ bool Pool::suits(Run& run) {
   base::log_info("program={} gen={}: requests with another {} prevail: a new generation", program_,
                  number, base::printable(name, 60));
   start_choice_.take(environment);
-  start_generation();
+  begin();
   return false;
 }
 
-void Pool::adopt_upcoming() {
+// ---- at the end of a turn ----
+
+void Generations::settle() {
+  outgoing_.clear();
+  adopt_upcoming();
+  outgoing_.clear();
+  note_warmth();
+}
+
+void Generations::improve() {
+  // Not before a request has named all that it loaded.
+  const bool may_learn =
+      upcoming_ == nullptr && active_ != nullptr && !workers_.any_names_modules();
+  if (may_learn && learner_.wants_generation()) {
+    learner_.count_generation();
+    begin();
+  }
+  demote_if_due();
+}
+
+void Generations::adopt_upcoming() {
   if (upcoming_ == nullptr || upcoming_->warmth() == Warmth::warming) return;
   if (keep_active_instead()) return;
   workers_.serve(upcoming_.get());
@@ -196,7 +228,7 @@ void Pool::adopt_upcoming() {
 }
 
 // A generation may have been cold from the beginning, or become it, or no longer be as deep.
-void Pool::note_warmth() {
+void Generations::note_warmth() {
   if (active_ == nullptr || active_->warmth() == Warmth::warming) return;
   const bool is_warm = active_->warmth() == Warmth::warm;
   // No request comes to them any more, and nothing else would let them go.
@@ -213,19 +245,19 @@ void Pool::note_warmth() {
 }
 
 // A change of a file has ended the old generation already; one that still serves answers rightly.
-bool Pool::keep_active_instead() {
-  failed_steps_.clear();
+bool Generations::keep_active_instead() {
+  failed_.steps.clear();
   const bool was_to_be_deeper = upcoming_->plan().depth == Depth::deepest;
   const bool goes_on = warm() || (was_to_be_deeper && active_ != nullptr && active_->is_up());
   if (upcoming_->warmth() != Warmth::cold || !goes_on) return false;
   for (const std::string& step : upcoming_->steps()) {
-    failed_steps_.push_back(fmt::format("{} in generation {}", step, upcoming_->plan().number));
+    failed_.steps.push_back(fmt::format("{} in generation {}", step, upcoming_->plan().number));
   }
   if (was_to_be_deeper) {
     retry_.forget_pause();  // the next is longer
   } else {
-    failed_settings_ = upcoming_->plan().settings;
-    failed_at_ = surroundings_.loop.now();
+    failed_.settings = upcoming_->plan().settings;
+    failed_.at = now();
   }
   base::log_warn("program={} gen={}: could not be started: {}; generation {} serves on", program_,
                  upcoming_->plan().number, upcoming_->reason(), active_->plan().number);
@@ -233,30 +265,18 @@ bool Pool::keep_active_instead() {
   return true;
 }
 
-void Pool::cool_down() {
-  failed_steps_.clear();
+void Generations::cool_down() {
+  failed_.steps.clear();
   calm_timer_.stop();
   workers_.serve(nullptr);
   if (active_ != nullptr) outgoing_.push_back(std::move(active_));
   if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
-  pump_.schedule();
-}
-
-WarmNote Pool::note() const {
-  WarmEnvironment environment;
-  for (const auto& [name, value] : start_choice_.constants()) environment.add(name, value);
-  return {.program = program_,
-          .learned = learner_.names(),
-          .environment = std::move(environment.block)};
-}
-
-void Pool::inherit(const std::vector<std::string>& learned) {
-  learner_.inherit(learned);
+  on_change_();
 }
 
 // That requests leave workers which cannot be put back may be one visitor's doing: it matters only
 // where rewinding costs more than forking would.
-void Pool::demote_if_due() {
+void Generations::demote_if_due() {
   if (!warm()) return;
   if (workers_.started_anew().more_than(kAnewPerCentMost)) {
     active_->demote(fmt::format("{} of the last {} requests were started anew: {}",
@@ -264,51 +284,45 @@ void Pool::demote_if_due() {
                                 anew_why_));
     return workers_.forget_started_anew();
   }
-  if (!demotion_.why.empty() || active_->reset() != config::Reset::rewind) return;
-  if (retry_.has_held(now())) demotion_backoff_.succeeded();
+  if (demotion_.stands() || active_->reset() != config::Reset::rewind) return;
+  if (retry_.has_held(now())) demotion_.note_held();
   if (!workers_.retirements().more_than(settings_.rewind.max_retired)) return;
   const policy::ResetCosts costs = workers_.reset_costs();
   if (costs.rewinding_pays()) return;
-  demotion_.pause = demotion_backoff_.failed();
-  demote(fmt::format("{}; {}", workers_.retirements().describe(), costs.describe()));
+  demotion_.begin(fmt::format("{}; {}", workers_.retirements().describe(), costs.describe()),
+                  settings_, now());
   base::log_warn(
       "program={} gen={}: {}; it gets reset = fork from here on (rewind.max_retired is {}), and "
       "rewind is tried again in {} s, or when it changes",
-      program_, active_->plan().number, demotion_.why, settings_.rewind.max_retired,
-      demotion_.pause.count() / 1000);
-  start_generation();
-}
-
-void Pool::demote(const std::string& why) {
-  demotion_.why = why;
-  demotion_.settings = settings_;
-  demotion_.since = surroundings_.loop.now();
+      program_, active_->plan().number, demotion_.why(), settings_.rewind.max_retired,
+      demotion_.pause().count() / 1000);
+  begin();
 }
 
 // What one request left was there for the next. No other worker of that zygote is trusted either;
 // requests run classic until one that forks stands.
-void Pool::on_difference(const std::string& difference) {
-  if (demotion_.is_proven) return;
-  demotion_.is_proven = true;
-  demote("a rewind left something behind: " + base::printable(difference, 300));
+void Generations::on_difference(const std::string& difference) {
+  if (demotion_.is_proven()) return;
+  demotion_.prove("a rewind left something behind: " + base::printable(difference, 300), settings_,
+                  now());
   base::log_warn(
       "program={}: {}; it gets reset = fork until the program, a file that it loaded or its "
       "settings "
       "change",
-      program_, demotion_.why);
+      program_, demotion_.why());
   cool_down();
-  start_generation();
+  begin();
 }
 
 // Such a request is answered as classic would; it moves nobody else.
-void Pool::note_started_anew(const std::string& why) {
-  ++counts_.started_anew;
+void Generations::note_started_anew(const std::string& why) {
+  ++started_anew_;
   if (start_choice_.follow_first_request()) {
     base::log_info(
         "program={}: made warm before its first request was known: a new generation, as "
         "that one asks",
         program_);
-    start_generation();
+    begin();
   }
   const std::string shown = base::printable(why, 300);
   if (std::exchange(anew_why_, shown) == shown) return;
@@ -318,7 +332,7 @@ void Pool::note_started_anew(const std::string& why) {
       program_, shown, kAnewPerCentMost);
 }
 
-void Pool::on_note(const message::Received& note) {
+void Generations::on_note(const message::Received& note) {
   if (note.note_kind == NOTE_WARNING) {
     base::log_warn("program={} {}", program_, base::printable(note.text, 300));
   }
@@ -327,11 +341,49 @@ void Pool::on_note(const message::Received& note) {
   if (active_ == nullptr) return;
   const auto& identity = active_->terms().identity;
   const bool learned =
-      learner_.hear(note.text, {.language = language_,
+      learner_.hear(note.text, {.language = version_.language(),
                                 .folders = active_->module_folders(),
                                 .learn = settings_.learn,
                                 .user = identity ? *identity : limits::own_identity()});
-  if (learned) pump_.schedule();
+  if (learned) on_change_();
+}
+
+// ---- what it shows ----
+
+void Generations::describe(PoolStatus& status) const {
+  status.retry_in = retry_in();
+  status.newest_generation = newest_;
+  status.started_anew = started_anew_;
+  status.misfit_name = misfit_name_;
+  if (settings_.learn != config::Learn::none) status.learned = learner_.names();
+  status.failed_steps = failed_.steps;
+  const Generation* generation = active_ != nullptr ? active_.get() : upcoming_.get();
+  status.level = "none";
+  if (generation == nullptr) {
+    if (damper_.is_told()) status.level_reason = damper_.describe();
+    if (!surroundings_.shares->zygote_room() && settings_.mode != config::Mode::classic) {
+      status.level_reason = "as many others as bridge.zygotes_max are warm and asked for";
+    }
+    return;
+  }
+  status.generation = generation->plan().number;
+  status.failed_steps = generation->steps();
+  status.failed_steps.insert(status.failed_steps.end(), failed_.steps.begin(), failed_.steps.end());
+  status.level_reason = generation->reason();
+  status.zygote_pid = generation->zygote_pid();
+  if (generation->warmth() == Warmth::warming) status.level = "warming";
+  if (generation->warmth() == Warmth::warm) {
+    status.level = generation->level();
+    status.reset = generation->reset();
+    status.reset_reason = generation->reset_reason();
+  }
+}
+
+std::optional<base::Duration> Generations::retry_in() const {
+  const auto due = retry_.due_at() ? retry_.due_at() : demotion_.ends_at();
+  if (!due) return std::nullopt;
+  const auto rest = std::chrono::duration_cast<base::Duration>(*due - now());
+  return std::max(base::Duration::zero(), rest);
 }
 
 }  // namespace pool

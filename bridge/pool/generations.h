@@ -1,0 +1,120 @@
+// The generations of one program: which one serves, and when a new one is begun.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "modules/learner.h"
+#include "policy/backoff.h"
+#include "policy/demotion.h"
+#include "policy/next_generation.h"
+#include "pool/generation.h"
+#include "pool/pool_status.h"
+#include "pool/program_version.h"
+#include "pool/turn.h"
+#include "pool/workers.h"
+
+namespace pool {
+
+// Owned by the pool, whose settings it reads and whose workers it tells which generation they are
+// of. What happens to a generation is acted on at the end of the turn, by settle() and improve().
+class Generations {
+ public:
+  // All outlive it, but `workers`, which is only used while the pool lives. on_change: settle() has
+  // something to do.
+  Generations(const Surroundings& surroundings, const std::string& program,
+              const config::ProgramSettings& settings, Workers& workers,
+              std::function<void()> on_change);
+  ~Generations();
+  Generations(const Generations&) = delete;
+  Generations& operator=(const Generations&) = delete;
+
+  // ---- a request comes ----
+
+  // What was found by the program's name, and the request's environment.
+  void see(const router::ProgramFile& file, bool other_interpreter, std::string_view environment);
+  // It may be answered warm: begins another generation where that is due. Another version of a file
+  // ends the old one at once; other settings leave it serving until the new one is warm.
+  void keep_up(std::string_view environment);
+  // Whether the zygote that serves was launched with what this request brings; true if none serves.
+  // If most bring something else, another is launched with that, and this one serves on until then.
+  bool suits(Turn& turn);
+
+  // ---- at the end of a turn ----
+
+  // Before requests are served: the upcoming one takes over if it is ready.
+  void settle();
+  // After that: begins another one for what was learned, or with a cheaper reset, if that is due.
+  void improve();
+
+  // ---- what its workers say ----
+
+  void on_note(const message::Received& note);
+  // One was not as it should have been after a rewind: none of that zygote is trusted any more.
+  void on_difference(const std::string& difference);
+
+  // Lets the zygotes go; they come back with the next request.
+  void cool_down();
+
+  // The one that serves, or will first; nullptr: none. It may be cold.
+  Generation* serving() const { return active_.get(); }
+  bool warm() const { return active_ != nullptr && active_->warmth() == Warmth::warm; }
+  bool has_zygote() const;
+  const ProgramVersion& version() const { return version_; }
+  void inherit(const std::vector<std::string>& learned) { learner_.inherit(learned); }
+  std::vector<std::string> learned() const { return learner_.names(); }
+  // What the next zygote is launched with, as "K=V\0...".
+  std::string constant_environment() const;
+  // Fills what is about generations.
+  void describe(PoolStatus& status) const;
+
+ private:
+  // The last one that did not come up while an older one served on.
+  struct Failed {
+    std::optional<config::ProgramSettings> settings;  // with which it was made, if that was new
+    base::TimePoint at{};
+    std::vector<std::string> steps;
+  };
+
+  base::TimePoint now() const { return surroundings_.loop.now(); }
+  policy::GenerationsView view();
+  bool is_for_others(const Generation& generation) const;
+  void carry_out(const policy::NextGeneration& next, const policy::GenerationsView& view,
+                 std::string_view environment);
+  void forget_version();
+  void begin_when_calm();
+  void begin(Depth depth = Depth::any);
+  bool judge(Turn& turn);
+  void adopt_upcoming();
+  bool keep_active_instead();
+  void note_warmth();
+  void demote_if_due();
+  void note_started_anew(const std::string& why);
+  std::optional<base::Duration> retry_in() const;
+
+  const Surroundings& surroundings_;
+  const std::string& program_;
+  const config::ProgramSettings& settings_;
+  Workers& workers_;
+  const std::function<void()> on_change_;
+  ProgramVersion version_;
+  policy::StartChoice start_choice_;
+  modules::Learner learner_;
+  policy::Demotion demotion_;
+  std::uint64_t started_anew_ = 0;  // requests, as the level was wrong for them
+  std::string anew_why_;            // the last of them
+  std::string misfit_name_;         // by which variable a request did not suit, the last of them
+  modules::ChangeDamper damper_;
+  Failed failed_;
+  // upcoming takes over from active once it is no longer warming.
+  std::unique_ptr<Generation> active_, upcoming_;
+  std::vector<std::unique_ptr<Generation>> outgoing_;  // destroyed at the end of the turn
+  std::uint64_t newest_ = 0;                           // its number
+  policy::Retry retry_;     // of what did not become warm, or not as deep as it can be
+  loop::Timer calm_timer_;  // runs while changes come too fast
+};
+
+}  // namespace pool
