@@ -2,6 +2,8 @@
 
 #include <fmt/chrono.h>
 
+#include "admin/figures.h"
+
 namespace admin {
 namespace {
 
@@ -51,17 +53,14 @@ json recent_json(const compare::Figures& figures, base::TimePoint now) {
 }
 
 json figures_json(const compare::Figures& figures, base::TimePoint now) {
-  return {{"requests", figures.requests()},
-          {"errors", figures.errors()},
-          {"failures", failures_json(figures)},
-          {"status", classes_json(figures)},
-          {"latency_us", quantiles_json(figures.latency())},
-          {"queue_us", quantiles_json(figures.queue())},
-          {"cpu_us", quantiles_json(figures.cpu())},
-          {"recent", recent_json(figures, now)},
-          {"peak_kib", figures.peak_kib()},
-          {"bytes_in", figures.bytes_in()},
-          {"bytes_out", figures.bytes_out()}};
+  json arm = {{"failures", failures_json(figures)},
+              {"status", classes_json(figures)},
+              {"latency_us", quantiles_json(figures.latency())},
+              {"queue_us", quantiles_json(figures.queue())},
+              {"cpu_us", quantiles_json(figures.cpu())},
+              {"recent", recent_json(figures, now)}};
+  add_figures(arm, arm_figures(), figures);
+  return arm;
 }
 
 void add_masks(json& list, const compare::Masks& masks, const char* in) {

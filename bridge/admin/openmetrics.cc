@@ -5,10 +5,8 @@
 #include <array>
 #include <vector>
 
-#include "admin/metrics_text.h"
-#include "base/log.h"
+#include "admin/figures.h"
 #include "gateway/arm_choice.h"
-#include "worker/log_pipe.h"
 
 namespace admin {
 namespace {
@@ -40,87 +38,11 @@ Subjects subjects_of(gateway::Gateway& gateway, const pool::Pools& pools) {
 // ---- the bridge ----
 
 void write_bridge(MetricsText& out, const gateway::Gateway& gateway, const pool::Pools& pools) {
-  const gateway::Counts& counts = gateway.counts();
-  const auto single = [&out](const MetricsText::Family& family, std::uint64_t value) {
-    out.begin(family);
-    out.sample({}, value);
-  };
   out.begin({"cgibridge_build", "info", "The version that runs"});
   out.sample(Labels().with("version", CGIBRIDGE_VERSION), 1);
-  single({"cgibridge_connections", "gauge", "FastCGI connections that are open"},
-         gateway.connections());
-  single({"cgibridge_connections_accepted", "counter", "FastCGI connections so far"},
-         counts.connections_total);
-  single({"cgibridge_connections_closed_for_room", "counter",
-          "Idle connections that were closed at bridge.connections_max"},
-         counts.closed_for_room);
-  single({"cgibridge_connections_closed_unfinished", "counter",
-          "Connections whose params did not come whole within bridge.params_timeout"},
-         counts.closed_unfinished);
-  single({"cgibridge_requests_active", "gauge", "Requests that run or wait"},
-         counts.requests_active);
-  single({"cgibridge_programs_in_background", "gauge",
-          "Programs that have closed their standard output and go on"},
-         counts.background.now);
-  single({"cgibridge_programs_gone_on", "counter",
-          "Programs that went on after they had closed their standard output"},
-         counts.background.total);
-  single({"cgibridge_programs_ended_in_background", "counter",
-          "Of these, those that were ended at timeouts.background"},
-         counts.background.ended);
-  single({"cgibridge_requests", "counter", "Requests so far"}, counts.requests_total);
-  single({"cgibridge_request_errors", "counter", "Requests that the bridge answered with an error"},
-         counts.errors);
-  single({"cgibridge_requests_refused", "counter",
-          "Requests answered with FCGI_OVERLOADED or FCGI_UNKNOWN_ROLE, which never began"},
-         counts.requests_refused);
-  single({"cgibridge_peers_refused", "counter",
-          "Connections that bridge.allow, or the control socket, refused"},
-         counts.peers_refused);
-  single({"cgibridge_starts_refused", "counter",
-          "Programs that were not started, as they must not run as their user"},
-         pools.starts_refused());
-  single({"cgibridge_error_output_dropped_bytes", "counter",
-          "Of programs' standard error, beyond limits.error_output"},
-         worker::ErrorAllowance::all_dropped());
-  single({"cgibridge_programs", "gauge", "Programs that are known now"}, pools.size());
-  single({"cgibridge_draining", "gauge", "1 while it lets requests end and takes no new ones"},
-         gateway.draining() ? 1 : 0);
-}
-
-void write_journal(MetricsText& out, const gateway::Gateway& gateway) {
-  const journal::Journal& journal = gateway.journal();
-  const journal::Counts& counts = journal.counts();
-  const auto sample = [&out](std::string_view name, std::string_view value, std::uint64_t count) {
-    out.sample(Labels().with(name, value), count);
-  };
-  out.begin({"cgibridge_journal_lines", "counter", "Lines written to a file of its own"});
-  sample("file", "access_log", journal.access_file().lines());
-  sample("file", "slowlog", journal.slow_file().lines());
-  out.begin({"cgibridge_journal_lines_dropped", "counter", "Lines that a file did not take"});
-  sample("file", "log", base::log_lines_dropped());
-  sample("file", "access_log", journal.access_file().dropped());
-  sample("file", "slowlog", journal.slow_file().dropped());
-  out.begin({"cgibridge_slow_requests", "counter", "Requests that ran for slowlog.after"});
-  out.sample({}, counts.slow);
-  out.begin({"cgibridge_stacks", "counter", "Looks at what a slow request's program is doing"});
-  sample("result", "read", journal.stacks().looks());
-  sample("result", "left_out", journal.stacks().left_out());
-  out.begin({"cgibridge_captures", "counter", "Failing requests that were to be captured"});
-  sample("result", "written", counts.captures_written);
-  sample("result", "too_many", counts.captures_too_many);
-  sample("result", "failed", counts.captures_failed);
-}
-
-void write_places(MetricsText& out, const policy::Shares& shares) {
-  out.begin({"cgibridge_workers", "gauge", "Workers of all programs, classic ones among them"});
-  out.sample({}, shares.workers());
-  out.begin({"cgibridge_workers_running", "gauge", "Of them, those that answer a request"});
-  out.sample({}, shares.running());
-  out.begin({"cgibridge_workers_limit", "gauge", "The most of them (bridge.workers_max); 0: any"});
-  out.sample({}, shares.limit());
-  out.begin({"cgibridge_workers_waits", "counter", "Times a program had to wait for that limit"});
-  out.sample({}, shares.waits());
+  write_figures(out, bridge_figures(), [&](const auto& write) {
+    write(Labels(), BridgeView{gateway, pools});
+  });
 }
 
 // ---- the arms ----
@@ -139,10 +61,7 @@ void for_each_arm(const Subjects& subjects, const Write& write) {
 }
 
 void write_arm_counts(MetricsText& out, const Subjects& subjects) {
-  out.begin({"cgibridge_arm_requests", "counter", "Requests that an arm has answered"});
-  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
-    out.sample(labels, figures.requests());
-  });
+  write_figures(out, arm_figures(), [&](const auto& write) { for_each_arm(subjects, write); });
   out.begin({"cgibridge_arm_failures", "counter",
              "Requests that went wrong; client_gone is no error of the program"});
   for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
@@ -183,22 +102,6 @@ void write_arm_histograms(MetricsText& out, const Subjects& subjects) {
   }
 }
 
-void write_arm_sizes(MetricsText& out, const Subjects& subjects) {
-  out.begin({"cgibridge_arm_received_bytes", "counter", "Bodies of requests", "bytes"});
-  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
-    out.sample(labels, figures.bytes_in());
-  });
-  out.begin({"cgibridge_arm_printed_bytes", "counter", "What the program printed", "bytes"});
-  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
-    out.sample(labels, figures.bytes_out());
-  });
-  out.begin({"cgibridge_arm_peak_memory_bytes", "gauge",
-             "The most resident memory that a request's process had", "bytes"});
-  for_each_arm(subjects, [&](const Labels& labels, const compare::Figures& figures) {
-    if (figures.peak_kib() > 0) out.sample(labels, figures.peak_kib() * 1024);
-  });
-}
-
 // ---- the programs ----
 
 void write_modes(MetricsText& out, const Subjects& subjects) {
@@ -211,27 +114,10 @@ void write_modes(MetricsText& out, const Subjects& subjects) {
   }
 }
 
-void write_workers(MetricsText& out, const Subjects& subjects) {
-  out.begin({"cgibridge_program_workers", "gauge", "Workers by state"});
-  for (const Subject& subject : subjects) {
-    const auto state = [&](std::string_view name, std::uint64_t count) {
-      out.sample(subject.labels.with("state", name), count);
-    };
-    state("starting", subject.pool.starting);
-    state("idle", subject.pool.idle);
-    state("busy", subject.pool.busy);
-    state("checking", subject.pool.returning);
-  }
-  out.begin({"cgibridge_program_queue", "gauge", "Requests that wait for a worker"});
-  for (const Subject& subject : subjects) out.sample(subject.labels, subject.pool.waiting);
-  out.begin({"cgibridge_program_refused", "counter", "Requests that were given no worker"});
-  for (const Subject& subject : subjects) {
-    const pool::PoolStatus& pool = subject.pool;
-    out.sample(subject.labels.with("reason", "queue_full"), pool.refused_full);
-    out.sample(subject.labels.with("reason", "queue_timeout"), pool.refused_late);
-    out.sample(subject.labels.with("reason", "not_started"),
-               pool.refused - pool.refused_full - pool.refused_late);
-  }
+void write_program_counts(MetricsText& out, const Subjects& subjects) {
+  write_figures(out, program_figures(), [&](const auto& write) {
+    for (const Subject& subject : subjects) write(subject.labels, subject.pool);
+  });
 }
 
 void write_warm(MetricsText& out, const Subjects& subjects) {
@@ -244,41 +130,9 @@ void write_warm(MetricsText& out, const Subjects& subjects) {
       if (count > 0) out.sample(subject.labels.with("found", pool::to_string(found)), count);
     }
   }
-  out.begin({"cgibridge_program_misfits", "counter",
-             "Requests that ran classic as they bring another value of what the zygote read"});
-  for (const Subject& subject : subjects) out.sample(subject.labels, subject.pool.misfits);
 }
 
-void write_limits(MetricsText& out, const Subjects& subjects) {
-  out.begin({"cgibridge_program_limit_kills", "counter",
-             "Requests whose program the kernel ended at a limit"});
-  for (const Subject& subject : subjects) {
-    const auto limit = [&](std::string_view name, std::uint64_t count) {
-      if (count > 0) out.sample(subject.labels.with("limit", name), count);
-    };
-    limit("cpu_time", subject.pool.over_cpu_time);
-    limit("file_size", subject.pool.over_file_size);
-  }
-}
-
-void write_rewinds(MetricsText& out, const Subjects& subjects) {
-  out.begin({"cgibridge_program_rewinds", "counter", "Workers put back to their checkpoint"});
-  for (const Subject& subject : subjects) {
-    out.sample(subject.labels, subject.pool.rewinds->rewinds());
-  }
-  out.begin({"cgibridge_program_rewinds_verified", "counter", "Of them, compared with the zygote"});
-  for (const Subject& subject : subjects) {
-    out.sample(subject.labels, subject.pool.rewinds->verified());
-  }
-  out.begin({"cgibridge_program_rewinds_different", "counter", "Of them, not equal"});
-  for (const Subject& subject : subjects) {
-    out.sample(subject.labels, subject.pool.rewinds->differences());
-  }
-  out.begin({"cgibridge_program_started_anew", "counter",
-             "Requests that were started anew, as the level was wrong for them"});
-  for (const Subject& subject : subjects) {
-    out.sample(subject.labels, subject.pool.started_anew);
-  }
+void write_retirements(MetricsText& out, const Subjects& subjects) {
   out.begin({"cgibridge_program_workers_retired", "counter", "Workers that could not stay"});
   for (const Subject& subject : subjects) {
     for (std::uint32_t reason = 1; reason < policy::kRetirementKinds; ++reason) {
@@ -378,16 +232,12 @@ std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools) {
   const Subjects subjects = subjects_of(gateway, pools);
   MetricsText out;
   write_bridge(out, gateway, pools);
-  write_journal(out, gateway);
-  write_places(out, pools.shares());
   write_arm_counts(out, subjects);
   write_arm_histograms(out, subjects);
-  write_arm_sizes(out, subjects);
   write_modes(out, subjects);
-  write_workers(out, subjects);
+  write_program_counts(out, subjects);
   write_warm(out, subjects);
-  write_limits(out, subjects);
-  write_rewinds(out, subjects);
+  write_retirements(out, subjects);
   write_cgroups(out, subjects, pools.cgroups());
   write_shadow(out, subjects);
   write_promotion(out, subjects);

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "admin/figures.h"
+
 namespace admin {
 namespace {
 
@@ -16,12 +18,9 @@ json percentiles_json(const policy::Percentiles& percentiles) {
 }
 
 json rewind_json(const policy::RewindRecord& rewinds) {
-  return {{"rewinds", rewinds.rewinds()},
-          {"tracking", kTrackingNames[rewinds.tracking()]},
+  return {{"tracking", kTrackingNames[rewinds.tracking()]},
           {"pages", percentiles_json(rewinds.pages())},
-          {"microseconds", percentiles_json(rewinds.microseconds())},
-          {"verified", rewinds.verified()},
-          {"differences", rewinds.differences()}};
+          {"microseconds", percentiles_json(rewinds.microseconds())}};
 }
 
 json retired_json(const policy::Retirements& retirements) {
@@ -79,7 +78,7 @@ json cgroup_json(const limits::Figures& figures) {
 
 json program_json(const pool::PoolStatus& program, const config::ProgramSettings& settings,
                   config::Mode effective) {
-  return {
+  json status = {
       {"path", program.program},
       {"name", program.name},
       {"mode", config::to_string(settings.mode)},
@@ -97,33 +96,18 @@ json program_json(const pool::PoolStatus& program, const config::ProgramSettings
       {"sandbox", program.sandbox},
       {"generation", program.generation},
       {"newest_generation", program.newest_generation},
-      {"workers",
-       {{"idle", program.idle},
-        {"busy", program.busy},
-        {"starting", program.starting},
-        {"checking", program.returning}}},
       {"workers_list", workers_json(program.worker_list)},
       {"rewind", rewind_json(*program.rewinds)},
       {"retired", retired_json(*program.retirements)},
-      {"given_back", program.given_back},
-      {"misfits", {{"count", program.misfits}, {"variable", program.misfit_name}}},
-      {"started_anew", program.started_anew},
+      {"misfits", {{"variable", program.misfit_name}}},
       {"warm", warm_json(program.warm)},
-      {"queue", program.waiting},
       {"zygote_pid", program.zygote_pid > 0 ? json(program.zygote_pid) : json(nullptr)},
       {"worker_pids", program.worker_pids},
       {"learned", program.learned},
-      {"requests", program.requests},
-      {"requests_classic", program.classic},
-      {"requests_persistent", program.persistent},
-      {"refused", program.refused},
-      {"refused_full", program.refused_full},
-      {"refused_late", program.refused_late},
       {"waits_for_place", program.waits_for_place},
-      {"retry_in_ms", program.retry_in ? json(program.retry_in->count()) : json(nullptr)},
-      {"errors", program.failed},
-      {"limit_kills",
-       {{"cpu_time", program.over_cpu_time}, {"file_size", program.over_file_size}}}};
+      {"retry_in_ms", program.retry_in ? json(program.retry_in->count()) : json(nullptr)}};
+  add_figures(status, program_figures(), program);
+  return status;
 }
 
 }  // namespace admin

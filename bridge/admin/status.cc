@@ -4,28 +4,15 @@
 
 #include <algorithm>
 
+#include "admin/figures.h"
 #include "admin/program_json.h"
-#include "base/log.h"
 #include "gateway/arm_choice.h"
-#include "worker/log_pipe.h"
 
 namespace admin {
 namespace {
 
 using nlohmann::json;
 using Programs = std::vector<pool::PoolStatus>;
-
-json journal_json(const journal::Journal& journal) {
-  const journal::Counts& counts = journal.counts();
-  return {{"access_lines", journal.access_file().lines()},
-          {"lines_dropped", base::log_lines_dropped() + journal.access_file().dropped() +
-                                journal.slow_file().dropped()},
-          {"slow", counts.slow},
-          {"stacks_read", journal.stacks().looks()},
-          {"stacks_left_out", journal.stacks().left_out()},
-          {"captures_written", counts.captures_written},
-          {"captures_left_out", counts.captures_too_many + counts.captures_failed}};
-}
 
 // What of it is there, and what is asked for in vain.
 json cgroups_json(const limits::Cgroups& cgroups) {
@@ -35,30 +22,12 @@ json cgroups_json(const limits::Cgroups& cgroups) {
 }
 
 json bridge_json(const gateway::Gateway& gateway, const pool::Pools& pools) {
-  const gateway::Counts& counts = gateway.counts();
-  return {{"pid", ::getpid()},
-          {"version", CGIBRIDGE_VERSION},
-          {"connections", gateway.connections()},
-          {"connections_total", counts.connections_total},
-          {"connections_closed_for_room", counts.closed_for_room},
-          {"connections_closed_unfinished", counts.closed_unfinished},
-          {"requests_active", counts.requests_active},
-          {"requests_total", counts.requests_total},
-          {"background", counts.background.now},
-          {"background_total", counts.background.total},
-          {"background_ended", counts.background.ended},
-          {"errors", counts.errors},
-          {"requests_refused", counts.requests_refused},
-          {"peers_refused", counts.peers_refused},
-          {"starts_refused", pools.starts_refused()},
-          {"error_output_dropped", worker::ErrorAllowance::all_dropped()},
-          {"programs", pools.size()},
-          {"workers", pools.shares().workers()},
-          {"workers_running", pools.shares().running()},
-          {"workers_max", pools.shares().limit()},
-          {"cgroups", cgroups_json(pools.cgroups())},
-          {"draining", gateway.draining()},
-          {"journal", journal_json(gateway.journal())}};
+  json bridge = {{"pid", ::getpid()},
+                 {"version", CGIBRIDGE_VERSION},
+                 {"cgroups", cgroups_json(pools.cgroups())},
+                 {"draining", gateway.draining()}};
+  add_figures(bridge, bridge_figures(), {gateway, pools});
+  return bridge;
 }
 
 void keep_wanted(Programs& programs, const StatusScope& scope) {
