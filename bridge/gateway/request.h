@@ -4,21 +4,17 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "cgi/environment.h"
-#include "compare/figures.h"
 #include "fastcgi/name_value.h"
-#include "gateway/body_spool.h"
 #include "gateway/page_visit.h"
+#include "gateway/request_body.h"
+#include "gateway/request_record.h"
 #include "gateway/request_time.h"
 #include "gateway/response_stream.h"
-#include "journal/entry.h"
+#include "gateway/target.h"
 #include "journal/stack_queue.h"
 #include "pool/run.h"
-#include "shadow/answer_copy.h"
-#include "shadow/second_run.h"
-#include "worker/body_pipe.h"
+#include "worker/program_streams.h"
 
 namespace gateway {
 
@@ -54,8 +50,8 @@ class Request : public pool::RunClient {
   // The body, as it comes.
   void body_bytes(base::ByteView piece);
   void body_end();
-  bool body_full() const { return body_ != nullptr && body_->full(); }
-  bool body_complete() const { return body_complete_; }
+  bool body_full() const { return body_.full(); }
+  bool body_complete() const { return body_.complete(); }
 
   // The connection has room again.
   void resume();
@@ -72,12 +68,23 @@ class Request : public pool::RunClient {
   void move_to(Answer& answer);
 
   // Nobody waits for it any more: it answers nothing from here on.
-  void cancel() { finished_ = true; }
+  void cancel() { phase_ = Phase::finished; }
 
  private:
+  // arriving: its body may still come first, or it waits for its program. running: the program was
+  // given it. finished: the client was told its end, or is gone; what the program still does
+  // reaches nobody.
+  enum class Phase { arriving, running, finished };
+
+  // Whether it has run for slowlog.after, and what its program is doing then.
+  struct SlowWatch {
+    std::unique_ptr<loop::Timer> timer;
+    std::unique_ptr<journal::StackQueue::Turn> turn;  // if it has to wait
+  };
+
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
-  base::Result<base::UniqueFd> body() override;
+  base::Result<base::UniqueFd> body() override { return streams_.body(); }
   bool has_room() const override { return answer_->has_room(); }
   void on_output(base::ByteView bytes) override;
   void on_errors(base::ByteView bytes) override;
@@ -85,70 +92,37 @@ class Request : public pool::RunClient {
   worker::Printed on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
 
+  bool finished() const { return phase_ == Phase::finished; }
   std::optional<cgi::Refusal> route(const cgi::Variables& variables);
-  std::optional<cgi::Refusal> open_body(const cgi::Variables& variables);
-  void run();
-  base::Status make_body_ends(), make_ends();
-  void connect_response();
-  void complete();
-  void limit_body(std::uint64_t received);
-  void end_spool();
   void open_response(BodyWanted body_wanted);
-  void on_bad_head(const std::string& reason);
+  void run();
+  void connect_response();
+  void add_fields(compare::Arm arm);
   void begin_time();
+  void begin_slow_watch();
   void on_output_closed();
   void on_answered();
-  void watch_body();
-  void choose_arm(const cgi::Variables& variables, const router::FileIdentity& identity);
+  void on_bad_head(const std::string& reason);
   void visit_page();
-  void copy_body(base::ByteView piece);
-  void observe();
-  void note_in_journal();
-  void tell_slow_log();
-  void give_to_shadow();
+  void complete();
   void finish();
   void break_off(std::uint32_t app_status);
-  std::string subject() const, label() const, id_field() const;
-  void add_fields(compare::Arm arm);
+  void close_record();
+  std::string label() const;  // what the log calls it
 
   Gateway& gateway_;
   Answer* answer_;
   const fastcgi::RequestId id_;
-  std::shared_ptr<const config::Settings> keep_alive_;  // holds settings_
-  const config::ProgramSettings* settings_ = nullptr;
-  journal::RequestName name_;
-  std::string program_;
-  cgi::Environment environment_;
-  std::vector<std::string> query_words_;
-  bool body_complete_ = false, started_ = false, finished_ = false, observed_ = false;
-  bool moved_ = false, ended_in_background_ = false;
-  base::TimePoint answered_at_{};  // before its program's end; else unset
-  std::uint32_t app_status_ = 0;
-  worker::Ending ending_;  // of the program
-  const base::TimePoint since_;
-  compare::Side side_ = compare::Side::persistent;
-  compare::Observation observation_;
-  std::unique_ptr<shadow::Task> shadow_;      // for the other side, once this is answered
-  std::unique_ptr<shadow::AnswerCopy> copy_;  // of the answer, for it
-  std::unique_ptr<PageVisit> visit_;          // if no program is meant, but the bridge's page
-  std::unique_ptr<journal::Entry> entry_;     // if the journal wants to know of it
-
-  // The program's ends of the pipes, from descriptors() until it is sure that the program has
-  // begun: another worker may have to take them. Held longer, standard input's would hide that the
-  // program reads no further.
-  struct ProgramEnds {
-    base::UniqueFd in, out, err;
-  } program_ends_;
-  base::UniqueFd body_writing_end_, stdout_end_, stderr_end_;
-
-  std::unique_ptr<worker::BodyPipe> body_;  // a body of a known length
-  std::optional<BodySpool> spool_;          // one of a length that its end will tell
-  base::UniqueFd spooled_;                  // that one, once it has come whole
-  std::unique_ptr<ResponseStream> response_;
-  std::unique_ptr<loop::Timer> body_timer_, slow_timer_;
-  std::unique_ptr<RequestTime> time_;                      // while the program runs
-  std::unique_ptr<journal::StackQueue::Turn> stack_turn_;  // while it runs, if it has to wait
-  std::uint64_t body_seen_ = 0;
+  Phase phase_ = Phase::arriving;
+  bool moved_ = false;  // its client has left with the whole answer
+  Target target_;
+  RequestRecord record_;
+  std::unique_ptr<PageVisit> visit_;  // if no program is meant, but the bridge's page
+  RequestBody body_;
+  worker::ProgramStreams streams_;
+  std::unique_ptr<ResponseStream> response_;  // once it is known which program
+  std::unique_ptr<RequestTime> time_;         // while the program runs
+  SlowWatch slow_;                            // while the program runs
   std::unique_ptr<pool::Run> run_;
 };
 

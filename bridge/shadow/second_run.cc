@@ -1,6 +1,5 @@
 #include "shadow/second_run.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -32,6 +31,7 @@ SecondRun::SecondRun(loop::Loop& loop, pool::Pool& pool, const Task& task, compa
               .description =
                   "not done after " + std::to_string(time_for(*task_.settings).count()) + " ms"});
       }) {
+  if (task.has_body) streams_.set_has_body();
   time_is_up_.start(time_for(*task.settings));
   run_ = std::make_unique<pool::Run>(pool,
                                      pool::Job{.query_words = task.query_words,
@@ -43,51 +43,21 @@ SecondRun::SecondRun(loop::Loop& loop, pool::Pool& pool, const Task& task, compa
 }
 
 base::Result<std::array<int, 3>> SecondRun::descriptors() {
-  if (!program_out_) {
-    auto out = base::make_pipe(base::NonblockingEnd::reading);
-    if (!out) return out.error();
-    auto err = base::make_pipe(base::NonblockingEnd::reading);
-    if (!err) return err.error();
-    out_ = std::move(out.value().first);
-    program_out_ = std::move(out.value().second);
-    err_ = std::move(err.value().first);
-    program_err_ = std::move(err.value().second);
-    // The worker that was to take it by FastCGI did not.
-    if (outcome_.has_run) watch_output();
-  }
-  if (const auto made = make_body_ends(); !made) return made.error();
-  if (!program_in_) {
-    auto in = base::make_empty_input();
-    if (!in) return in.error();
-    program_in_ = in.take();
-  }
-  return std::array<int, 3>{program_in_.get(), program_out_.get(), program_err_.get()};
-}
-
-base::Status SecondRun::make_body_ends() {
-  if (!task_.has_body || program_in_) return base::Done{};
-  auto in = base::make_pipe(base::NonblockingEnd::writing);
-  if (!in) return in.error();
-  program_in_ = std::move(in.value().first);
-  in_ = std::move(in.value().second);
-  return base::Done{};
-}
-
-base::Result<base::UniqueFd> SecondRun::body() {
-  if (const auto made = make_body_ends(); !made) return made.error();
-  if (!program_in_) return base::UniqueFd();
-  base::UniqueFd copy(::fcntl(program_in_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!copy) return base::errno_error("cannot copy a descriptor", errno);
-  return copy;
+  auto made = streams_.descriptors();
+  // The worker that was to take it by FastCGI did not.
+  if (made && outcome_.has_run) watch_output();
+  return made;
 }
 
 void SecondRun::watch_output() {
-  out_watch_ = std::make_unique<loop::FdWatch>(loop_, out_.get(), [this](unsigned) {
-    program_out_.reset();
+  if (!streams_.has_outputs()) return;
+  outputs_ = streams_.take_outputs();
+  out_watch_ = std::make_unique<loop::FdWatch>(loop_, outputs_.first.get(), [this](unsigned) {
+    streams_.close_program_ends();
     if (read_output() == Read::end) on_output_closed();
   });
-  err_watch_ = std::make_unique<loop::FdWatch>(loop_, err_.get(), [this](unsigned) {
-    program_err_.reset();
+  err_watch_ = std::make_unique<loop::FdWatch>(loop_, outputs_.second.get(), [this](unsigned) {
+    streams_.close_program_ends();
     if (read_errors() == Read::end) err_watch_->ask(loop::kNothing);
   });
   out_watch_->ask(loop::kReadable);
@@ -97,12 +67,12 @@ void SecondRun::watch_output() {
 void SecondRun::on_started(compare::Arm arm) {
   outcome_.has_run = true;
   outcome_.observation.arm = arm;
-  if (out_) watch_output();
+  watch_output();
   if (!task_.has_body) return;
   body_ = std::make_unique<worker::BodyPipe>(loop_, task_.body.size(), [] {});
   body_->write(task_.body);
   body_->end();
-  body_->connect(std::move(in_));
+  body_->connect(streams_.take_body_end());
 }
 
 // What the program still does is no part of its answer, and may take as long as a client's.
@@ -114,7 +84,7 @@ void SecondRun::on_output_closed() {
 
 SecondRun::Read SecondRun::read_output() {
   std::array<char, 65536> bytes;
-  const ssize_t got = ::read(out_.get(), bytes.data(), bytes.size());
+  const ssize_t got = ::read(outputs_.first.get(), bytes.data(), bytes.size());
   if (got < 0) return errno == EAGAIN || errno == EINTR ? Read::nothing_now : Read::end;
   outcome_.observation.bytes_out += static_cast<std::uint64_t>(got);
   take(base::ByteView(bytes.data(), static_cast<std::size_t>(got)));
@@ -123,13 +93,13 @@ SecondRun::Read SecondRun::read_output() {
 
 SecondRun::Read SecondRun::read_errors() {
   std::array<char, 65536> bytes;
-  const ssize_t got = ::read(err_.get(), bytes.data(), bytes.size());
+  const ssize_t got = ::read(outputs_.second.get(), bytes.data(), bytes.size());
   if (got < 0) return errno == EAGAIN || errno == EINTR ? Read::nothing_now : Read::end;
   return got > 0 ? Read::some : Read::end;
 }
 
 void SecondRun::on_output(base::ByteView bytes) {
-  program_in_.reset();
+  streams_.close_program_ends();
   outcome_.observation.bytes_out += bytes.size();
   take(bytes);
 }
@@ -150,7 +120,7 @@ void SecondRun::take(base::ByteView bytes) {
 }
 
 worker::Printed SecondRun::on_ended(const worker::Ending& ending) {
-  while (out_ && read_output() == Read::some) {
+  while (outputs_.first && read_output() == Read::some) {
   }
   const bool printed = outcome_.observation.bytes_out > 0;
   over(ending);
@@ -167,7 +137,7 @@ void SecondRun::over(const worker::Ending& ending) {
   time_is_up_.stop();
   out_watch_.reset();
   err_watch_.reset();
-  program_in_.reset();
+  streams_.close_program_ends();
   if (body_ != nullptr) body_->close();
   compare::Observation& seen = outcome_.observation;
   seen.latency = std::chrono::duration_cast<compare::Microseconds>(loop_.now() - since_);

@@ -16,6 +16,7 @@
 #include "pool/run.h"
 #include "shadow/answer_copy.h"
 #include "worker/body_pipe.h"
+#include "worker/program_streams.h"
 
 namespace shadow {
 
@@ -55,7 +56,7 @@ class SecondRun : public pool::RunClient {
  private:
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
-  base::Result<base::UniqueFd> body() override;
+  base::Result<base::UniqueFd> body() override { return streams_.body(); }
   bool has_room() const override { return true; }
   void on_output(base::ByteView bytes) override;
   void on_errors(base::ByteView) override {}
@@ -64,7 +65,6 @@ class SecondRun : public pool::RunClient {
   void on_refused(const cgi::Refusal& refusal) override;
 
   enum class Read { some, nothing_now, end };
-  base::Status make_body_ends();
   void watch_output();
   void on_output_closed();
   Read read_output();
@@ -80,8 +80,8 @@ class SecondRun : public pool::RunClient {
   cgi::ResponseHeadReader head_;
   bool head_is_over_ = false;
   const base::TimePoint since_;
-  base::UniqueFd program_in_, program_out_, program_err_;
-  base::UniqueFd in_, out_, err_;
+  worker::ProgramStreams streams_;
+  base::FdPair outputs_;  // standard output and standard error
   std::unique_ptr<worker::BodyPipe> body_;
   std::unique_ptr<loop::FdWatch> out_watch_, err_watch_;
   loop::Timer time_is_up_;

@@ -96,7 +96,7 @@ def test_web_server_and_client_have_it_as_well(site, notes, program, mode):
 def test_it_is_ended_at_its_limit(site, program, mode):
     bridge = start(site, mode, program, 'timeouts = { background = "200ms", kill_grace = "300ms" }\n')
     pid = int(bridge.request(program, query="out&note").body)
-    bridge.expect_log(r"behind its answer for more than 200 ms \(timeouts.background\): it is ended")
+    bridge.expect_log(r"after its answer for more than 200 ms \(timeouts.background\): it is ended")
     wait_until(lambda: not alive(pid), "it has ended")
     wait_until(lambda: background(bridge) == (0, 1, 1), "it is counted")
     assert bridge.request(program, query="nothing").status == 200

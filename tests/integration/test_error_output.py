@@ -66,7 +66,7 @@ def test_a_program_that_writes_it_without_end_never_waits_and_ends_at_its_timeou
     wait_until(lambda: bridge.status()["bridge"]["error_output_dropped"] > 20 * LIMIT,
                "much more than the limit is dropped")
     assert bridge.request(hello).body == b"hello\n"
-    bridge.expect_log("endless: it goes on behind its answer for more than 6000 ms", seconds=20)
+    bridge.expect_log("endless: it goes on after its answer for more than 6000 ms", seconds=20)
     bridge.expect_log("endless: .* more bytes of standard error are dropped")
     bridge.wait_idle()
     assert bridge.log().count("an endless complaint") < 3 * LIMIT // 20

@@ -10,7 +10,6 @@ PUBLIC_FUNCTIONS_MAX = 30
 
 # Those that are wider: (members, private functions, public functions). They may only shrink, here as well.
 WIDER = {
-    "gateway/request.h Request": (39, 33, 12),
     "daemon.h Daemon": (34, 23, 5), "upstream/fastcgi_worker.h FastcgiWorker": (30, 22, 8),
     "gateway/gateway.h Gateway": (26, 6, 37),
     "gateway/response_stream.h ResponseStream": (25, 18, 19), "pool/generation.h Generation": (24, 11, 26),
