@@ -1,7 +1,5 @@
 #include "worker/worker.h"
 
-#include <signal.h>
-
 #include "base/assert.h"
 #include "base/log.h"
 #include "worker/worker_state.h"
@@ -10,9 +8,6 @@ namespace worker {
 namespace {
 // Of one request; an adapter names at most 1000 modules.
 constexpr unsigned kNotesMax = 2048;
-// From a worker's last word, or ours, to its exit, which it does by itself. It may wait for a
-// processor; longer only if something holds it.
-constexpr std::chrono::seconds kExitPatience{10};
 }  // namespace
 
 std::string_view to_string(WorkerState state) {
@@ -41,15 +36,17 @@ Worker::Worker(loop::Loop& loop, Processes& processes, std::uint64_t id, const s
       processes_(processes),
       id_(id),
       label_(label),
-      kill_grace_(kill_grace),
-      owner_(owner) {}
-
-Worker::~Worker() {
-  if (pid_ <= 0 || state_ == WorkerState::gone) return;
-  // Only the daemon's own end comes here with a process alive: it gets no grace.
-  processes_.signal_group(pid_, SIGKILL);
-  processes_.abandon(pid_);
-}
+      owner_(owner),
+      child_(loop, processes, kill_grace,
+             {[this](const Death& death) { on_death(death); },
+              [this] {
+                enter(WorkerState::gone);
+                owner_.on_gone(*this);
+              },
+              [this] {
+                base::log_warn("{} worker={} pid={}: has not exited within {} s: it is killed",
+                               label_, id_, pid(), Child::kExitPatience.count());
+              }}) {}
 
 // ---- what the pool does with it ----
 
@@ -67,11 +64,6 @@ void Worker::adopt(pid_t pid, OnEnded on_ended) {
   own_pid(pid);
   on_ended_ = std::move(on_ended);
   enter(WorkerState::busy);
-}
-
-void Worker::own_pid(pid_t pid) {
-  pid_ = pid;
-  processes_.expect(pid_, [this](const Death& death) { on_death(death); });
 }
 
 base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_ready,
@@ -104,42 +96,15 @@ void Worker::pass_check() {
 }
 
 void Worker::terminate() {
-  if (state_ == WorkerState::gone || dead_ || grace_timer_ != nullptr) return;
+  if (state_ == WorkerState::gone || child_.is_dead() || terminating()) return;
   explained_ = true;
   if (has_no_request()) enter(WorkerState::ending);
-  if (pid_ <= 0) {
+  if (!child_.is_owned()) {
     lost_for("it was not ready in time");
     enter(WorkerState::gone);
     return owner_.on_gone(*this);
   }
-  exit_timer_.reset();
-  processes_.hold(pid_);
-  processes_.signal_group(pid_, SIGTERM);
-  grace_timer_ = std::make_unique<loop::Timer>(loop_, [this] { kill_rest(); });
-  grace_timer_->start(kill_grace_);
-}
-
-// Something holds one that does not exit: it is stopped, or swapped out. It has no request, so
-// nobody else would ever end it. What its program left behind on purpose goes on.
-void Worker::see_it_off() {
-  exit_timer_ = std::make_unique<loop::Timer>(loop_, [this] {
-    base::log_warn("{} worker={} pid={}: has not exited within {} s: it is killed", label_, id_,
-                   pid_, kExitPatience.count());
-    processes_.kill_one(pid_);
-  });
-  exit_timer_->start(kExitPatience);
-}
-
-// The leader is still there, if only as a zombie, so the group's number is still its own.
-void Worker::kill_rest() {
-  processes_.signal_group(pid_, SIGKILL);
-  const pid_t pid = pid_;
-  grace_over_ = true;
-  if (dead_) {
-    enter(WorkerState::gone);
-    owner_.on_gone(*this);
-  }
-  processes_.release(pid);
+  child_.terminate();
 }
 
 void Worker::retire() {
@@ -176,11 +141,11 @@ void Worker::on_message(const message::Received& received) {
 }
 
 void Worker::on_ready_message(pid_t pid) {
-  if (asked_ && pid == pid_) {
+  if (asked_ && pid == child_.pid()) {
     asked_ = false;
     return owner_.on_at_rest(*this);
   }
-  if (state_ == WorkerState::resetting && pid == pid_) {
+  if (state_ == WorkerState::resetting && pid == child_.pid()) {
     enter(WorkerState::checking);
     return owner_.on_reset_over(*this);
   }
@@ -266,7 +231,7 @@ void Worker::on_broken(ChannelEnd end, const std::string& why) {
     return owner_.on_gone(*this);
   }
   if (end == ChannelEnd::fault && state_ != WorkerState::gone) {
-    base::log_warn("{} worker={} pid={}: {}; the worker is ended", label_, id_, pid_, why);
+    base::log_warn("{} worker={} pid={}: {}; the worker is ended", label_, id_, pid(), why);
     const bool alone = has_no_request();
     terminate();
     if (alone) owner_.on_retired(*this, RETIRED_FAULT, why);
@@ -292,12 +257,11 @@ void Worker::end_request(const Ending& ending) {
 }
 
 void Worker::on_death(const Death& death) {
-  dead_ = true;
   // What it said last counts for more than how it died.
   if (channel_ != nullptr) channel_->drain();
   explain_death(death.wait_status);
-  // Otherwise kill_rest() is still to end its group, and then it is gone.
-  if (grace_timer_ == nullptr || grace_over_) enter(WorkerState::gone);
+  // Otherwise its group is still to be ended, and then it is gone.
+  if (child_.is_over()) enter(WorkerState::gone);
   end_request(ending_of(death));
   if (state_ == WorkerState::gone) owner_.on_gone(*this);
 }
@@ -320,12 +284,12 @@ void Worker::explain_death(int wait_status) {
 
 void Worker::enter(WorkerState next) {
   BRIDGE_ASSERT(may_follow(state_, next));
-  base::log_debug("{} worker={} pid={} {}→{}", label_, id_, pid_, to_string(state_),
+  base::log_debug("{} worker={} pid={} {}→{}", label_, id_, pid(), to_string(state_),
                   to_string(next));
   state_ = next;
   state_since_ = loop_.now();
-  exit_timer_.reset();
-  if (state_ == WorkerState::ending && pid_ > 0 && !terminating()) see_it_off();
+  child_.expect_no_exit();
+  if (state_ == WorkerState::ending && child_.is_owned() && !terminating()) child_.expect_exit();
 }
 
 }  // namespace worker

@@ -11,10 +11,9 @@
 #include <string>
 
 #include "base/clock.h"
-#include "loop/timer.h"
 #include "message/channel_message.h"
 #include "worker/channel.h"
-#include "worker/processes.h"
+#include "worker/child.h"
 #include "worker/worker_state.h"
 
 namespace worker {
@@ -26,7 +25,7 @@ class Worker {
 
   Worker(loop::Loop& loop, Processes& processes, std::uint64_t id, const std::string& label,
          base::Duration kill_grace, WorkerOwner& owner);
-  virtual ~Worker();
+  virtual ~Worker() = default;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -66,21 +65,21 @@ class Worker {
   virtual void resume() {}
 
   // Whether it came to its end before it was ready.
-  virtual bool lost() const { return pid_ <= 0; }
+  virtual bool lost() const { return !child_.is_owned(); }
   const std::string& lost_why() const { return lost_why_; }
 
   std::uint64_t id() const { return id_; }
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return child_.pid(); }
   WorkerState state() const { return state_; }
   // Whether terminate() was called: it serves nobody any more, whatever its state.
-  bool terminating() const { return grace_timer_ != nullptr; }
+  bool terminating() const { return child_.terminating(); }
   base::TimePoint state_since() const { return state_since_; }
   std::uint64_t served() const { return served_; }            // requests that came to their `done`
   base::TimePoint idle_since() const { return idle_since_; }  // its fork, or its last `done`
 
  protected:
   // For workers of another kind (upstream/), that get their requests another way.
-  void own_pid(pid_t pid);
+  void own_pid(pid_t pid) { child_.own(pid); }
   void become_ready();
   // The request given by begin_request() is over and the process stays: busy → idle or resetting.
   void begin_request(OnEnded on_ended);
@@ -92,7 +91,7 @@ class Worker {
   Processes& processes() { return processes_; }
   WorkerOwner& owner() { return owner_; }
   const std::string& label() const { return label_; }
-  base::Duration kill_grace() const { return kill_grace_; }
+  base::Duration kill_grace() const { return child_.grace(); }
   virtual void on_death(const Death& death);
   virtual Ending ending_of(const Death& death) const;
 
@@ -104,20 +103,17 @@ class Worker {
   void on_retired_message(const message::Received& received);
   void end_request(const Ending& ending);
   void explain_death(int wait_status);
-  void kill_rest();
-  void see_it_off();
   bool has_no_request() const;
 
   loop::Loop& loop_;
   Processes& processes_;
   const std::uint64_t id_;
   const std::string& label_;
-  const base::Duration kill_grace_;
   WorkerOwner& owner_;
   OnEnded on_ended_;
   WorkerState state_ = WorkerState::starting;
   base::TimePoint state_since_ = loop_.now();
-  pid_t pid_ = -1;
+  Child child_;
   std::uint64_t request_id_ = 0;
   message::SayReady say_ready_ = message::SayReady::no;
   std::uint64_t served_ = 0;
@@ -125,12 +121,8 @@ class Worker {
   std::unique_ptr<Channel> channel_;
   unsigned notes_ = 0;  // of the request
   std::string lost_why_;
-  std::unique_ptr<loop::Timer> grace_timer_;  // made only when it is needed
-  std::unique_ptr<loop::Timer> exit_timer_;   // runs while it is to exit by itself
-  bool asked_ = false;                        // whether it is at rest
-  bool explained_ = false;                    // why it ends is known, or asked for by us
-  bool dead_ = false;                         // has died; perhaps held for its group's sake
-  bool grace_over_ = false;                   // its group was killed
+  bool asked_ = false;      // whether it is at rest
+  bool explained_ = false;  // why it ends is known, or asked for by us
 };
 
 }  // namespace worker

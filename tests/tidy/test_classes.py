@@ -13,7 +13,7 @@ WIDER = {
     "daemon.h Daemon": (34, 23, 5), "upstream/fastcgi_worker.h FastcgiWorker": (30, 22, 8),
     "gateway/gateway.h Gateway": (26, 6, 37),
     "gateway/response_stream.h ResponseStream": (25, 18, 19), "pool/generation.h Generation": (24, 11, 26),
-    "worker/worker.h Worker": (23, 10, 21), "pool/workers.h Workers": (22, 29, 32),
+    "pool/workers.h Workers": (22, 29, 32),
 }
 
 
