@@ -18,6 +18,7 @@ class LoadedFilesTest : public testing::Test {
     folder_ = ::mkdtemp(name);
     write("one");
     write("two");
+    clock_.advance(std::chrono::seconds(1));  // it stood still while they were made
   }
   ~LoadedFilesTest() override { std::filesystem::remove_all(folder_); }
 
