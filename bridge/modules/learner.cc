@@ -34,6 +34,7 @@ void Learner::begin_anew(Names names) {
   if (names == Names::go) names_.clear();
   not_believed_.clear();
   generations_ = 0;
+  names_before_ = names_.size();
 }
 
 }  // namespace modules

@@ -18,6 +18,9 @@ class Learner {
   // For what was learned of one version of a program; then what it has not named is loaded by its
   // requests.
   static constexpr unsigned kGenerationsMax = 5;
+  // A generation for at least so many new names is not counted: a request names what its channel
+  // takes at once, on a busy machine a few hundred of a thousand.
+  static constexpr std::size_t kManyNames = 100;
 
   // What a word of a worker's is judged by.
   struct Terms {
@@ -39,7 +42,11 @@ class Learner {
 
   // Whether a generation should be begun for what was learned since the last one.
   bool wants_generation() const { return has_more_ && generations_ < kGenerationsMax; }
-  void count_generation() { ++generations_; }  // that was begun for it
+  // One was begun for it.
+  void count_generation() {
+    if (names_.size() < names_before_ + kManyNames) ++generations_;
+    names_before_ = names_.size();
+  }
   void generation_begins() { has_more_ = false; }
 
   // The program's file is another one.
@@ -50,6 +57,7 @@ class Learner {
   const std::string& program_;
   std::set<std::string> names_, not_believed_;
   unsigned generations_ = 0;
+  std::size_t names_before_ = 0;  // when the last one was begun for them
   bool has_more_ = false;
 };
 

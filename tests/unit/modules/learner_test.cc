@@ -52,6 +52,21 @@ TEST_F(LearnerTest, believes_no_file_elsewhere) {
   EXPECT_TRUE(learner_.names().empty());
 }
 
+// A thousand modules come as a busy machine lets them: a few hundred with each request.
+TEST_F(LearnerTest, does_not_count_a_generation_for_many_names) {
+  unsigned named = 0;
+  for (unsigned i = 0; i < Learner::kGenerationsMax + 3; ++i) {
+    for (unsigned j = 0; j < Learner::kManyNames; ++j) {
+      ASSERT_TRUE(hear("Many" + std::to_string(named++)));
+    }
+    ASSERT_TRUE(learner_.wants_generation());
+    learner_.count_generation();
+    learner_.generation_begins();
+  }
+  ASSERT_TRUE(hear("Late"));
+  EXPECT_TRUE(learner_.wants_generation());
+}
+
 TEST_F(LearnerTest, wants_so_many_generations_and_no_more_until_the_program_is_another) {
   for (unsigned i = 0; i < Learner::kGenerationsMax; ++i) {
     ASSERT_TRUE(hear("M" + std::to_string(i)));
