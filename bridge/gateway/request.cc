@@ -40,6 +40,11 @@ Request::~Request() {
                 {target_.keep_alive, target_.settings}, record_.release_entry());
 }
 
+// What the log calls it.
+std::string Request::label() const {
+  return gateway_.journal().text_of(record_.name()) + " " + target_.subject();
+}
+
 // ---- which program ----
 
 void Request::start(const fastcgi::Params& params) {
@@ -89,6 +94,8 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
     gateway_.tell_kept_back(name);
   }
   target_.environment = environment.take();
+  target_.has_chunked_body = !target_.environment.content_length &&
+                             !cgi::value_or_empty(variables, "HTTP_TRANSFER_ENCODING").empty();
   target_.program = std::move(resolution.program);
   target_.query_words = cgi::query_words(cgi::value_or_empty(variables, "REQUEST_METHOD"),
                                          cgi::value_or_empty(variables, "QUERY_STRING"));
@@ -104,7 +111,7 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
       settings.env.count(std::string(kRedirectStatus)) == 0) {
     target_.add_variable(kRedirectStatus, "200");
   }
-  const auto opened = body_.open(target_.environment.content_length, is_chunked(variables));
+  const auto opened = body_.open(target_.environment.content_length, target_.has_chunked_body);
   if (!opened) return cgi::Refusal{500, opened.error().message};
   if (body_.is_passed_on()) streams_.set_has_body();
   open_response(cgi::value_or_empty(variables, "REQUEST_METHOD") == "HEAD" ? BodyWanted::no
@@ -153,6 +160,33 @@ void Request::on_started(compare::Arm arm) {
   body_.connect(streams_.take_body_end());
   connect_response();
   begin_time();
+}
+
+void Request::add_fields(compare::Arm arm) {
+  if (!target_.settings->arm_header.empty()) {
+    response_->add_field(
+        fmt::format("{}: {}\r\n", target_.settings->arm_header, compare::to_string(arm)),
+        "arm_header");
+  }
+  const std::string field = record_.id_field(*target_.settings);
+  if (!field.empty()) response_->add_field(field, "request_id_header");
+}
+
+// When it has run for slowlog.after, from its start, which is now.
+void Request::begin_slow_watch() {
+  const auto after = target_.settings->slowlog.after;
+  if (after.count() == 0) return;
+  slow_.timer = std::make_unique<loop::Timer>(gateway_.loop(), [this, after] {
+    if (finished() || !run_->running()) return;
+    slow_.turn = gateway_.journal().slow({.name = record_.name(),
+                                          .program = target_.program,
+                                          .environment = target_.environment.block,
+                                          .arm = compare::to_string(record_.arm()),
+                                          .pid = run_->pid(),
+                                          .after = after,
+                                          .stacks = target_.settings->slowlog.stacks});
+  });
+  slow_.timer->start(after);
 }
 
 void Request::begin_time() {

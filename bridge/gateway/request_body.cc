@@ -9,7 +9,7 @@ base::Status RequestBody::open(std::optional<std::uint64_t> length, bool chunked
     pipe_ = std::make_unique<worker::BodyPipe>(loop_, *length, events_.on_room);
     return base::Done{};
   }
-  if (length || !chunked) return base::Done{};
+  if (!chunked) return base::Done{};
   auto spool = BodySpool::make();
   if (!spool) return spool.error();
   spool_ = spool.take();

@@ -29,13 +29,14 @@ class RequestBody {
 
   RequestBody(loop::Loop& loop, Events events) : loop_(loop), events_(std::move(events)) {}
 
-  // Its length as announced, if it was, and whether it comes chunked. An error: it cannot be kept.
+  // Its length as announced, if it was; chunked: it was not, and there is a body. An error: it
+  // cannot be kept.
   base::Status open(std::optional<std::uint64_t> length, bool chunked);
 
   bool is_passed_on() const { return pipe_ != nullptr; }
   bool is_kept() const { return spool_.has_value(); }
   bool complete() const { return complete_; }
-  // No more of it is wanted for now.
+  // The program has to take some of it before more is read.
   bool full() const { return pipe_ != nullptr && pipe_->full(); }
   std::uint64_t received() const;
 

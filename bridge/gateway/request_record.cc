@@ -2,9 +2,32 @@
 
 #include <algorithm>
 
+#include "gateway/arm_choice.h"
 #include "gateway/gateway.h"
 
 namespace gateway {
+namespace {
+
+// Another for each version of a file; in the event that two agree, promotion goes on as it was.
+std::uint64_t version_of(const router::FileIdentity& identity) {
+  std::uint64_t version = 0;
+  for (const std::uint64_t part :
+       {std::uint64_t(identity.device), std::uint64_t(identity.inode),
+        std::uint64_t(identity.bytes), std::uint64_t(identity.modified_ns)}) {
+    version = (version ^ part) * 0x9e3779b97f4a7c15u;
+    version ^= version >> 32;
+  }
+  return version;
+}
+
+// What a request counts to that never began.
+compare::Arm intended_arm(const Target& target) {
+  if (target.side == compare::Side::classic) return compare::Arm::classic;
+  const bool keeps = target.settings->launch == config::Launch::fastcgi;
+  return pool::arm_of(keeps ? config::Reset::none : target.settings->reset);
+}
+
+}  // namespace
 
 RequestRecord::RequestRecord(Gateway& gateway) : gateway_(gateway), since_(gateway.loop().now()) {}
 
@@ -122,6 +145,28 @@ void RequestRecord::give_to_shadow(const Target& target) {
   shadow_->query_words = target.query_words;
   shadow_->classic = copy_->finish(ending_);
   gateway_.shadows().add(std::move(*shadow_));
+}
+
+void take_side(compare::Comparisons& comparisons, const cgi::Variables& variables,
+               const router::FileIdentity& identity, Target& target, RequestRecord& record) {
+  const config::ProgramSettings& settings = *target.settings;
+  compare::Comparison& comparison = comparisons.of(target.program);
+  keep_promotion(settings, version_of(identity), comparison);
+  const ArmChoice choice = gateway::choose_arm(settings, variables, comparison);
+  target.side = choice.side;
+  record.set_intended_arm(intended_arm(target));
+  if (!choice.shadowed) return;
+  const std::uint64_t announced = target.environment.content_length.value_or(0);
+  if (target.has_chunked_body || announced > settings.shadow.body_max) {
+    return comparison.shadow.skipped(compare::Skip::body);
+  }
+  auto task = std::make_unique<shadow::Task>();
+  task->version = comparison.version;
+  task->era = comparison.promotion.era();
+  task->method = cgi::value_or_empty(variables, "REQUEST_METHOD");
+  task->uri = cgi::value_or_empty(variables, "REQUEST_URI");
+  task->has_body = announced > 0;
+  record.set_shadow(std::move(task), settings.shadow.answer_max);
 }
 
 }  // namespace gateway

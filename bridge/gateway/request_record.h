@@ -85,9 +85,6 @@ class RequestRecord {
   bool started_ = false, ended_in_background_ = false, closed_ = false;
 };
 
-// Whether the request's body comes in pieces whose lengths only their ends tell.
-bool is_chunked(const cgi::Variables& variables);
-
 // Which side answers the request, and whether the other one is to answer it too. identity: of the
 // program's file.
 void take_side(compare::Comparisons& comparisons, const cgi::Variables& variables,
