@@ -147,9 +147,9 @@ void FastcgiWorker::on_request_over(const fastcgi::ClientEvent& event) {
   patience_.stop();
   is_long_ = false;
   sink_ = nullptr;
-  const bool same = dying_ || marks_of(pid()) == marks_;
+  const bool same = is_dead() || marks_of(pid()) == marks_;
   is_used_ = true;
-  const bool reachable = !dying_ && same && ((clean && keeps_) || open_connection());
+  const bool reachable = !is_dead() && same && ((clean && keeps_) || open_connection());
   const bool is_idle = reachable && (knows_keeps_ || !clean);
   end_request_and_stay(is_idle ? WorkerState::idle : WorkerState::resetting,
                        {.app_status = event.app_status,
@@ -159,7 +159,7 @@ void FastcgiWorker::on_request_over(const fastcgi::ClientEvent& event) {
     const bool limits = marks_of(pid()).priority != marks_.priority;
     owner().on_retired(*this, limits ? RETIRED_LIMITS : RETIRED_SESSION, {});
   }
-  if (!reachable && !dying_) return Worker::terminate();
+  if (!reachable && !is_dead()) return Worker::terminate();
   if (!is_idle) settle_timer_.start(kSettle);
 }
 
@@ -275,7 +275,6 @@ void FastcgiWorker::fault(const std::string& why) {
 }
 
 void FastcgiWorker::on_death(const worker::Death& death) {
-  dying_ = true;
   start_timer_.stop();
   settle_timer_.stop();
   patience_.stop();

@@ -101,7 +101,6 @@ class FastcgiWorker : public worker::Worker {
   base::Duration start_timeout_{};
   loop::Timer start_timer_, settle_timer_, patience_;
   bool was_ready_ = false;
-  bool dying_ = false;
   std::string end_reason_;  // why the bridge ends it in the middle of a request
   std::chrono::nanoseconds cpu_{};
   ProcessMarks marks_;  // when it was ready

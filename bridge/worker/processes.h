@@ -51,8 +51,8 @@ class Processes {
   // Keeps pid from being reaped until release(), also when it dies in between.
   virtual void hold(pid_t pid) = 0;
   virtual void release(pid_t pid) = 0;
-  // As forget() and release(), but nobody is told of anything meanwhile: for an owner that is being
-  // destroyed, and others around it with it. The next death sweeps.
+  // As forget() and release(), but no callback runs meanwhile: for an owner that is being destroyed
+  // together with others. The pid is reaped with the next death.
   virtual void abandon(pid_t pid) = 0;
 
   // Whether pid is a child of this process that has not died yet. What a worker says of its own

@@ -96,7 +96,7 @@ void Worker::pass_check() {
 }
 
 void Worker::terminate() {
-  if (state_ == WorkerState::gone || child_.is_dead() || terminating()) return;
+  if (state_ == WorkerState::gone || is_dead() || terminating()) return;
   explained_ = true;
   if (has_no_request()) enter(WorkerState::ending);
   if (!child_.is_owned()) {

@@ -80,6 +80,7 @@ class Worker {
  protected:
   // For workers of another kind (upstream/), that get their requests another way.
   void own_pid(pid_t pid) { child_.own(pid); }
+  bool is_dead() const { return child_.is_dead(); }
   void become_ready();
   // The request given by begin_request() is over and the process stays: busy → idle or resetting.
   void begin_request(OnEnded on_ended);

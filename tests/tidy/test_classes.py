@@ -10,7 +10,7 @@ PUBLIC_FUNCTIONS_MAX = 30
 
 # Those that are wider: (members, private functions, public functions). They may only shrink, here as well.
 WIDER = {
-    "daemon.h Daemon": (34, 23, 5), "upstream/fastcgi_worker.h FastcgiWorker": (30, 22, 8),
+    "daemon.h Daemon": (34, 23, 5), "upstream/fastcgi_worker.h FastcgiWorker": (29, 22, 8),
     "gateway/gateway.h Gateway": (26, 6, 37),
     "gateway/response_stream.h ResponseStream": (25, 18, 19), "pool/generation.h Generation": (24, 11, 26),
     "pool/workers.h Workers": (22, 29, 32),
