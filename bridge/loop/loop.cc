@@ -65,7 +65,7 @@ bool Loop::take_turn(Waiting waiting) {
   if (uv_backend_timeout(&impl_->uv) == 0) impl_->run_libuv();
   if (impl_->stopping) return true;
   std::array<epoll_event, kEventsPerTurn> events;
-  const int wait = waiting == Waiting::for_events ? impl_->wait_ms(clock_.now()) : 0;
+  const int wait = waiting == Waiting::for_events ? impl_->wait_ms(clock_) : 0;
   const int count = ::epoll_wait(impl_->epoll_fd, events.data(), kEventsPerTurn, wait);
   now_ = clock_.now();
   for (int i = 0; i < count; ++i) impl_->dispatch(events[static_cast<std::size_t>(i)]);
@@ -93,11 +93,11 @@ void Loop::Impl::run_libuv() {
 }
 
 // How long to wait for events: not at all with work at hand, else until the next timer.
-int Loop::Impl::wait_ms(base::TimePoint now) const {
+int Loop::Impl::wait_ms(const Clock& clock) const {
   if (!pending.empty()) return 0;
   const auto due = timers.next_due();
   if (!due) return -1;
-  const auto left = std::chrono::ceil<base::Duration>(*due - now).count();
+  const auto left = std::chrono::ceil<base::Duration>(*due - clock.now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
 }
 

@@ -34,7 +34,7 @@ struct Loop::Impl {
 
   bool run_deferred();  // whether there was any
   void run_libuv();
-  int wait_ms(base::TimePoint now) const;
+  int wait_ms(const Clock& clock) const;
   void dispatch(const epoll_event& event);
 };
 
