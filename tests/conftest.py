@@ -34,9 +34,9 @@ def ends_of_each(items):
 
 def pytest_collection_modifyitems(config, items):
     if SANITIZED and not os.environ.get("CGIBRIDGE_TESTS_ALL_CASES"):
-        kept = ends_of_each(items)
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-        items[:] = kept
+        kept = set(ends_of_each(items))
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
     for item in items:
         if item.get_closest_marker("root") and os.getuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root"))

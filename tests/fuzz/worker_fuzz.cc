@@ -18,12 +18,14 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "fakes/program_packets.h"
 #include "loop/timer.h"
 #include "worker/child_reaper.h"
 #include "worker/worker.h"
 
 namespace {
 
+using fakes::packet;
 using worker::Worker;
 using worker::WorkerState;
 
@@ -37,16 +39,6 @@ pid_t start_process() {
   BRIDGE_ASSERT(::posix_spawn(&pid, "/bin/sleep", nullptr, &attributes, argv, nullptr) == 0);
   ::posix_spawnattr_destroy(&attributes);
   return pid;
-}
-
-template <typename Body>
-std::string packet(message_type type, const Body& body, std::string_view text = {}) {
-  const message_header header{MESSAGE_MAGIC, MESSAGE_VERSION, static_cast<std::uint16_t>(type),
-                              static_cast<std::uint32_t>(sizeof body + text.size())};
-  std::string bytes(sizeof header + sizeof body, '\0');
-  std::memcpy(bytes.data(), &header, sizeof header);
-  std::memcpy(bytes.data() + sizeof header, &body, sizeof body);
-  return bytes.append(text);
 }
 
 class Bytes {

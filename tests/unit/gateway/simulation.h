@@ -3,35 +3,21 @@
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "fakes/simulation.h"
 #include "fakes/site.h"
 
 namespace gateway {
 
-class Simulation {
+class Simulation final : public fakes::Simulation {
  public:
-  explicit Simulation(std::uint64_t seed) : random_(seed) {
+  explicit Simulation(std::uint64_t seed) : fakes::Simulation(seed) {
     for (const char* name : {"a.pl", "b.pl"}) programs_.push_back(site_.world().add_program(name));
     programs_.push_back(site_.world().add_program("c.sh", "#!/bin/sh"));
     change_settings();
   }
-
-  void run(unsigned events) {
-    for (unsigned event = 1; event <= events && wrong_.empty(); ++event) {
-      const std::string what = step();
-      if (!site_.advance(pause())) tell("it never comes to rest");
-      check();
-      if (!wrong_.empty()) wrong_ += " (behind event " + std::to_string(event) + ": " + what + ")";
-      if (event % 64 == 0) forget_what_is_over();
-    }
-    if (wrong_.empty()) come_to_rest();
-  }
-
-  const std::string& wrong() const { return wrong_; }
-  const std::map<std::string, std::uint64_t>& seen() const { return seen_; }
 
  private:
   using Process = fakes::Process;
@@ -45,19 +31,16 @@ class Simulation {
     bool failed = false;  // the log of this one says why
   };
 
-  unsigned upto(unsigned most) { return std::uniform_int_distribution<unsigned>(0, most)(random_); }
-  bool one_in(unsigned n) { return upto(n - 1) == 0; }
-  template <typename T>
-  T& any(std::vector<T>& of) {
-    return of[upto(static_cast<unsigned>(of.size() - 1))];
-  }
-  base::Duration pause() {
+  bool advance(base::TimePoint::duration time) override { return site_.advance(time); }
+  fakes::Processes& processes() override { return site_.processes(); }
+
+  base::Duration pause() override {
     if (one_in(150)) return std::chrono::minutes(1 + upto(60));
     if (one_in(20)) return base::Duration(upto(15'000));
     return base::Duration(one_in(3) ? 0 : upto(25));
   }
 
-  std::string step() {
+  std::string step() override {
     const unsigned kind = upto(99);
     if (kind < 40) return ask();
     if (kind < 55) return send_body();
@@ -129,19 +112,6 @@ class Simulation {
     return "a web server breaks the protocol";
   }
 
-  std::vector<Process*> living() {
-    std::vector<Process*> found;
-    for (const auto& process : site_.processes().all()) {
-      if (process->lives()) found.push_back(process.get());
-    }
-    return found;
-  }
-  std::string kill_one() {
-    auto all = living();
-    if (all.empty()) return "nothing";
-    any(all)->die(one_in(2) ? SIGKILL : fakes::kExited1);
-    return "a process dies";
-  }
   std::string print_something() {
     auto all = living();
     std::erase_if(all, [](const Process* process) { return !process->in_request(); });
@@ -163,9 +133,9 @@ class Simulation {
     if (one_in(4))
       nature.answer = "Content-Type: text/plain\r\n\r\n" + std::string(upto(60'000), 'a');
     if (one_in(8)) nature.answer = "no head";
-    site_.processes().nature = nature;
-    site_.processes().death_is_told_after = base::Duration(one_in(3) ? upto(5) : 0);
-    site_.processes().launch_error = one_in(15) ? "no more processes" : "";
+    processes().nature = nature;
+    processes().death_is_told_after = base::Duration(one_in(3) ? upto(5) : 0);
+    processes().launch_error = one_in(15) ? "no more processes" : "";
     return "programs behave otherwise from here on";
   }
   std::string change_settings() {
@@ -184,12 +154,8 @@ class Simulation {
     return "the settings change";
   }
 
-  void tell(const std::string& what) {
-    if (wrong_.empty()) wrong_ = what;
-  }
-
-  void check() {
-    for (const std::string& fault : site_.processes().faults()) tell(fault);
+  void check() override {
+    for (const std::string& fault : processes().faults()) tell(fault);
     const auto now = site_.world().time().now();
     for (Visit& visit : visits_) {
       if (!visit.open) continue;
@@ -216,20 +182,20 @@ class Simulation {
     ++seen_[is_error ? "error" : "answered"];
   }
 
-  void forget_what_is_over() {
+  void forget_what_is_over() override {
     std::erase_if(visits_,
                   [](const Visit& visit) { return visit.peer->is_closed() && !visit.open; });
     site_.forget_closed();
-    site_.processes().sweep();
+    processes().sweep();
   }
 
-  void come_to_rest() {
-    site_.processes().nature = {};
+  void come_to_rest() override {
+    processes().nature = {};
     for (Process* process : living()) {
       process->nature.to_answer = process->nature.to_term = base::Duration(0);
     }
     for (Visit& visit : visits_) visit.peer->leave();
-    if (!site_.advance(std::chrono::hours(3))) tell("it never comes to rest");
+    let_pass(std::chrono::hours(3));
     const Counts& counts = site_.gateway().counts();
     if (counts.requests_active > 0) tell("requests are left that nobody made");
     if (counts.background.now > 0) tell("a program is said to go on that does not");
@@ -239,12 +205,9 @@ class Simulation {
     }
   }
 
-  std::mt19937_64 random_;
   fakes::Site site_;
   std::vector<std::string> programs_;
   std::vector<Visit> visits_;
-  std::map<std::string, std::uint64_t> seen_;
-  std::string wrong_;
 };
 
 }  // namespace gateway

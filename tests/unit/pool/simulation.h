@@ -2,67 +2,43 @@
 // event.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "fakes/simulation.h"
 #include "fakes/world.h"
 
 namespace pool {
 
-class Simulation {
+class Simulation final : public fakes::Simulation {
  public:
-  explicit Simulation(std::uint64_t seed) : random_(seed) {
+  explicit Simulation(std::uint64_t seed) : fakes::Simulation(seed) {
     for (const char* name : {"a.pl", "b.pl", "c.pl"}) programs_.push_back(world_.add_program(name));
     programs_.push_back(world_.add_program("d.sh", "#!/bin/sh"));
     world_.settings.timeouts.kill_grace = std::chrono::seconds(3);
     change_settings();
   }
 
-  // Until so many events have happened, or something is wrong.
-  void run(unsigned events) {
-    for (event_ = 1; event_ <= events && wrong_.empty(); ++event_) {
-      const std::string what = step();
-      if (!world_.advance(pause())) tell("it never comes to rest");
-      check();
-      if (!wrong_.empty()) wrong_ += " (behind event " + std::to_string(event_) + ": " + what + ")";
-      if (event_ % 64 == 0) forget_what_is_over();
-    }
-    if (wrong_.empty()) come_to_rest();
-  }
-
-  // Empty: all that must hold did.
-  const std::string& wrong() const { return wrong_; }
-  std::uint64_t requests() const { return requests_; }
-  // How many requests ended so, and how many processes were made: that it was no idle play.
-  const std::map<std::string, std::uint64_t>& seen() const { return seen_; }
-
  private:
   using Process = fakes::Process;
 
-  unsigned upto(unsigned most) { return std::uniform_int_distribution<unsigned>(0, most)(random_); }
-  bool one_in(unsigned n) { return upto(n - 1) == 0; }
-  template <typename T>
-  T& any(std::vector<T>& of) {
-    return of[upto(static_cast<unsigned>(of.size() - 1))];
-  }
+  bool advance(base::TimePoint::duration time) override { return world_.advance(time); }
+  fakes::Processes& processes() override { return world_.processes(); }
 
   // Mostly a moment, now and then a long time: a night, or a machine that stood still.
-  base::Duration pause() {
+  base::Duration pause() override {
     if (one_in(200)) return std::chrono::minutes(1 + upto(120));
     if (one_in(20)) return base::Duration(upto(20'000));
     if (one_in(3)) return base::Duration(0);
     return base::Duration(upto(30));
   }
 
-  std::string step() {
+  std::string step() override {
     const unsigned kind = upto(99);
     if (kind < 55) return come();
     if (kind < 62) return leave();
@@ -100,21 +76,8 @@ class Simulation {
     return "a visitor leaves";
   }
 
-  std::vector<Process*> living() {
-    std::vector<Process*> found;
-    for (const auto& process : world_.processes().all()) {
-      if (process->lives()) found.push_back(process.get());
-    }
-    return found;
-  }
-  std::string kill_one() {
-    auto all = living();
-    if (all.empty()) return "nothing";
-    any(all)->die(one_in(2) ? SIGKILL : fakes::kExited1);
-    return "a process dies";
-  }
   std::string retire_one() {
-    auto all = world_.processes().living(fakes::Kind::worker);
+    auto all = processes().living(fakes::Kind::worker);
     std::erase_if(all, [](const Process* worker) { return worker->requests() == 0; });
     if (all.empty()) return "nothing";
     any(all)->retire(static_cast<retirement>(RETIRED_THREADS + upto(8)), "as it has to");
@@ -153,9 +116,9 @@ class Simulation {
     if (one_in(10)) nature.difference = "a page";
     if (one_in(12)) nature.to_answer = fakes::never;
     if (one_in(12)) nature.to_checkpoint = fakes::never;
-    world_.processes().nature = nature;
-    world_.processes().death_is_told_after = base::Duration(one_in(3) ? upto(5) : 0);
-    world_.processes().launch_error = one_in(15) ? "no more processes" : "";
+    processes().nature = nature;
+    processes().death_is_told_after = base::Duration(one_in(3) ? upto(5) : 0);
+    processes().launch_error = one_in(15) ? "no more processes" : "";
     return "processes behave otherwise from here on";
   }
   std::string change_settings() {
@@ -175,18 +138,13 @@ class Simulation {
     return "the settings change";
   }
 
-  void tell(const std::string& what) {
-    if (wrong_.empty()) wrong_ = what;
-  }
-
-  void check() {
-    for (const std::string& fault : world_.processes().faults()) tell(fault);
+  void check() override {
+    for (const std::string& fault : processes().faults()) tell(fault);
     std::map<std::string, unsigned> waiting;
     for (const auto& client : world_.clients()) {
       if (left_.contains(client.get())) continue;
       if (client->told_over().size() > 1) {
-        tell("a request was told of its end twice: " + client->told_over()[0] + "; " +
-             client->told_over()[1]);
+        tell("a request ended twice: " + client->told_over()[0] + "; " + client->told_over()[1]);
       }
       if (client->state() != fakes::Client::State::waiting) continue;
       const auto since = since_.find(client.get());
@@ -200,13 +158,12 @@ class Simulation {
       if (status.persistent + status.classic != status.requests) tell("the counts do not add up");
     }
     // Its pools were told of every process, or have killed it.
-    if (known > world_.processes().count_living() + kJustDied)
-      tell("a process is kept that is gone");
+    if (known > processes().count_living() + kJustDied) tell("a process is kept that is gone");
   }
   // Timeouts as they were when it came: the longest that the settings here allow.
   static base::Duration longest_wait() { return std::chrono::milliseconds(10'200); }
 
-  void forget_what_is_over() {
+  void forget_what_is_over() override {
     for (auto& client : world_.clients()) {
       const bool over = client->over() || left_.contains(client.get());
       if (!over) continue;
@@ -219,7 +176,7 @@ class Simulation {
       client.reset();
     }
     std::erase(world_.clients(), nullptr);
-    world_.processes().sweep();
+    processes().sweep();
   }
 
   // Whatever failed is tried again: half an hour is the longest pause, and an older one may run
@@ -231,10 +188,10 @@ class Simulation {
     world_.pools().set_limits({});
     for (int minute = 0; minute < 70 && !cold.empty(); ++minute) {
       for (const std::string& program : programs_) world_.request(program);
-      if (!world_.advance(std::chrono::minutes(1))) tell("it never comes to rest");
+      let_pass(std::chrono::minutes(1));
       std::erase_if(cold, [&](const std::string& program) {
         fakes::Client& client = world_.request(program);
-        if (!world_.advance(std::chrono::seconds(1))) tell("it never comes to rest");
+        let_pass(std::chrono::seconds(1));
         const PoolStatus status = world_.status(program);
         why_cold = status.level + ", " + status.level_reason + ", " + client.refusal().reason +
                    fmt::format(", idle {} busy {} starting {} returning {}", status.idle,
@@ -246,20 +203,20 @@ class Simulation {
   }
 
   // Nobody comes any more, and everybody behaves: all ends, and nothing is left.
-  void come_to_rest() {
-    world_.processes().nature = {};
-    world_.processes().launch_error.clear();
-    if (!world_.advance(std::chrono::seconds(1))) tell("it never comes to rest");
+  void come_to_rest() override {
+    processes().nature = {};
+    processes().launch_error.clear();
+    let_pass(std::chrono::seconds(1));
     for (Process* process : living()) {
       process->nature.to_answer = process->nature.to_term = base::Duration(0);
       if (process->in_request()) process->answer();
     }
-    if (!world_.advance(std::chrono::minutes(2))) tell("it never comes to rest");
+    let_pass(std::chrono::minutes(2));
     for (Process* process : living()) {
       if (process->in_request()) process->answer();
     }
     become_warm_again();
-    if (!world_.advance(std::chrono::hours(2))) tell("it never comes to rest");
+    let_pass(std::chrono::hours(2));
     for (const auto& client : world_.clients()) {
       if (left_.contains(client.get()) || client->over()) continue;
       tell("a request has no end" + (client->run().running()
@@ -277,15 +234,11 @@ class Simulation {
 
   static constexpr std::size_t kJustDied = 64;
 
-  std::mt19937_64 random_;
   fakes::World world_;
   std::vector<std::string> programs_;
   std::map<const fakes::Client*, base::TimePoint> since_;
   std::set<const fakes::Client*> left_;
-  std::map<std::string, std::uint64_t> seen_;
   std::uint64_t requests_ = 0;
-  unsigned event_ = 0;
-  std::string wrong_;
 };
 
 }  // namespace pool
