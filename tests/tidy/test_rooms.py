@@ -80,22 +80,31 @@ def test_adapters_share_two_headers_with_the_bridge():
     complain(problems)
 
 
+def linked_by(room):
+    """The rooms that this one's CMakeLists.txt links; None if it declares no such room."""
+    text = re.sub(r"#.*", "", (TOP / "bridge" / room / "CMakeLists.txt").read_text())
+    declared = re.search(r"cgibridge_room\(\s*(\w+)([^)]*)\)", text)
+    if not declared or declared.group(1) != room:
+        return None
+    uses = re.search(r"\bUSES\b(.*?)(\bLIBS\b|$)", declared.group(2), re.DOTALL)
+    return set(uses.group(1).split()) if uses else set()
+
+
+def with_cmake():
+    return sorted(path.parent.name for path in (TOP / "bridge").glob("*/CMakeLists.txt"))
+
+
 def test_libraries_link_what_the_table_allows():
     table, problems = allowed(), []
-    for path in (TOP / "bridge").glob("*/CMakeLists.txt"):
-        room = path.parent.name
-        text = re.sub(r"#.*", "", path.read_text())
-        declared = re.search(r"cgibridge_room\(\s*(\w+)([^)]*)\)", text)
-        if not declared or declared.group(1) != room:
-            problems.append(f"{name(path)}: declares no room {room}")
+    for room in with_cmake():
+        linked = linked_by(room)
+        if linked is None:
+            problems.append(f"bridge/{room}/CMakeLists.txt: declares no room {room}")
             continue
-        uses = re.search(r"\bUSES\b(.*?)(\bLIBS\b|$)", declared.group(2), re.DOTALL)
-        linked = set(uses.group(1).split()) if uses else set()
-        problems += [f"{name(path)}: {room} may not use {other}"
-                     for other in sorted(linked - table.get(room, set()))]
+        problems += [f"{room}: may not use {other}" for other in sorted(linked - table.get(room, set()))]
         needed = {target.partition("/")[0] for source in files(f"bridge/{room}", endings={".cc", ".h"})
                   for quote, target in includes_of(source) if quote == '"'} - {room}
-        problems += [f"{name(path)}: {room} includes {other} and does not use it"
+        problems += [f"{room}: includes {other} and does not use it"
                      for other in sorted(needed & set(table) - closure(linked))]
     complain(problems)
 
@@ -105,11 +114,24 @@ def closure(linked):
     found, todo = set(), list(linked)
     while todo:
         room = todo.pop()
-        if room in found:
-            continue
-        found.add(room)
-        path = TOP / "bridge" / room / "CMakeLists.txt"
-        uses = re.search(r"\bUSES\b(.*?)(\bLIBS\b|\))", path.read_text(), re.DOTALL) \
-            if path.exists() else None
-        todo += uses.group(1).split() if uses else []
+        if room not in found:
+            found.add(room)
+            todo += linked_by(room) or []
     return found
+
+
+def test_pages_name_the_rooms_that_are_used():
+    """A page's sentence "Includes `base`, ..." is what its CMakeLists.txt says."""
+    problems = []
+    for room in with_cmake():
+        page = " ".join((TOP / "bridge" / room / "README.md").read_text().split())
+        said = re.search(r"\bIncludes ([^.;]*)[.;]", page)
+        if said is None:
+            problems.append(f'bridge/{room}/README.md: has no sentence "Includes ..."')
+            continue
+        named = set(re.findall(r"`(\w+)`", said.group(1)))
+        linked = linked_by(room) or set()
+        problems += [f"bridge/{room}/README.md: does not name {other}" for other in sorted(linked - named)]
+        problems += [f"bridge/{room}/README.md: names {other}, which it does not use"
+                     for other in sorted(named - linked)]
+    complain(problems)
