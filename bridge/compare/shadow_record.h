@@ -17,9 +17,9 @@ namespace compare {
 // Why a request was not repeated on the other side, though its share was drawn.
 enum class Skip {
   method,    // not one of shadow.methods
-  body,      // larger than shadow.body_max
-  answer,    // larger than shadow.answer_max
-  busy,      // shadow.queue were waiting already
+  body,      // larger than Shadow::body_max
+  answer,    // larger than Shadow::answer_max
+  busy,      // Shadow::queue were waiting already
   not_warm,  // the other side was not there
   failed,    // classic's own answer was none (an error of the bridge, a client that left)
 };

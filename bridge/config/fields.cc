@@ -122,25 +122,6 @@ base::Status sticky(std::string_view text) {
   return base::Error{quote(text) + " is none of \"none\", \"client\", \"cookie:NAME\""};
 }
 
-// Meta-variables (RFC 3875 §4.1) whose text is the client's.
-constexpr std::array<std::string_view, 11> kFromClient = {
-    "CONTENT_LENGTH",  "CONTENT_TYPE", "DOCUMENT_URI", "PATH_INFO",
-    "PATH_TRANSLATED", "QUERY_STRING", "REMOTE_IDENT", "REMOTE_USER",
-    "REQUEST_METHOD",  "REQUEST_URI",  "SERVER_NAME"};
-
-base::Status pin_param(std::string_view name) {
-  if (name.empty()) return base::Done{};
-  bool digit = name.front() >= '0' && name.front() <= '9';
-  bool plain =
-      name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
-      std::string_view::npos;
-  if (digit || !plain) return base::Error{quote(name) + " is no name of letters, digits and _"};
-  if (name.starts_with("HTTP_") || std::ranges::find(kFromClient, name) != kFromClient.end()) {
-    return base::Error{quote(name) + " is a param that clients can set"};
-  }
-  return base::Done{};
-}
-
 base::Status page_path(std::string_view path) {
   if (path.empty()) return base::Done{};
   if (!path.starts_with('/')) return base::Error{quote(path) + " does not begin with '/'"};
@@ -206,10 +187,6 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
             "How long they may take to come whole; a connection that takes longer is closed."),
       field(MEMBER(connections_max), count(1, 1'000'000), live,
             "The most connections from web servers at once; then the longest idle are closed."),
-      field(MEMBER(requests_per_connection_max), count(1, 65'535), live,
-            "The most requests at once on one connection."),
-      field(MEMBER(response_head_max), size(1 * base::kKiB, 16 * base::kMiB), live,
-            "The most bytes of a program's response head; a longer one is a broken response."),
       field(MEMBER(drain_timeout), duration(0s, 24h), live,
             "How long requests may go on after a stop was asked for."),
       field(MEMBER(log_level), choice<LogLevel>(kLogLevelNames), live, "The least that is logged."),
@@ -249,9 +226,6 @@ std::vector<Field<BridgeSettings>> make_common_fields() {
             "The most memory of all of them, swap included. 0: no limit."),
       field(MEMBER(limits.processes), count(0, 4'000'000), live,
             "The most processes and threads of all of them. 0: no limit."),
-      field(MEMBER(figures_max), count(1, 1'000'000), live,
-            "The most programs whose figures and differences are kept, in memory; those that were "
-            "asked for longest ago are forgotten first."),
       field(MEMBER(page.path), text("path", "of a URL, or empty", page_path), live,
             "Where the bridge answers with its own page. Empty: nowhere."),
       field(MEMBER(page.from), addresses(), live,
@@ -275,17 +249,10 @@ std::vector<Field<BridgeSettings>> make_journal_fields() {
             "Lines like a web server's with our figures behind, or JSON objects."),
       field(MEMBER(slowlog.file), file, live,
             "The file that slowlog.after writes to. Empty: the log."),
-      field(MEMBER(slowlog.readers), count(1, 64), live, "The most stacks read at once."),
       field(MEMBER(captures.folder), file, live,
             "Where failing requests are kept for `cgibridge replay`. Empty: nowhere."),
       field(MEMBER(captures.max), count(1, 100'000), live,
             "The most captures that are kept, the newest."),
-      field(MEMBER(captures.size), size(64 * base::kKiB, 1024 * base::kGiB), live,
-            "The most bytes that they take together."),
-      field(MEMBER(captures.body_max), size(0, 64 * base::kMiB), live,
-            "How much of a request's body is kept."),
-      field(MEMBER(captures.per_minute), count(1, 100'000), live,
-            "The most captures that are written in a minute."),
       field(MEMBER(captures.secret), list_of(text("name", "", not_empty)), live,
             "Params, headers, cookies and fields of forms whose values are masked, beside those "
             "whose names say that they are secret."),
@@ -315,30 +282,14 @@ std::vector<Field<ProgramSettings>> make_side_fields() {
             "With mode = shadow: how many of a hundred requests are run twice."),
       field(MEMBER(shadow.methods), list_of(text("method", "", method)), live,
             "Only requests with these methods are run twice."),
-      field(MEMBER(shadow.body_max), size(0, 1 * base::kGiB), live,
-            "A request with a larger body is not run twice."),
-      field(MEMBER(shadow.answer_max), size(0, 16 * base::kMiB), live,
-            "An answer that is larger is not compared."),
-      field(MEMBER(shadow.concurrent), count(1, 1'000), live,
-            "The most second runs at once, beside workers.max."),
-      field(MEMBER(shadow.queue), count(0, 100'000), live,
-            "Second runs that may wait; one more is left out."),
-      field(MEMBER(shadow.differences), count(0, 1'000), live,
-            "The most differences of a program that are kept, the newest."),
       field(MEMBER(promote.after), count(0, 1'000'000'000), live,
             "Goes from shadow to split and from there to persistent after so many requests that "
             "were fine, and back to shadow when they are not. 0: never."),
       field(MEMBER(promote.max_diff), count(0, 1'000'000), live,
             "The most differences that are borne."),
-      field(MEMBER(promote.max_error_delta), per_cent(0, 100), live,
-            "How many percentage points more errors warm workers may make."),
-      field(MEMBER(promote.max_latency_delta), per_cent(0, 10'000), live,
-            "How many per cent slower the slowest twentieth (p95) may be. 0: not looked at."),
       field(MEMBER(pin.header), text("header", "or empty", header_name_or_empty), live,
             "A request header in which those named in pin.from choose a side, classic or "
             "persistent. Empty: none."),
-      field(MEMBER(pin.param), text("name", "no HTTP_..., or empty", pin_param), live,
-            "A FastCGI param in which the web server chooses a side. Empty: none."),
       field(MEMBER(pin.from), addresses(), live,
             "Whose pin.header counts, by REMOTE_ADDR. unix: who has no address."),
       field(MEMBER(arm_header), text("header", "or empty", header_name_or_empty), live,
@@ -392,9 +343,6 @@ std::vector<Field<ProgramSettings>> make_pool_fields() {
     return bind<ProgramSettings>(member, kind, takes_effect, doc);
   };
   return {
-      field(MEMBER(workers.kind), choice<WorkerKind>(kWorkerKindNames), live,
-            "How many workers there are when little is asked. static: always workers.max. dynamic: "
-            "what is needed and workers.spare, at least workers.min. ondemand: what is needed."),
       field(MEMBER(workers.min), count(0, 10'000), live,
             "Workers that are kept even when nothing is asked. Never above workers.max."),
       field(MEMBER(workers.max), count(1, 10'000), live, "The most requests answered at once."),
@@ -406,10 +354,6 @@ std::vector<Field<ProgramSettings>> make_pool_fields() {
             "those stay that were needed at once within that time, and workers.spare."),
       field(MEMBER(workers.max_requests), count(0, 1'000'000'000), live,
             "A worker that stays for the next request is replaced after so many. 0: no limit."),
-      field(
-          MEMBER(workers.recycle_spread), per_cent(0, 90), live,
-          "Up to how many per cent sooner than max_requests and max_age say a worker is replaced, "
-          "each by another part of it, so that not all are at once."),
       field(MEMBER(workers.max_age), duration(0s, 30 * 24h), live,
             "A worker that stays is replaced when it is so old. 0: no limit."),
       field(MEMBER(workers.max_memory), size(0, 1024 * base::kGiB), live,
@@ -510,8 +454,6 @@ std::vector<Field<ProgramSettings>> make_sandbox_fields() {
           list_of(text("call", "NAME, @GROUP, ~NAME or ~@GROUP", system_call)), new_generation,
           "The system calls that it may make (SystemCallFilter=); @cgi is what CGI programs need. "
           "Empty: all."),
-      field(MEMBER(sandbox.syscall_error), choice<SyscallError>(kSyscallErrorNames), new_generation,
-            "What another call gets; kill: SIGSYS ends the program."),
       field(
           MEMBER(sandbox.landlock), yes_or_no(), new_generation,
           "Whether a sandbox also uses Landlock where the kernel has it: holds read_only a second "

@@ -51,20 +51,7 @@ inline constexpr std::array<std::string_view, 3> kLearnNames = {"installed", "al
 inline constexpr std::array<std::string_view, 8> kImpurities = {
     "random", "time", "pid", "input", "output", "children", "sockets", "files"};
 
-// How many workers there are when little is asked: always max, what is needed and some besides, or
-// what is needed.
-enum class WorkerKind { fixed, dynamic, on_demand };
-inline constexpr std::array<std::string_view, 3> kWorkerKindNames = {"static", "dynamic",
-                                                                     "ondemand"};
-
-// What a system call gets that its program's sandbox does not allow.
-enum class SyscallError { eperm, enosys, kill };
-inline constexpr std::array<std::string_view, 3> kSyscallErrorNames = {"EPERM", "ENOSYS", "kill"};
-
 // The word that stands for it in the file, in logs and in commands.
-constexpr std::string_view to_string(WorkerKind kind) {
-  return kWorkerKindNames[std::size_t(kind)];
-}
 constexpr std::string_view to_string(Mode mode) {
   return kModeNames[std::size_t(mode)];
 }
@@ -105,8 +92,9 @@ struct ProgramSettings {
   struct Shadow {
     double share = 100;  // per cent of requests that are run twice
     std::vector<std::string> methods = {"GET", "HEAD"};
+    // Not in the file:
     Bytes body_max = 1 * base::kMiB;      // a request with more is not run twice
-    Bytes answer_max = 128 * base::kKiB;  // an answer with more is not compared
+    Bytes answer_max = 512 * base::kKiB;  // an answer with more is not compared
     unsigned concurrent = 2;              // second runs at once, beside workers.max
     unsigned queue = 64;                  // that may wait
     unsigned differences = 20;            // that are kept
@@ -115,15 +103,15 @@ struct ProgramSettings {
   struct Promote {
     unsigned after = 0;  // requests; 0: no promotion
     unsigned max_diff = 0;
+    // Not in the file:
     double max_error_delta = 0.1;   // percentage points
-    double max_latency_delta = 25;  // per cent; 0: not looked at
+    double max_latency_delta = 25;  // per cent of the p95; 0: not looked at
     bool operator==(const Promote&) const = default;
   } promote;
   // Who may choose a request's side, by naming it in a header of the request that comes from one of
-  // `from`, or in a FastCGI param that only the web server can set. Empty: nobody.
+  // `from`. Empty: nobody.
   struct Pin {
     std::string header;
-    std::string param;
     std::vector<std::string> from;  // addresses or blocks
     bool operator==(const Pin&) const = default;
   } pin;
@@ -141,13 +129,11 @@ struct ProgramSettings {
   } rewind;
   Level level = Level::compiled;
   struct Workers {
-    WorkerKind kind = WorkerKind::dynamic;
     unsigned min = 0;
     unsigned max = 8;
     unsigned spare = 2;  // forked ahead of demand; never more than max
     Duration idle_timeout = std::chrono::seconds(60);
-    unsigned max_requests = 10000;  // a worker that stays is replaced after so many; 0: never
-    double recycle_spread = 10;     // per cent that a worker's max_requests and max_age may be less
+    unsigned max_requests = 10000;        // a worker that stays is replaced after so many; 0: never
     Duration max_age = Duration::zero();  // of a worker that stays; 0: no limit
     Bytes max_memory = 0;                 // of a worker that stays (PSS); 0: no limit
     bool operator==(const Workers&) const = default;
@@ -188,9 +174,8 @@ struct ProgramSettings {
     Bytes tmp_size = 64 * base::kMiB;   // of each of these
     bool network = true;                // false: none but a loopback of its own
     std::vector<std::string> syscalls;  // that are allowed; empty: all
-    SyscallError syscall_error = SyscallError::eperm;
-    bool landlock = true;      // where there is a sandbox, and the kernel has it
-    bool best_effort = false;  // whether it runs with what is to be had
+    bool landlock = true;               // where there is a sandbox, and the kernel has it
+    bool best_effort = false;           // whether it runs with what is to be had
     bool any() const { return read_only || private_tmp || !network || !syscalls.empty(); }
     bool operator==(const Sandbox&) const = default;
   } sandbox;

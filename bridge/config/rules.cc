@@ -45,17 +45,6 @@ void check_order(Section& section, const Order& order, const Workers& workers) {
   }
 }
 
-// What a kind of pool does not look at is not to be said beside it.
-void check_kind(Section& section, const Workers& workers) {
-  if (workers.kind == WorkerKind::dynamic || section.refused("workers.kind")) return;
-  for (const auto& [name, value] :
-       {std::pair("workers.min", workers.min), std::pair("workers.spare", workers.spare)}) {
-    if (section.given(name) == nullptr || section.refused(name) || value == 0) continue;
-    section.complain(name, std::to_string(value) + " means nothing with workers.kind = " +
-                               quote(to_string(workers.kind)));
-  }
-}
-
 // [defaults] may say what only holds for the programs that are given another mode.
 void check_promote(Section& section, const ProgramSettings& settings) {
   bool own_mode = section.given("mode") != nullptr || !settings.match.empty();
@@ -125,7 +114,6 @@ void check_program(Section& section, ProgramSettings& settings) {
     workers.spare = std::min(workers.spare, workers.max);
   }
   for (const Order& order : kOrders) check_order(section, order, workers);
-  check_kind(section, workers);
   check_promote(section, settings);
   check_limits(section, settings.limits);
   check_pin(section, settings);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/retired.h"
+
 namespace config {
 namespace {
 
@@ -26,6 +28,16 @@ std::string deeper_hint(const std::string& key, const std::vector<Section::Slot>
   return "";
 }
 
+// What helps who wrote a key that is no setting.
+std::string more_on(const std::string& name, const std::string& key,
+                    const std::vector<std::string>& known,
+                    const std::vector<Section::Slot>& slots) {
+  const std::string_view replaced = what_replaced(name);
+  if (!replaced.empty()) return " any more: " + std::string(replaced);
+  const std::string meant = hint(key, known);
+  return meant.empty() ? deeper_hint(key, slots) : meant;
+}
+
 }  // namespace
 
 void Section::read(const std::vector<Slot>& slots) {
@@ -45,10 +57,8 @@ void Section::read_table(const toml::value& table, const std::string& prefix,
     if (slot != slots.end()) {
       read_slot(*slot, value);
     } else if (std::ranges::find(known, key) == known.end()) {
-      std::string meant = hint(key, known);
-      if (meant.empty()) meant = deeper_hint(key, slots);
       problems_.add_at_key(value, key, path_ + '.' + prefix + shown_key(key),
-                           "is no setting" + meant);
+                           "is no setting" + more_on(name, key, known, slots));
     } else if (value.is_table()) {
       read_table(value, name + '.', slots);
     } else {

@@ -2,8 +2,9 @@
 // by load_file() or parse(), checked whole, and never changed; whoever holds one shares it as
 // shared_ptr<const Settings>, so that a request keeps the settings that it began with.
 //
-// A member stands in the file under its own name (workers.max is `workers = { max = ... }`). The
-// defaults are the initialisers here; ranges, texts and what a change costs are in fields.cc.
+// A member is in the file under its own name (workers.max is `workers = { max = ... }`), except for
+// the few limits that are marked as not in the file. The defaults are the initialisers here;
+// ranges, texts and what a change costs are in fields.cc.
 #pragma once
 
 #include <sys/types.h>
@@ -57,8 +58,8 @@ struct BridgeSettings {
   Bytes params_max = 1 * base::kMiB;
   Duration params_timeout = std::chrono::seconds(60);
   unsigned connections_max = 1024;
-  unsigned requests_per_connection_max = 100;
-  Bytes response_head_max = 64 * base::kKiB;
+  unsigned requests_per_connection_max = 100;  // not in the file
+  Bytes response_head_max = 64 * base::kKiB;   // not in the file
   Duration drain_timeout = std::chrono::seconds(30);
   LogLevel log_level = LogLevel::info;
   std::string log;  // a file; empty: standard error
@@ -69,16 +70,17 @@ struct BridgeSettings {
   } access_log;
   struct SlowLog {
     std::string file;      // empty: the log
-    unsigned readers = 2;  // stacks read at once
+    unsigned readers = 2;  // stacks read at once; not in the file
     bool operator==(const SlowLog&) const = default;
   } slowlog;
   struct Captures {
     std::string folder;                    // empty: none are made
     unsigned max = 100;                    // files in it
-    Bytes size = 16 * base::kMiB;          // of all of them
-    Bytes body_max = 64 * base::kKiB;      // of a request's body, the first of it
-    unsigned per_minute = 60;              // that are written
     std::vector<std::string> secret = {};  // names whose values are masked, beside the known ones
+    // Not in the file:
+    Bytes size = 16 * base::kMiB;      // of all of them
+    Bytes body_max = 64 * base::kKiB;  // of a request's body, the first of it
+    unsigned per_minute = 60;          // that are written
     bool operator==(const Captures&) const = default;
   } captures;
   std::string adapters;  // empty: beside the installed executable
@@ -88,7 +90,7 @@ struct BridgeSettings {
   std::vector<std::string> prewarm;
   std::string cgroup;   // below which the bridge makes its own; empty: in which it was started
   CgroupLimits limits;  // of all programs together
-  unsigned figures_max = 1000;  // programs whose figures are kept
+  unsigned figures_max = 1000;  // programs whose figures are kept; not in the file
   struct Page {
     std::string path;  // of the URL, "/cgibridge"; empty: no page
     std::vector<std::string> from = {"127.0.0.1", "::1"};  // addresses or blocks that may see it

@@ -25,10 +25,6 @@ std::string meta_variable(std::string_view header) {
 
 std::optional<Side> pinned(const config::ProgramSettings::Pin& pin,
                            const cgi::Variables& variables) {
-  if (!pin.param.empty()) {
-    const auto side = compare::pinned_side(cgi::value_or_empty(variables, pin.param));
-    if (side) return side;
-  }
   if (pin.header.empty()) return std::nullopt;
   const auto word = cgi::find(variables, meta_variable(pin.header));
   if (!word || !base::any_contains(pin.from, cgi::value_or_empty(variables, "REMOTE_ADDR"))) {

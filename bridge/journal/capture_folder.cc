@@ -75,7 +75,7 @@ base::Status CaptureFolder::use(const std::string& folder) {
 base::Result<std::string> CaptureFolder::add(std::string_view text, std::string_view label,
                                              std::int64_t unix_ms, const Limits& limits) {
   if (text.size() > limits.bytes) {
-    return base::Error{fmt::format("{} bytes are more than captures.size", text.size())};
+    return base::Error{fmt::format("{} bytes are more than all captures may have", text.size())};
   }
   make_room(text.size(), limits);
   const std::string path =

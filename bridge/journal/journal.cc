@@ -145,7 +145,7 @@ void Journal::capture(const Entry& entry) {
     counts_.captures_too_many += 1;
     if (in_this_minute_ > capture_settings_.per_minute + 1) return;
     return base::log_warn(
-        "captures: more than {} in a minute (captures.per_minute): others are "
+        "captures: more than {} in a minute: others are "
         "left out until it is over",
         capture_settings_.per_minute);
   }

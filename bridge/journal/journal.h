@@ -22,7 +22,7 @@ namespace journal {
 struct Counts {
   std::uint64_t slow = 0;  // requests that the slow log told of
   std::uint64_t captures_written = 0;
-  std::uint64_t captures_too_many = 0;  // captures.per_minute
+  std::uint64_t captures_too_many = 0;  // more than Captures::per_minute
   std::uint64_t captures_failed = 0;    // the folder did not take them
 };
 

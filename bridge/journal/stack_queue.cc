@@ -16,7 +16,7 @@ std::unique_ptr<StackQueue::Turn> StackQueue::look_at(pid_t program, OnStack on_
     return nullptr;
   }
   if (waiting_.size() >= readers_max_ * kWaitingPerReader) {
-    leave_out(on_stack, "too many others wait for theirs (slowlog.readers)");
+    leave_out(on_stack, "too many others wait for theirs");
     return nullptr;
   }
   auto turn = std::make_unique<Turn>(*this, program, std::move(on_stack));
@@ -28,7 +28,7 @@ void StackQueue::leave(Turn& turn) {
   const auto found = std::find(waiting_.begin(), waiting_.end(), &turn);
   if (found == waiting_.end()) return;
   waiting_.erase(found);
-  leave_out(turn.on_stack_, "it was over before its turn; others were read (slowlog.readers)");
+  leave_out(turn.on_stack_, "it was over before its turn; others were read");
 }
 
 void StackQueue::look(pid_t program, const OnStack& on_stack) {

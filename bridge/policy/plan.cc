@@ -14,18 +14,14 @@ unsigned starts_at_once(const PoolView& pool) {
 
 // How many a pool should have, those that run beside the clients' requests left out.
 unsigned target_of(const PoolView& pool) {
-  if (pool.kind == config::WorkerKind::fixed) return pool.max;
-  const bool on_demand = pool.kind == config::WorkerKind::on_demand;
-  const unsigned min = on_demand ? 0 : pool.min;
-  const unsigned spare = on_demand ? 0 : pool.spare;
   if (pool.rested && pool.waiting == 0) {
-    const bool keeps_one = pool.making == worker::Making::ahead && !on_demand;
-    return std::min(keeps_one ? std::max(min, 1u) : min, pool.max);
+    const bool keeps_one = pool.making == worker::Making::ahead && pool.spare > 0;
+    return std::min(keeps_one ? std::max(pool.min, 1u) : pool.min, pool.max);
   }
   const unsigned in_use = pool.afterwards == Afterwards::returns
-                              ? pool.recent_peak + spare
-                              : std::max(spare, pool.recent_peak);
-  return std::min(std::max(min, in_use), pool.max);
+                              ? pool.recent_peak + pool.spare
+                              : std::max(pool.spare, pool.recent_peak);
+  return std::min(std::max(pool.min, in_use), pool.max);
 }
 
 }  // namespace
@@ -41,8 +37,8 @@ PoolPlan plan(const PoolView& pool) {
     return {.fork = ahead ? std::min(wanted, starts_at_once(pool)) : wanted, .retire = 0};
   }
   const unsigned surplus = there - target;
-  const bool at_once = pool.rested || pool.kind == config::WorkerKind::fixed;
-  return {.fork = 0, .retire = std::min(surplus, at_once ? pool.idle : pool.long_idle)};
+  const unsigned may_go = pool.rested || pool.min == pool.max ? pool.idle : pool.long_idle;
+  return {.fork = 0, .retire = std::min(surplus, may_go)};
 }
 
 }  // namespace policy

@@ -25,8 +25,7 @@ struct PoolView {
   unsigned returning = 0;    // being checked before they take another request
   unsigned waiting = 0;      // requests that want a worker and have none
   unsigned recent_peak = 0;  // the most of busy and waiting at once within workers.idle_timeout
-  config::WorkerKind kind = config::WorkerKind::dynamic;
-  unsigned min = 0;  // settings workers.min, max and spare
+  unsigned min = 0;          // settings workers.min, max and spare
   unsigned max = 1;
   unsigned spare = 0;
   bool rested = false;  // no request came for workers.idle_timeout
@@ -49,12 +48,11 @@ struct PoolPlan {
 // at most, all together; those that run beside the clients' requests come on top.
 // What is more than that goes when it has been idle for workers.idle_timeout: a site does not keep
 // what its busiest hour asked for.
-// A rested pool keeps min. A static one has max, whether anything is asked or not; one that is made
-// on demand has no spares and no min.
+// A rested pool keeps min: with min = max there are always max, and a surplus goes at once.
 // A worker that has to be started ahead of need costs as much as a classic request, so such starts
 // keep out of the requests' way: beside running ones one at a time, and only on a core that nobody
 // uses, unless one waits for it; else on all cores that are idle, or one. A rested pool keeps one,
-// which is what a zygote is to the others.
+// which is what a zygote is to the others, unless it has no spare: then there is none ahead.
 PoolPlan plan(const PoolView& pool);
 
 // Whether one more client's request may run now.

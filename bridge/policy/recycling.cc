@@ -19,19 +19,18 @@ Number reduced(Number limit, double part) {
 
 }  // namespace
 
-double part_of_limits(std::uint64_t worker_id, double recycle_spread) {
+double part_of_limits(std::uint64_t worker_id) {
   const double draw = static_cast<double>(scattered(worker_id) >> 11) / 9007199254740992.0;  // 2^53
-  return 1.0 - recycle_spread / 100.0 * draw;
+  return 1.0 - kRecycleSpread * draw;
 }
 
 unsigned own_max_requests(std::uint64_t worker_id, const config::ProgramSettings::Workers& limits) {
-  return reduced(limits.max_requests, part_of_limits(worker_id, limits.recycle_spread));
+  return reduced(limits.max_requests, part_of_limits(worker_id));
 }
 
 base::Duration own_max_age(std::uint64_t worker_id,
                            const config::ProgramSettings::Workers& limits) {
-  return base::Duration(
-      reduced(limits.max_age.count(), part_of_limits(worker_id, limits.recycle_spread)));
+  return base::Duration(reduced(limits.max_age.count(), part_of_limits(worker_id)));
 }
 
 WornOut worn_out(std::uint64_t worker_id, const config::ProgramSettings::Workers& limits,

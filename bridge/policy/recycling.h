@@ -10,10 +10,13 @@ namespace policy {
 
 enum class WornOut { no, by_requests, by_age };
 
-// The part of workers.max_requests and max_age that this worker gets, from 1 down to what
-// workers.recycle_spread leaves: workers that were forked in one moment are not replaced in one.
-// The same worker of the same pool always gets the same.
-double part_of_limits(std::uint64_t worker_id, double recycle_spread);
+// How much sooner than workers.max_requests and max_age say a worker may be replaced, as a part of
+// them: workers that were forked in one moment are not replaced in one moment.
+inline constexpr double kRecycleSpread = 0.1;
+
+// The part of both limits that this worker gets, from 1 down to 1 - kRecycleSpread. The same worker
+// of the same pool always gets the same.
+double part_of_limits(std::uint64_t worker_id);
 
 // Its own limits: never more than what is set, 0 only if that is.
 unsigned own_max_requests(std::uint64_t worker_id, const config::ProgramSettings::Workers& limits);

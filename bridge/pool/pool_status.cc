@@ -13,7 +13,6 @@ using worker::WorkerState;
 PoolView Pool::view() const {
   PoolView view{.waiting = queue_.waiting_for_workers(),
                 .recent_peak = recent_peak_.value(),
-                .kind = settings_.workers.kind,
                 .min = settings_.workers.min,
                 .max = settings_.workers.max,
                 .spare = settings_.workers.spare,

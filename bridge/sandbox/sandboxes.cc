@@ -48,7 +48,7 @@ base::Result<std::vector<std::string>> filters_of(const Wish& wish, const Ways& 
   if (!fence) return fence.error();
   filters.push_back(fence.take());
   if (!wish.syscalls.empty()) {
-    auto filter = filter_of(wish.syscalls, wish.syscall_error);
+    auto filter = filter_of(wish.syscalls);
     if (!filter) return filter.error();
     filters.push_back(filter.take());
   }

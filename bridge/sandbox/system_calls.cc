@@ -52,18 +52,6 @@ base::Result<std::vector<std::string>> calls_of(const std::string& entry) {
   return std::vector<std::string>(calls.begin(), calls.end());
 }
 
-std::uint32_t action_of(config::SyscallError refused) {
-  switch (refused) {
-    case config::SyscallError::kill:
-      return SCMP_ACT_KILL_PROCESS;
-    case config::SyscallError::enosys:
-      return SCMP_ACT_ERRNO(ENOSYS);
-    case config::SyscallError::eperm:
-      break;
-  }
-  return SCMP_ACT_ERRNO(EPERM);
-}
-
 scmp_arg_cmp first_argument(scmp_compare compare, std::uint64_t a, std::uint64_t b) {
   return {.arg = 0, .op = compare, .datum_a = a, .datum_b = b};
 }
@@ -104,11 +92,10 @@ base::Result<std::set<std::string>> allowed_calls(const std::vector<std::string>
   return allowed;
 }
 
-base::Result<std::string> filter_of(const std::vector<std::string>& entries,
-                                    config::SyscallError refused) {
+base::Result<std::string> filter_of(const std::vector<std::string>& entries) {
   const auto allowed = allowed_calls(entries);
   if (!allowed) return allowed.error();
-  const Filter filter(seccomp_init(action_of(refused)));
+  const Filter filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (!filter) return base::Error{"sandbox: cannot make a filter: no memory"};
   // A search instead of a walk through some 300 comparisons, where the kernel keeps no table of
   // what is always allowed (before Linux 5.11). The program's filter stands until it ends.

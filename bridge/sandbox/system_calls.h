@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "config/program_settings.h"
 
 namespace sandbox {
 
@@ -21,10 +20,10 @@ base::Result<std::set<std::string>> allowed_calls(const std::vector<std::string>
 std::vector<std::string_view> group_names();
 std::vector<std::string_view> calls_of_group(std::string_view group);
 
-// The instructions, as the bytes of struct sock_filter. Whatever is allowed, a call for namespaces
-// of one's own (clone, unshare, setns) is refused unless unshare is named by itself; a call that is
-// newer than all that is known gets ENOSYS, so that libraries take the older way.
-base::Result<std::string> filter_of(const std::vector<std::string>& entries,
-                                    config::SyscallError refused);
+// The instructions, as the bytes of struct sock_filter. Other calls get EPERM. Whatever is allowed,
+// a call for namespaces of one's own (clone, unshare, setns) is refused unless unshare is named by
+// itself; a call that is newer than all that is known gets ENOSYS, so that libraries take the older
+// way.
+base::Result<std::string> filter_of(const std::vector<std::string>& entries);
 
 }  // namespace sandbox

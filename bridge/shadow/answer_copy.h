@@ -13,7 +13,7 @@ namespace shadow {
 // Collects an answer while it passes, up to a limit.
 class AnswerCopy {
  public:
-  // body_max: the most bytes of a body that is compared (shadow.answer_max).
+  // body_max: the most bytes of a body that is compared (Shadow::answer_max).
   explicit AnswerCopy(std::size_t body_max) : body_max_(body_max) {}
 
   // Its lines as "Name: value\n", without Status, which is a figure of its own.

@@ -15,9 +15,9 @@
 namespace shadow {
 
 // Owned by the gateway. A client's answer is never held up by it: a task is added once the client
-// has its answer; tasks beyond shadow.queue are counted and dropped; shadow.concurrent of a program
-// run at once, one after the other: the persistent side, and if its answer differs, classic once
-// more.
+// has its answer; tasks beyond Shadow::queue are counted and dropped; Shadow::concurrent of a
+// program run at once, one after the other: the persistent side, and if its answer differs, classic
+// once more.
 class Shadows {
  public:
   // Runs on the loop, once for each that was compared.

@@ -356,20 +356,22 @@ def test_captures_are_bounded_and_only_made_where_they_are_wanted(site):
     folder = site.folder / "captures"
     bridge = site.start_bridge(
         'mode = "classic"',
-        bridge=f'captures = {{ folder = "{folder}", max = 2, per_minute = 4, body_max = 5 }}',
+        bridge=f'captures = {{ folder = "{folder}", max = 2 }}',
         programs=f'[[program]]\nmatch = "{other}"\ncapture = false\n')
     bridge.request(other)
-    for number in range(6):
-        bridge.request(script, "POST", body=b"number%d" % number)
-    bridge.expect_log("captures: more than 4 in a minute")
+    body = b"x" * (64 * 1024)
+    for number in range(63):
+        bridge.request(script, "POST", body=body + b"%02d" % number)
+    bridge.expect_log("captures: more than 60 in a minute")
     kept = [json.loads(file.read_text()) for file in wait_captures(folder, 2)]
-    assert [entry["body"] for entry in kept] == ["numbe", "numbe"]
-    assert [entry["body_bytes"] for entry in kept] == [7, 7]
+    assert [entry["body"] for entry in kept] == [body.decode()] * 2
+    assert [entry["body_bytes"] for entry in kept] == [len(body) + 2] * 2
     assert all(entry["program"] == str(script) for entry in kept)
-    assert metric(bridge, 'cgibridge_captures_total{result="written"}') == 4
-    assert metric(bridge, 'cgibridge_captures_total{result="too_many"}') == 2
+    assert metric(bridge, 'cgibridge_captures_total{result="written"}') == 60
+    assert metric(bridge, 'cgibridge_captures_total{result="too_many"}') == 3
     done = site.cgibridge("replay", captures(folder)[0], expect=4)
-    assert "only the first 5 of 7 bytes" in done.stderr and "POST numbe\n" in done.stdout
+    assert f"only the first {len(body)} of {len(body) + 2} bytes" in done.stderr
+    assert f"POST {body.decode()}\n" in done.stdout
 
 
 def test_clients_that_leave_are_no_failure_to_be_captured(site):

@@ -8,7 +8,7 @@ HEADER = 'arm_header = "X-CGI-Arm"\n'
 
 
 def promote(mode="shadow", after=30, more=""):
-    return (f'mode = "{mode}"\npromote = {{ after = {after}, max_latency_delta = 0{more} }}\n'
+    return (f'mode = "{mode}"\npromote = {{ after = {after}{more} }}\n'
             "split = { persistent = 50 }\n" + HEADER)
 
 

@@ -307,13 +307,6 @@ class TestFromInside:
         answer = bridge.request(script).body.decode()
         assert re.search(word, answer) and answer.endswith("no\n"), answer
 
-    def test_kill_ends_the_program_at_a_call_that_is_refused(self, world):
-        script = probe(world.site, "c")
-        bridge = world.start('mode = "classic"', ', syscall_error = "kill"')
-        bridge.allow_log("probe-c")
-        bridge.request(script)
-        bridge.expect_log("probe-c.*(SIGSYS|signal 31|Bad system call)")
-
     def test_a_folder_that_is_not_there_is_said_and_looked_for_again(self, world):
         script = probe(world.site, "c")
         world.inside.rmdir()

@@ -272,8 +272,8 @@ def test_more_slow_requests_than_readers_are_looked_at_one_after_the_other(site,
         while [ ! -e {go} ]; do sleep 0.1; done
         printf 'Content-Type: text/plain\\n\\nok\\n'
         """)
-    bridge = site.start_bridge(f'mode = "classic"\n{SLOW}', bridge="slowlog = { readers = 1 }")
-    ids = range(1, 7)
+    bridge = site.start_bridge(f'mode = "classic"\n{SLOW}')
+    ids = range(1, 9)
     with bridge.connect() as peer:
         for id in ids:
             peer.begin(id)

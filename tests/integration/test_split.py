@@ -127,10 +127,12 @@ class TestPin:
         bridge, script = start('mode = "classic"\n' + self.PIN + HEADER)
         assert arms(bridge, script, 1, HTTP_X_CGI_MODE="rewind!", **self.TRUSTED) == ["classic"]
 
-    def test_a_param_of_the_web_server_pins(self, start):
-        bridge, script = start('mode = "persistent"\npin = { param = "CGI_MODE" }\n' + HEADER)
-        assert arms(bridge, script, 2, CGI_MODE="classic") == ["classic"] * 2
-        assert arms(bridge, script, 1) == ["rewind"]
+    def test_the_web_server_pins_where_all_requests_come_from_it(self, start):
+        pin = 'pin = { header = "X-CGI-Mode", from = ["unix"] }\n'
+        bridge, script = start('mode = "persistent"\n' + pin + HEADER)
+        no_address = {"REMOTE_ADDR": "unix:"}
+        assert arms(bridge, script, 2, HTTP_X_CGI_MODE="classic", **no_address) == ["classic"] * 2
+        assert arms(bridge, script, 1, **no_address) == ["rewind"]
 
 
 class TestArmHeader:
@@ -168,14 +170,15 @@ def test_a_slow_worker_holds_up_no_classic_request(site):
             print("Content-Type: a/b\\n\\nquick")
         """)
     bridge = site.start_bridge('mode = "persistent"\nworkers = { max = 3, spare = 1 }\n'
-                               'pin = { param = "CGI_MODE" }\n' + HEADER)
+                               + TestPin.PIN + HEADER)
     bridge.request(script)
     bridge.wait_warm(script)
     with bridge.connect() as slow, bridge.connect() as slower:
         for peer in (slow, slower):
             peer.start(script, query="slow")
             peer.wait_for_output(b"a/b")
-        assert arms(bridge, script, 3, CGI_MODE="classic") == ["classic"] * 3
+        pinned = arms(bridge, script, 3, HTTP_X_CGI_MODE="classic", **TestPin.TRUSTED)
+        assert pinned == ["classic"] * 3
         for peer in (slow, slower):
             peer.abort()
             peer.response()

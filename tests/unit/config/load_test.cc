@@ -53,15 +53,12 @@ control = "/run/c.sock"
 roots = ["/a", "/b"]
 params_max = "4KiB"
 connections_max = 7
-requests_per_connection_max = 3
-response_head_max = 8192
 drain_timeout = "1500ms"
 log_level = "debug"
 adapters = "/opt/adapters"
 zygotes_max = 0
 zygote_idle_timeout = "1h"
 prewarm = ["/a/x.pl"]
-figures_max = 12
 page = { path = "/cgibridge", from = ["10.0.0.0/8"], switch_modes = true }
 )",
                               "test.toml");
@@ -73,15 +70,12 @@ page = { path = "/cgibridge", from = ["10.0.0.0/8"], switch_modes = true }
   EXPECT_EQ(bridge.roots, (std::vector<std::string>{"/a", "/b"}));
   EXPECT_EQ(bridge.params_max, 4096u);
   EXPECT_EQ(bridge.connections_max, 7u);
-  EXPECT_EQ(bridge.requests_per_connection_max, 3u);
-  EXPECT_EQ(bridge.response_head_max, 8192u);
   EXPECT_EQ(bridge.drain_timeout, 1500ms);
   EXPECT_EQ(bridge.log_level, LogLevel::debug);
   EXPECT_EQ(bridge.adapters, "/opt/adapters");
   EXPECT_EQ(bridge.zygotes_max, 0u);
   EXPECT_EQ(bridge.zygote_idle_timeout, 1h);
   EXPECT_EQ(bridge.prewarm, std::vector<std::string>{"/a/x.pl"});
-  EXPECT_EQ(bridge.figures_max, 12u);
   EXPECT_EQ(bridge.page.path, "/cgibridge");
   EXPECT_EQ(bridge.page.from, std::vector<std::string>{"10.0.0.0/8"});
   EXPECT_TRUE(bridge.page.switch_modes);
@@ -91,17 +85,17 @@ TEST(Load, reads_which_side_answers) {
   ProgramSettings program = settings_of(R"([defaults]
 mode = "split"
 split = { persistent = 12.5, sticky = "cookie:sid" }
-shadow = { share = "1%", methods = [], body_max = 0, concurrent = 1, queue = 0, differences = 3 }
-promote = { after = 1000, max_diff = 2, max_error_delta = "0.1%", max_latency_delta = "25%" }
-pin = { header = "X-CGI-Mode", param = "CGI_MODE", from = ["::1", "unix"] }
+shadow = { share = "1%", methods = [] }
+promote = { after = 1000, max_diff = 2 }
+pin = { header = "X-CGI-Mode", from = ["::1", "unix"] }
 arm_header = "X-CGI-Arm"
 )")
                                 .defaults;
   EXPECT_EQ(program.mode, Mode::split);
   EXPECT_EQ(program.split, (ProgramSettings::Split{12.5, "cookie:sid"}));
-  EXPECT_EQ(program.shadow, (ProgramSettings::Shadow{1, {}, 0, 128 * 1024, 1, 0, 3}));
-  EXPECT_EQ(program.promote, (ProgramSettings::Promote{1000, 2, 0.1, 25}));
-  EXPECT_EQ(program.pin, (ProgramSettings::Pin{"X-CGI-Mode", "CGI_MODE", {"::1", "unix"}}));
+  EXPECT_EQ(program.shadow, (ProgramSettings::Shadow{.share = 1, .methods = {}}));
+  EXPECT_EQ(program.promote, (ProgramSettings::Promote{.after = 1000, .max_diff = 2}));
+  EXPECT_EQ(program.pin, (ProgramSettings::Pin{"X-CGI-Mode", {"::1", "unix"}}));
   EXPECT_EQ(program.arm_header, "X-CGI-Arm");
 }
 

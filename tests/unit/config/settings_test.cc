@@ -35,7 +35,7 @@ TEST(Settings, keep_a_generation_when_only_policy_changes) {
   after.split.sticky = "client";
   after.shadow.share = 1;
   after.promote.after = 1;
-  after.pin.param = "CGI_MODE";
+  after.pin.header = "X-CGI-Mode";
   after.arm_header = "X-CGI-Arm";
   after.workers.max = 99;
   after.queue.max = 1;
@@ -66,7 +66,7 @@ TEST(Settings, name_what_waits_for_a_restart) {
   Settings running, loaded;
   loaded.bridge.log_level = LogLevel::debug;
   loaded.bridge.page.path = "/cgibridge";
-  loaded.bridge.figures_max = 1;
+  loaded.bridge.workers_max = 1;
   EXPECT_TRUE(waiting_for_restart(running, loaded).empty());
   loaded.bridge.socket_mode = 0600;
   loaded.bridge.control = "/other";

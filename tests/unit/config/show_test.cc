@@ -29,8 +29,6 @@ owner = { uid_min = 1000, gid_min = 100 }
 params_max = "1MiB"
 params_timeout = "1m"
 connections_max = 1024
-requests_per_connection_max = 100
-response_head_max = "64KiB"
 drain_timeout = "30s"
 log_level = "info"
 adapters = ""
@@ -40,21 +38,18 @@ zygote_idle_timeout = "10m"
 prewarm = []
 cgroup = ""
 limits = { cpu = 0, cpu_weight = 100, memory = 0, processes = 0 }
-figures_max = 1000
 page = { path = "", from = ["127.0.0.1", "::1"], switch_modes = false }
 log = ""
 access_log = { file = "", format = "text" }
-slowlog = { file = "", readers = 2 }
-captures = { folder = "", max = 100, size = "16MiB", body_max = "64KiB", per_minute = 60, )"
-            R"(secret = [] }
+slowlog = { file = "" }
+captures = { folder = "", max = 100, secret = [] }
 
 [defaults]
 mode = "persistent"
 split = { persistent = 10, sticky = "none" }
-shadow = { share = 100, methods = ["GET", "HEAD"], body_max = "1MiB", answer_max = "128KiB", )"
-            R"(concurrent = 2, queue = 64, differences = 20 }
-promote = { after = 0, max_diff = 0, max_error_delta = 0.1, max_latency_delta = 25 }
-pin = { header = "", param = "", from = [] }
+shadow = { share = 100, methods = ["GET", "HEAD"] }
+promote = { after = 0, max_diff = 0 }
+pin = { header = "", from = [] }
 arm_header = ""
 request_id_header = ""
 interpreter = ""
@@ -62,8 +57,8 @@ launch = "auto"
 reset = "rewind"
 rewind = { verify = 1000, verify_cpu = 2, tracking = "auto", max_retired = 20 }
 level = "compiled"
-workers = { kind = "dynamic", min = 0, max = 8, spare = 2, idle_timeout = "1m", )"
-            R"(max_requests = 10000, recycle_spread = 10, max_age = "0s", max_memory = 0 }
+workers = { min = 0, max = 8, spare = 2, idle_timeout = "1m", )"
+            R"(max_requests = 10000, max_age = "0s", max_memory = 0 }
 queue = { max = 256, timeout = "5s" }
 timeouts = { start = "10s", request = "30s", output = "0s", background = "10m", kill_grace = "3s" }
 limits = { body = 0, cpu = 0, cpu_weight = 100, memory = 0, processes = 0, )"
@@ -74,8 +69,7 @@ capture = true
 user = ""
 no_new_privs = false
 sandbox = { read_only = false, write = [], private_tmp = false, tmp_size = "64MiB", )"
-            R"(network = true, syscalls = [], syscall_error = "EPERM", landlock = true, )"
-            R"(best_effort = false }
+            R"(network = true, syscalls = [], landlock = true, best_effort = false }
 env = {}
 strict_params = false
 pass_params = []
@@ -108,9 +102,9 @@ name = "two"
 match = "/srv/*.py"
 mode = "shadow"
 split = { persistent = "0.5%", sticky = "cookie:sid" }
-shadow = { share = 33.3, methods = ["GET", "POST"], answer_max = 0 }
-promote = { after = 1000, max_error_delta = "0.00001%", max_latency_delta = 0 }
-pin = { header = "X-CGI-Mode", param = "CGI_MODE", from = ["10.0.0.0/8", "fd00::/8", "unix"] }
+shadow = { share = 33.3, methods = ["GET", "POST"] }
+promote = { after = 1000, max_diff = 2 }
+pin = { header = "X-CGI-Mode", from = ["10.0.0.0/8", "fd00::/8", "unix"] }
 arm_header = "X-CGI-Arm"
 request_id_header = "X-Request-ID"
 [[program]]

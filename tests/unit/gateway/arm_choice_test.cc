@@ -69,19 +69,13 @@ TEST(ArmChoice, believes_a_header_only_from_listed_addresses) {
   EXPECT_EQ(choose_arm(settings, pinned, comparison).side, Side::persistent);
 }
 
-TEST(ArmChoice, believes_a_param_wherever_the_request_is_from) {
-  compare::Comparison comparison;
-  config::ProgramSettings settings = with_mode(Mode::persistent);
-  settings.pin.param = "CGI_MODE";
-  EXPECT_EQ(choose_arm(settings, get_with("CGI_MODE", "classic"), comparison).side, Side::classic);
-  EXPECT_EQ(choose_arm(settings, get_with("CGI_MODE", "any"), comparison).side, Side::persistent);
-}
-
 TEST(ArmChoice, does_not_compare_a_pinned_request) {
   compare::Comparison comparison;
   config::ProgramSettings settings = with_mode(Mode::shadow);
-  settings.pin.param = "CGI_MODE";
-  EXPECT_FALSE(choose_arm(settings, get_with("CGI_MODE", "classic"), comparison).shadowed);
+  settings.pin.header = "X-CGI-Mode";
+  settings.pin.from = {"192.0.2.0/24"};
+  const cgi::Variables pinned = get_with("HTTP_X_CGI_MODE", "classic");
+  EXPECT_FALSE(choose_arm(settings, pinned, comparison).shadowed);
 }
 
 TEST(EffectiveMode, is_the_stage_of_a_program_that_is_promoted) {

@@ -13,10 +13,12 @@ double day_of_a_shop(Milliseconds at, double most) {
   return most * std::sin((hour - 6) / 16 * 3.14159265);
 }
 
-Simulation::Program shop(config::WorkerKind kind, Afterwards afterwards) {
+enum class Keeps { some, none };
+
+Simulation::Program shop(Keeps keeps, Afterwards afterwards) {
   Simulation::Program program;
-  program.workers.kind = kind;
-  program.workers.min = kind == config::WorkerKind::dynamic ? 1 : 0;
+  program.workers.min = keeps == Keeps::some ? 1 : 0;
+  if (keeps == Keeps::none) program.workers.spare = 0;
   program.afterwards = afterwards;
   program.rate = [](Milliseconds at) { return day_of_a_shop(at, 4); };
   program.most = 4;
@@ -27,7 +29,7 @@ class Day : public testing::TestWithParam<Afterwards> {};
 
 TEST_P(Day, dynamic_pool_grows_and_shrinks_with_its_visitors) {
   Simulation day;
-  const std::size_t it = day.add(shop(config::WorkerKind::dynamic, GetParam()));
+  const std::size_t it = day.add(shop(Keeps::some, GetParam()));
   unsigned before = 99, after = 99;
   day.look(5 * kHour, [&] { before = day.workers(it); });
   day.look(23.5 * kHour, [&] { after = day.workers(it); });
@@ -44,7 +46,9 @@ TEST_P(Day, dynamic_pool_grows_and_shrinks_with_its_visitors) {
 
 TEST_P(Day, static_pool_keeps_all_its_workers_through_the_night) {
   Simulation day;
-  const std::size_t it = day.add(shop(config::WorkerKind::fixed, GetParam()));
+  Simulation::Program full = shop(Keeps::some, GetParam());
+  full.workers.min = full.workers.max;
+  const std::size_t it = day.add(full);
   unsigned after = 0;
   day.look(23.9 * kHour, [&] { after = day.workers(it); });
   day.run(kDay);
@@ -54,7 +58,7 @@ TEST_P(Day, static_pool_keeps_all_its_workers_through_the_night) {
 
 TEST_P(Day, pool_on_demand_has_nobody_at_night_and_serves_all_by_day) {
   Simulation day;
-  const std::size_t it = day.add(shop(config::WorkerKind::on_demand, GetParam()));
+  const std::size_t it = day.add(shop(Keeps::none, GetParam()));
   unsigned after = 99;
   day.look(23.9 * kHour, [&] { after = day.workers(it); });
   day.run(kDay);
@@ -65,7 +69,7 @@ TEST_P(Day, pool_on_demand_has_nobody_at_night_and_serves_all_by_day) {
 
 TEST_P(Day, bursts_are_worked_off_within_the_places_there_are) {
   Simulation day;
-  const std::size_t it = day.add(shop(config::WorkerKind::dynamic, GetParam()));
+  const std::size_t it = day.add(shop(Keeps::some, GetParam()));
   for (int hour = 8; hour < 20; ++hour) day.burst(it, hour * kHour, 100);
   day.run(kDay);
   const Tally& tally = day.tally(it);
@@ -76,9 +80,9 @@ TEST_P(Day, bursts_are_worked_off_within_the_places_there_are) {
 }
 
 TEST_P(Day, a_burst_s_workers_are_gone_soon_though_visitors_keep_coming) {
-  for (const auto kind : {config::WorkerKind::dynamic, config::WorkerKind::on_demand}) {
+  for (const auto keeps : {Keeps::some, Keeps::none}) {
     Simulation day;
-    const std::size_t it = day.add(shop(kind, GetParam()));
+    const std::size_t it = day.add(shop(keeps, GetParam()));
     day.burst(it, 8 * kHour, 100);
     unsigned during = 0, after = 99;
     day.look(8 * kHour + 10 * kSecond, [&] { during = day.workers(it); });
@@ -96,14 +100,14 @@ INSTANTIATE_TEST_SUITE_P(OfWorkers, Day, testing::Values(Afterwards::exits, Afte
 
 TEST(DayOfReturningWorkers, forks_few) {
   Simulation day;
-  const std::size_t it = day.add(shop(config::WorkerKind::dynamic, Afterwards::returns));
+  const std::size_t it = day.add(shop(Keeps::some, Afterwards::returns));
   day.run(kDay);
   EXPECT_LT(day.tally(it).forks, day.tally(it).requests / 500);
 }
 
 TEST(DayOfReturningWorkers, forks_few_on_demand_too) {
   Simulation day;
-  const std::size_t it = day.add(shop(config::WorkerKind::on_demand, Afterwards::returns));
+  const std::size_t it = day.add(shop(Keeps::none, Afterwards::returns));
   day.run(kDay);
   EXPECT_LT(day.tally(it).forks, day.tally(it).requests / 50);
 }
@@ -138,8 +142,7 @@ TEST(DayOfManyPrograms, lets_no_greedy_program_starve_the_others) {
 TEST(DayOfManyPrograms, gives_back_what_a_flood_has_squeezed_out) {
   Simulation day(6);
   Simulation::Program fixed, dynamic, flood;
-  fixed.workers.kind = config::WorkerKind::fixed;
-  fixed.workers.max = 4;
+  fixed.workers.min = fixed.workers.max = 4;
   dynamic.workers.min = 2;
   flood.workers.max = 20;
   flood.service = 500;

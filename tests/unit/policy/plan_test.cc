@@ -60,8 +60,8 @@ TEST(Plan, keeps_what_is_needed_in_a_busy_time_however_long_it_has_been_idle) {
 
 TEST(Plan, lets_those_go_in_a_busy_time_that_nobody_has_needed_for_long) {
   PoolView pool = quiet_pool();
-  for (const auto kind : {config::WorkerKind::dynamic, config::WorkerKind::on_demand}) {
-    pool.kind = kind;
+  for (const unsigned spare : {2u, 0u}) {
+    pool.spare = spare;
     pool.recent_peak = 3;
     pool.idle = 8;
     pool.long_idle = 0;
@@ -75,7 +75,7 @@ TEST(Plan, lets_those_go_in_a_busy_time_that_nobody_has_needed_for_long) {
 
 TEST(PlanOfAStaticPool, keeps_max_whether_anything_is_asked_or_not) {
   PoolView pool = quiet_pool();
-  pool.kind = config::WorkerKind::fixed;
+  pool.min = pool.max;
   EXPECT_EQ(plan(pool).fork, 8u);
   pool.rested = true;
   pool.idle = 8;
@@ -88,7 +88,7 @@ TEST(PlanOfAStaticPool, keeps_max_whether_anything_is_asked_or_not) {
 
 TEST(PlanOfAStaticPool, lets_the_surplus_go_at_once_when_max_is_lowered) {
   PoolView pool = quiet_pool();
-  pool.kind = config::WorkerKind::fixed;
+  pool.min = pool.max;
   pool.afterwards = Afterwards::returns;
   pool.idle = 6;
   pool.busy = 6;
@@ -97,8 +97,7 @@ TEST(PlanOfAStaticPool, lets_the_surplus_go_at_once_when_max_is_lowered) {
 
 TEST(PlanOfAPoolOnDemand, has_nobody_until_a_request_comes_and_nobody_when_it_has_rested) {
   PoolView pool = quiet_pool();
-  pool.kind = config::WorkerKind::on_demand;
-  pool.min = 3;
+  pool.min = pool.spare = 0;
   for (const auto afterwards : {Afterwards::exits, Afterwards::returns}) {
     pool.afterwards = afterwards;
     pool.rested = false;
@@ -115,7 +114,7 @@ TEST(PlanOfAPoolOnDemand, has_nobody_until_a_request_comes_and_nobody_when_it_ha
 
 TEST(PlanOfAPoolOnDemand, keeps_no_process_ahead_of_need) {
   PoolView pool = quiet_pool();
-  pool.kind = config::WorkerKind::on_demand;
+  pool.min = pool.spare = 0;
   pool.making = worker::Making::ahead;
   pool.rested = true;
   pool.idle = 1;

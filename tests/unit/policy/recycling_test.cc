@@ -10,32 +10,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
-config::ProgramSettings::Workers limits_of(unsigned max_requests, base::Duration max_age,
-                                           double spread) {
+config::ProgramSettings::Workers limits_of(unsigned max_requests, base::Duration max_age) {
   config::ProgramSettings::Workers limits;
   limits.max_requests = max_requests;
   limits.max_age = max_age;
-  limits.recycle_spread = spread;
   return limits;
 }
 
-TEST(Recycling, is_exact_without_a_spread) {
-  const auto limits = limits_of(100, 10s, 0);
+TEST(Recycling, comes_within_the_spread_before_the_limits) {
+  const auto limits = limits_of(100, 10s);
   for (std::uint64_t id = 1; id < 100; ++id) {
-    EXPECT_EQ(worn_out(id, limits, 99, 9999ms), WornOut::no);
+    EXPECT_EQ(worn_out(id, limits, 89, 8999ms), WornOut::no);
     EXPECT_EQ(worn_out(id, limits, 100, 0ms), WornOut::by_requests);
     EXPECT_EQ(worn_out(id, limits, 0, 10s), WornOut::by_age);
   }
 }
 
 TEST(Recycling, never_comes_where_nothing_is_limited) {
-  const auto limits = limits_of(0, 0s, 90);
+  const auto limits = limits_of(0, 0s);
   EXPECT_EQ(worn_out(7, limits, 1'000'000'000, 1000h), WornOut::no);
 }
 
 // Goal: workers forked in one moment, given the same number of requests, do not end in one moment.
 TEST(Recycling, spreads_over_all_of_the_spread_and_not_beyond) {
-  const auto limits = limits_of(10'000, 1h, 10);
+  const auto limits = limits_of(10'000, 1h);
   std::set<unsigned> requests;
   base::Duration least = 1h, most = 0s;
   for (std::uint64_t id = 1; id <= 1000; ++id) {
@@ -53,8 +51,8 @@ TEST(Recycling, spreads_over_all_of_the_spread_and_not_beyond) {
 }
 
 TEST(Recycling, leaves_a_limit_of_few_requests_as_it_is_said) {
-  const auto limits = limits_of(3, 0s, 30);
-  for (std::uint64_t id = 1; id < 100; ++id) EXPECT_EQ(own_max_requests(id, limits), 3u);
+  const auto limits = limits_of(9, 0s);
+  for (std::uint64_t id = 1; id < 100; ++id) EXPECT_EQ(own_max_requests(id, limits), 9u);
 }
 
 }  // namespace

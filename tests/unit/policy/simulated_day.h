@@ -156,7 +156,6 @@ class Simulation {
             .busy = pool.busy,
             .waiting = static_cast<unsigned>(pool.waiting.size()),
             .recent_peak = pool.recent_peak.value(),
-            .kind = workers.kind,
             .min = workers.min,
             .max = workers.max,
             .spare = workers.spare,

@@ -15,7 +15,7 @@ class NumbersTest : public PoolTest {
 };
 
 TEST_F(NumbersTest, a_static_pool_has_all_its_workers_for_ever) {
-  world_.settings.workers = {.kind = config::WorkerKind::fixed, .max = 5};
+  world_.settings.workers = {.min = 5, .max = 5};
   world_.warm(program_);
   EXPECT_EQ(workers(), 5u);
   pass(minutes(9));
@@ -23,7 +23,7 @@ TEST_F(NumbersTest, a_static_pool_has_all_its_workers_for_ever) {
 }
 
 TEST_F(NumbersTest, a_pool_on_demand_has_nobody_when_it_has_rested_but_its_zygote) {
-  world_.settings.workers = {.kind = config::WorkerKind::on_demand, .idle_timeout = seconds(60)};
+  world_.settings.workers = {.spare = 0, .idle_timeout = seconds(60)};
   world_.warm(program_);
   request();
   pass(seconds(1));
@@ -37,9 +37,8 @@ TEST_F(NumbersTest, a_pool_on_demand_has_nobody_when_it_has_rested_but_its_zygot
 }
 
 TEST_F(NumbersTest, a_burst_s_workers_go_though_requests_keep_coming) {
-  for (const auto kind : {config::WorkerKind::dynamic, config::WorkerKind::on_demand}) {
-    world_.settings.workers = {
-        .kind = kind, .min = 1, .max = 6, .spare = 1, .idle_timeout = seconds(60)};
+  for (const unsigned kept : {1u, 0u}) {
+    world_.settings.workers = {.min = kept, .max = 6, .spare = kept, .idle_timeout = seconds(60)};
     world_.warm(program_);
     for (int i = 0; i < 6; ++i) request();
     pass(seconds(1));
@@ -54,7 +53,7 @@ TEST_F(NumbersTest, a_burst_s_workers_go_though_requests_keep_coming) {
 
 TEST_F(NumbersTest, workers_that_were_forked_together_are_not_replaced_together) {
   world_.settings.workers = {
-      .min = 4, .max = 4, .spare = 4, .max_requests = 0, .recycle_spread = 50, .max_age = hours(1)};
+      .min = 4, .max = 4, .spare = 4, .max_requests = 0, .max_age = hours(1)};
   world_.warm(program_);
   for (int i = 0; i < 4; ++i) request();
   pass(seconds(1));
@@ -91,7 +90,7 @@ TEST_F(NumbersTest, a_free_place_goes_to_the_program_that_has_fewer) {
 TEST_F(NumbersTest, idle_workers_make_room_for_requests_and_come_back_when_there_is_room) {
   const std::string other = world_.add_program("other.pl");
   world_.pools().set_limits({.workers_max = 6});
-  world_.settings.workers = {.kind = config::WorkerKind::fixed, .max = 4};
+  world_.settings.workers = {.min = 4, .max = 4};
   world_.settings.queue.timeout = hours(1);
   world_.warm(program_);
   EXPECT_EQ(workers_of(program_), 4u);

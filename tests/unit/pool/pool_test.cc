@@ -177,7 +177,6 @@ TEST_F(PoolTest, lets_its_zygote_go_after_ten_minutes_without_a_request) {
 TEST_F(PoolTest, replaces_a_worker_after_max_requests) {
   world_.settings.workers.max = 1;
   world_.settings.workers.max_requests = 10;
-  world_.settings.workers.recycle_spread = 0;
   world_.warm(program_);
   const fakes::Process* worker = processes_.living(Kind::worker).front();
   for (int i = 0; i < 10; ++i) {
@@ -193,15 +192,14 @@ TEST_F(PoolTest, replaces_an_idle_worker_that_is_older_than_max_age) {
   world_.settings.workers.max = 1;
   world_.settings.workers.min = 1;
   world_.settings.workers.max_age = hours(1);
-  world_.settings.workers.recycle_spread = 0;
   world_.warm(program_);
   const fakes::Process* worker = processes_.living(Kind::worker).front();
-  for (int i = 0; i < 59; ++i) {
+  for (int i = 0; i < 53; ++i) {
     pass(minutes(1));
     request();
   }
   EXPECT_TRUE(worker->lives());
-  pass(minutes(1) + seconds(2));
+  pass(minutes(7) + seconds(2));
   EXPECT_FALSE(worker->lives());
 }
 

@@ -64,12 +64,10 @@ TEST(SystemCalls, in_groups_are_names_that_some_machine_has) {
 }
 
 TEST(SystemCalls, make_filters_that_the_kernel_could_take) {
-  for (const auto refused : {config::SyscallError::eperm, config::SyscallError::kill}) {
-    const auto filter = filter_of({"@cgi"}, refused);
-    ASSERT_TRUE(filter.ok()) << filter.error().message;
-    EXPECT_EQ(filter.value().size() % 8, 0u);
-    EXPECT_LT(filter.value().size() / 8, 4096u) << "BPF_MAXINSNS";
-  }
+  const auto filter = filter_of({"@cgi"});
+  ASSERT_TRUE(filter.ok()) << filter.error().message;
+  EXPECT_EQ(filter.value().size() % 8, 0u);
+  EXPECT_LT(filter.value().size() / 8, 4096u) << "BPF_MAXINSNS";
 }
 
 }  // namespace
