@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* To nobody yet; to the adapter, which was told the secret; while the script runs, for what the end
- * of a request needs. */
+/* To nobody yet; to the adapter, which got the secret; while the script runs, for what the end of a
+ * request needs. */
 enum call_phase { CALL_UNOPENED, CALL_ADAPTER, CALL_SCRIPT };
 enum { kSecretChars = 32 };
 
@@ -16,7 +16,7 @@ struct adapters_call {
   size_t argv_offset, env_offset; /* how far the adapter has read the request's strings */
 };
 
-/* 1 if path was a call, with the answer's length in result, or -1 with errno. */
+/* 1 if path was a call; then length in result is the answer's, or -1 with errno. */
 int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result);
 
 #endif

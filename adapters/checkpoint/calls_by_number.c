@@ -8,7 +8,7 @@
 #include "engine.h"
 #include "raw_call.h"
 
-/* The newest call that this list knows of: any number above may change a process in its own way. */
+/* The newest call that this list knows: any number above may change a process in its own way. */
 enum { kNewestKnown = 469 };
 
 static int cannot_be_undone(long number) {
@@ -153,7 +153,7 @@ INTERPOSED long syscall(long number, ...) {
   return call_result(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));
 }
 
-/* A process that leaves without its exit work is as good as one that comes to its end. */
+/* A process that leaves without its exit work counts as one that reaches its end. */
 static _Noreturn void leave(int exit_code) {
   if (state.role == ROLE_ANSWERING && state.reset == RESET_REWIND && state.pid == getpid()) {
     rewind_end(exit_code);

@@ -59,7 +59,7 @@ void channel_note(enum note_kind kind, const char *text, size_t text_bytes) {
   do {
     text += piece;
     piece = text_bytes < most ? text_bytes : most;
-    /* Lists go on in another note, behind the end of a line. */
+    /* A list continues in another note, after the end of a line. */
     const char *end = is_list && piece < text_bytes ? memrchr(text, '\n', piece) : NULL;
     if (end != NULL) piece = (size_t)(end - text) + 1;
     struct message_note body = {.kind = (uint32_t)kind, .text_bytes = (uint32_t)piece};

@@ -9,8 +9,8 @@
 #include "message/wire.h"
 
 enum patience { PATIENCE_NONE, PATIENCE_SECOND };
-/* body and text are sent behind the header; returns 0 or -1. Never raises SIGPIPE, and never writes
- * to a descriptor that is not the channel any more. */
+/* Sends body and text after the header; returns 0 or -1. Never raises SIGPIPE, and never writes to
+ * a descriptor that is no longer the channel. */
 int channel_send(enum message_type type, const void *body, size_t body_bytes, const void *text,
                  size_t text_bytes, enum patience patience);
 void channel_note(enum note_kind kind, const char *text, size_t text_bytes);
@@ -19,8 +19,8 @@ void channel_note(enum note_kind kind, const char *text, size_t text_bytes);
 ssize_t channel_receive(uint16_t *type, void *body, size_t body_max, int *fds, int *fd_count);
 void channel_adopt(int fd); /* fd becomes state.channel */
 int channel_is_ours(void);
-/* A child that the program forks must not keep the channel: the bridge takes its end for the
- * process's. */
+/* A child that the program forks must not keep the channel: the bridge takes the end of the channel
+ * for the end of the process. */
 void channel_forget_in_child(void);
 
 #endif

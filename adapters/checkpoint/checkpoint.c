@@ -1,4 +1,4 @@
-/* The checkpoint: the zygote says that it stands there, and why it cannot if so. */
+/* The checkpoint: the zygote reports that it is ready, or why it cannot be. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ void checkpoint_stand(void) {
   load_watch_end();
   state.processor.before = usage_now();
   if (state.reset == RESET_REWIND) passed_calls_find();
-  /* What nobody copies may hold what it likes: threads, timers, sockets. */
+  /* A process that is never copied may hold what it likes: threads, timers, sockets. */
   if (!state.is_ahead && stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
   environment_watch_tell();
   if (state.is_ahead) descriptors_remember_checkpoint();

@@ -3,13 +3,12 @@
  * The library is preloaded into a program by the bridge. It is inactive, and passes every call
  * through, unless the environment names a control channel. When active, the process is a zygote: it
  * stops at its checkpoint (checkpoint_stand) and forks workers there; in a worker that call returns
- * when a request was applied to the process, and the program goes on as if just started.
+ * when a request has been applied to the process, and the program continues as if just started.
  *
  * Rules for all of this code, because it runs inside programs that are not ours and because
- * `rewind` will restore their memory under it: no malloc, no stdio (but the final flush), all own
- * state in the one `state` object, errors are told over the channel or by the exit, never by
- * output.
- */
+ * `rewind` will restore their memory under it: no malloc, no stdio (except the final flush), all of
+ * its state in the one `state` object, errors are reported over the channel or by the exit, never
+ * by output. */
 #ifndef CGIBRIDGE_CHECKPOINT_H
 #define CGIBRIDGE_CHECKPOINT_H
 
@@ -27,12 +26,12 @@
 #include "lookups.h"
 #include "usage.h"
 
-/* Marks the functions that take a libc function's place. */
+/* Marks the functions that take the place of a libc function. */
 #define INTERPOSED __attribute__((visibility("default")))
 
 enum role { ROLE_NONE, ROLE_ZYGOTE, ROLE_WORKER, ROLE_ANSWERING, ROLE_DONE };
 
-/* The strings of a request, in memory that outlives it. */
+/* The strings of a request, in memory that outlives the request. */
 struct request {
   uint64_t id;
   char *cwd;
@@ -61,44 +60,44 @@ struct checkpoint_state {
   int level;               /* enum checkpoint_level that the bridge asked for */
   int reset;               /* enum checkpoint_reset that workers do */
   int tracking;            /* enum page_tracking that the bridge asked for */
-  int binds_early;         /* it was launched with LD_BIND_NOW */
-  int is_ahead;            /* becomes the one worker itself, instead of forking any */
+  int binds_early;         /* the process was launched with LD_BIND_NOW */
+  int is_ahead;            /* becomes the only worker itself instead of forking workers */
   char weaker[kReasonMax]; /* why the reset is weaker than the bridge asked for, or empty */
   unsigned left_out;       /* enum reset_part, for tests */
   struct processor_time processor;
   struct engine *engine;    /* of RESET_REWIND */
   unsigned touched;         /* enum touched, since the request began */
-  uint64_t touched_signals; /* whose disposition was set, bit 0 is signal 1 */
+  uint64_t touched_signals; /* signals whose disposition was set; bit 0 is signal 1 */
   enum retirement doubt;    /* why the process cannot be put back, and by which call */
   char doubtful_call[48];
-  char bypass[48];   /* the call by which libc is reached behind our back, or empty */
+  char bypass[48];   /* the call by which the program reaches libc past our functions, or empty */
   int channel;       /* control channel of a zygote, own channel of a worker */
-  dev_t channel_dev; /* the channel's identity: a program may close it and reuse the number */
+  dev_t channel_dev; /* a program may close the channel and reuse its number */
   ino_t channel_ino;
-  pid_t pid;        /* of the zygote or worker that this is; a forked child's differs */
-  pid_t bridge_pid; /* the parent of zygote and workers */
+  pid_t pid;        /* pid of the zygote or worker that this is; a forked child's differs */
+  pid_t bridge_pid; /* the parent of the zygote and the workers */
   int main_argc;
   int (*real_main)(int, char **, char **);
-  char name[16]; /* of the process, as exec of the program would give it; empty: as it is */
-  char launch_words[kLaunchWordsMax]; /* those behind fd=N */
+  char name[16]; /* the process's name, as exec of the program would give it; empty: unchanged */
+  char launch_words[kLaunchWordsMax]; /* the words after fd=N */
   char preload_text[kLaunchTextMax];  /* "LD_PRELOAD=..." as the bridge gave it */
   char request_variable[64];          /* a request's variable that was read before the checkpoint */
-  struct names_read names_read;       /* the other variables that were */
-  struct lookups lookups;             /* for files that are not there */
-  struct stat folder;                 /* the current one at the start, of a wrapper's */
-  struct stat standard[3];            /* what 0, 1, 2 were at the start */
+  struct names_read names_read;       /* the other variables that were read */
+  struct lookups lookups;             /* lookups of files that do not exist */
+  struct stat folder;      /* the current folder at the start, which may be a wrapper's */
+  struct stat standard[3]; /* what 0, 1, 2 were at the start */
   unsigned char inherited[kInheritedFdsMax / 8];
   struct open_file files[kOpenFilesMax];
   size_t file_count, watch_count;
   struct poll_watch watches[kPollWatchesMax];
-  int timers[kTimersMax]; /* of timer_create(), the kernel's numbers */
+  int timers[kTimersMax]; /* of timer_create(): the kernel's ids */
   size_t timer_count;
-  unsigned long long loads_at_start; /* of shared objects, before the program's own */
-  int end_expected;    /* the exit code and one, if the next wait for events is behind the answer */
+  unsigned long long loads_at_start; /* of shared objects, before the program's own loads */
+  int end_expected; /* the exit code plus one, if the next wait for events comes after the answer */
   int stands_at_fork;  /* the next fork() is the checkpoint */
   int ruby_goes_by;    /* see ruby_run.c */
-  int ruby_end;        /* the exit code and one, if Ruby said it */
-  char ruby_code[128]; /* what is to be evaluated between compiler and run */
+  int ruby_end;        /* the exit code plus one, if Ruby reported it */
+  char ruby_code[128]; /* code to evaluate between compiler and run */
   struct request request;
   struct adapters_call call;
   struct load_watch load;
@@ -112,22 +111,22 @@ void launch_variables_take(char **envp);
 
 /* checkpoint.c: the checkpoint itself. Returns only in a worker to which a request was applied. */
 void checkpoint_stand(void);
-/* Says why the program does not bear this level and ends the zygote. */
+/* Tells the bridge why the program cannot run at this level, and ends the zygote. */
 _Noreturn void checkpoint_refuse(const char *reason);
 
 /* zygote.c: serves MESSAGE_FORK until the bridge is gone; returns only in a worker, which with
  * is_ahead is this very process. */
 void zygote_serve(void);
 
-/* start.c: runs the program anew, as the classic way would, for the request that was applied to
- * this process but does not suit it. Returns only if that cannot be done. */
+/* start.c: runs the program again, as the classic way would, for a request that was applied to this
+ * process but does not suit it. Returns only if that cannot be done. */
 void start_anew(const struct request *request);
 
 /* worker.c */
-void worker_begin(int channel, uint64_t worker_id); /* returns when a request was applied */
-void worker_finish(int exit_code, void *unused);    /* on_exit: the program came to its own end */
-void worker_enter_directory(void);                  /* the request's, or the process ends */
-void worker_done(int exit_code); /* the answer is complete, though the process lives */
+void worker_begin(int channel, uint64_t worker_id); /* returns when a request has been applied */
+void worker_finish(int exit_code, void *unused);    /* on_exit: the program reached its own end */
+void worker_enter_directory(void);                  /* the request's, or ends the process */
+void worker_done(int exit_code); /* the answer is complete, though the process lives on */
 /* RESET_NONE: ends the request, waits for the next one and applies it. -1: there is none. */
 int worker_next(int exit_code);
 
@@ -136,15 +135,16 @@ int worker_next(int exit_code);
 int request_parse(struct request *request, const struct message_request *head, char *text,
                   char **pointers, size_t pointers_max);
 
-/* ending.c: the main thread's next wait for events is behind the answer; -1: it must not be. */
+/* ending.c: the main thread's next wait for events comes after the answer; -1: that cannot be
+ * assumed. */
 int ending_expect(int exit_code);
 unsigned long long ending_count_loads(void); /* of shared objects, since the process began */
 
-/* ruby_run.c: code that libruby is to evaluate when the script is compiled, or -1 if this
- * interpreter does not go by there. */
+/* ruby_run.c: code that libruby evaluates when the script is compiled; -1 if this interpreter does
+ * not call these functions. */
 int ruby_run_expect(const char *code);
 
-/* exec.c: puts what launch_variables_take() took back for a program that execs another one before
- * its checkpoint (an interpreter's wrapper script). */
+/* exec.c: puts back what launch_variables_take() removed, for a program that execs another one
+ * before its checkpoint (an interpreter's wrapper script). */
 
 #endif

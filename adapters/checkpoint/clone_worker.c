@@ -1,5 +1,5 @@
-/* fork(), but the child's parent is the bridge (CLONE_PARENT), which reaps it and knows its end
- * without a word of the zygote. libc has no call for that, so what its fork() does for a process of
+/* fork(), except that the child's parent is the bridge (CLONE_PARENT), which reaps it and learns of
+ * its end without the zygote. libc has no call for that, so what its fork() does for a process of
  * one thread is done here: the fork handlers, the thread's id in its control block, the robust
  * list. */
 #include <errno.h>
@@ -19,8 +19,8 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 
-/* Where libc keeps this thread's id. Kernels without CONFIG_CHECKPOINT_RESTORE do not tell; then
- * the control block is searched for the one word that is the id. */
+/* Where libc keeps this thread's id. Kernels without CONFIG_CHECKPOINT_RESTORE do not report it;
+ * then the control block is searched for the one word that is the id. */
 int *clone_tid_address(void) {
   int *address = NULL;
   pid_t tid = (pid_t)syscall(SYS_gettid);

@@ -1,4 +1,4 @@
-/* What C cannot say. */
+/* What C cannot express. */
 #include "context.h"
 
 #if defined(__x86_64__)
@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-  kFeatures = 10,      /* of words: the parts that XRSTOR knows; 0: there is no XRSTOR */
+  kFeatures = 10,      /* of words: the parts that XRSTOR handles; 0: there is no XRSTOR */
   kProtectionKeys = 11 /* the register, or kNoKeys */
 };
 _Static_assert(offsetof(struct context, first_state) == 192, "as the assembly below has it");
@@ -29,7 +29,7 @@ int context_prepare(struct context *context) {
   __asm__ volatile("rdsspq %0" : "+r"(guard)); /* does nothing where there is no shadow stack */
   if (guard != 0) return -1;
   if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0) return 0;
-  /* The keys' register is no state of a computation: it is put back as it was. */
+  /* The register of the keys is not part of a computation: it is put back as it was. */
   context->words[kFeatures] = features_in_use() & ~kKeysFeature;
   if ((features_in_use() & kKeysFeature) == 0) return 0;
   __asm__ volatile("rdpkru" : "=a"(a), "=d"(d) : "c"(0));
@@ -76,7 +76,7 @@ __asm__(
 
 #elif defined(__aarch64__)
 
-/* Wider registers than these are forgotten at each system call. */
+/* Registers wider than these are discarded at each system call. */
 int context_prepare(struct context *context) {
   (void)context;
   return 0;

@@ -1,4 +1,5 @@
-/* Descriptors: ours stay out of the program's way, and the program's own stay each worker's own. */
+/* Descriptors: ours stay out of the program's way, and each worker has the program's own to
+ * itself. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,7 +38,7 @@ struct directory_entry {
   char name[];
 };
 
-/* Calls visit for each open descriptor until it answers other than 0. Without opendir(), which
+/* Calls visit for each open descriptor until it returns other than 0. Without opendir(), which
  * would change the program's heap. */
 static int for_each_fd(int (*visit)(int fd, void *context), void *context) {
   _Alignas(struct directory_entry) char buffer[2048];
@@ -81,7 +82,7 @@ static int is_inherited(int fd) {
   return is_in(state.inherited, fd);
 }
 
-/* What the kernel tells of it; empty if that is more than fits. */
+/* What the kernel reports about it; empty if that is more than fits. */
 static void read_info(int fd, char *text, size_t bytes) {
   char path[48];
   size_t length = 0;
@@ -94,7 +95,7 @@ static void read_info(int fd, char *text, size_t bytes) {
 }
 
 /* Nobody can open it a second time, but a new one with the same count is the same. One that counts
- * down by ones (a semaphore) is not taken for one. */
+ * down by ones (a semaphore) is not accepted as such. */
 static int is_event(const char *text, struct open_file *file) {
   const char *count = strstr(text, "eventfd-count:");
   if (count == NULL || strstr(text, "eventfd-semaphore: 1") != NULL) return 0;
@@ -132,10 +133,10 @@ int descriptor_make(const struct open_file *file) {
 struct watch {
   char *reason;
   size_t reason_bytes;
-  const unsigned char *known; /* numbers that are not looked at */
+  const unsigned char *known; /* numbers that are skipped */
 };
 
-/* Whether two numbers are one description, as dup() makes them; -1: the kernel does not tell. */
+/* Whether two numbers are one description, as dup() makes them; -1: the kernel does not say. */
 static int is_same_description(int a, int b) {
   struct stat of_a, of_b;
   if (fstat(a, &of_a) != 0 || fstat(b, &of_b) != 0 || of_a.st_dev != of_b.st_dev ||
@@ -146,7 +147,7 @@ static int is_same_description(int a, int b) {
   return order < 0 ? -1 : order == 0;
 }
 
-/* Those whose descriptions hold nothing: null, zero, full, random, urandom. Another device (a
+/* Those whose descriptions hold no state: null, zero, full, random, urandom. Another device (a
  * terminal) has a state of its own. */
 static int is_plain_device(const struct stat *status) {
   unsigned minor_number = minor(status->st_rdev);
@@ -154,7 +155,7 @@ static int is_plain_device(const struct stat *status) {
          (minor_number == 3 || minor_number == 5 || (minor_number >= 7 && minor_number <= 9));
 }
 
-/* Why a descriptor must not be open at the checkpoint, or NULL with what is known of it in file. */
+/* Why a descriptor must not be open at the checkpoint, or NULL, with its properties in file. */
 static const char *look_at(int fd, const struct stat *status, struct open_file *file) {
   for (int stream = 0; stream < 3; ++stream) {
     int is_copy = is_same_description(fd, stream) != 0 || load_watch_is_output(status);
@@ -279,7 +280,7 @@ void descriptors_stand_in(void) {
 }
 
 int descriptors_make_private(void) {
-  /* What an epoll instance looks at has to be there first. */
+  /* What an epoll instance watches has to be there first. */
   for (int polls = 0; polls < 2; ++polls) {
     for (size_t i = 0; i < state.file_count; ++i) {
       if (state.files[i].is_poll == polls && reopen(&state.files[i]) != 0) return -1;

@@ -1,5 +1,5 @@
-/* An interpreter whose own end takes long, after all that a program can say: it says beforehand
- * that its next turn in its event loop belongs to that, and the answer is done there. */
+/* For an interpreter whose own end takes long after the program can do nothing more: it announces
+ * that its next turn in its event loop belongs to that end, and DONE is sent there. */
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/epoll.h>
@@ -26,14 +26,14 @@ int ending_expect(int exit_code) {
   return 0;
 }
 
-/* Other threads have loops of their own. Node has ended those that its program started by then, so
- * that one which hangs keeps the request, as it does in classic. */
+/* Other threads have loops of their own. By then Node has ended those that its program started, so
+ * a thread that hangs keeps the request open, as it does in classic. */
 static void waits_for_events(void) {
   if (state.end_expected == 0 || state.role != ROLE_ANSWERING || gettid() != state.pid) return;
   worker_done(state.end_expected - 1);
 }
 
-/* libuv's ways into the kernel, the newer and the older. */
+/* The two calls by which libuv waits, the newer and the older. */
 INTERPOSED int epoll_pwait(int epoll, struct epoll_event *events, int events_max, int timeout,
                            const sigset_t *signals) {
   static int (*real)(int, struct epoll_event *, int, int, const sigset_t *);

@@ -1,14 +1,13 @@
 /* The rewind engine: what its files share.
  *
- * A zygote takes the snapshot at its checkpoint, in the middle of a fork that never happens: behind
- * the fork handlers' prepare, before their child part. Each worker puts its memory to exactly that
- * state, waits there for a request, and goes on from there as the child of a fork. So a rewound
- * worker is what a worker that was just forked is, and no adapter can tell them apart.
+ * A zygote takes the snapshot at its checkpoint, in the middle of a fork that never happens: after
+ * the fork handlers' prepare, before their child part. Each worker puts its memory back to exactly
+ * that state, waits there for a request, and continues from there as the child of a fork. So a
+ * rewound worker is the same as one that was just forked, and no adapter can tell them apart.
  *
  * All that the engine knows is in one mapping of its own, which is not part of the snapshot, and it
  * runs on a stack there. Between rewind_end() and context_resume() only raw system calls and the
- * string functions of libc are used.
- */
+ * string functions of libc are used. */
 #ifndef CGIBRIDGE_ENGINE_H
 #define CGIBRIDGE_ENGINE_H
 
@@ -46,15 +45,15 @@ struct packet {
 };
 
 struct engine {
-  /* The snapshot: the zygote's, the same in all its workers. */
+  /* The snapshot: belongs to the zygote, the same in all its workers. */
   struct context context;
   struct mapping mappings[kMappingsMax];
   size_t mapping_count;
   struct region regions[kRegionsMax];
   size_t region_count;
-  struct address_range wiped[kWipedMax]; /* empty in a forked child, so no part of regions */
+  struct address_range wiped[kWipedMax]; /* memory that is empty in a child, so not in regions */
   size_t wiped_count;
-  int has_data_files; /* files are mapped for reading that are no libraries */
+  int has_data_files; /* files other than libraries are mapped for reading */
   uint32_t page_count;
   uint32_t *page_slots; /* of each page: its place in saved, or kZeroSlot */
   const char *saved;    /* a sealed memfd, read-only, shared by all workers */
@@ -76,7 +75,7 @@ struct engine {
 
   /* The worker's own. */
   int channel, maps_fd, pagemap_fd, stat_fd;
-  int tracking_fd; /* the number is kept; what it is depends on the tracking */
+  int tracking_fd; /* the number is kept; what it refers to depends on the tracking */
   int fds_fd;      /* /proc/self/fd */
   int first_own_fd, last_own_fd;
   long open_at_rest; /* descriptors; 0: not known */
@@ -87,26 +86,26 @@ struct engine {
   int pristine_fds[kOpenFilesMax];
   pid_t pid;
   struct kernel_state kernel;
-  uint64_t address_space, address_space_now; /* bytes mapped: at rest; when last looked at */
+  uint64_t address_space, address_space_now; /* bytes mapped: at rest; at the last look */
   enum page_tracking tracking;
   struct {
     int is_offered;
-    uint32_t nanoseconds; /* of a rewind, lately; 0: not known */
+    uint32_t nanoseconds; /* recent duration of a rewind; 0: not known */
   } ways[4];              /* by enum page_tracking */
-  unsigned trial;         /* rewinds that are left of one; 0: none is under way */
-  uint32_t suspects;      /* pages that the last walk over all had to compare */
-  uint32_t faults;        /* soft-dirty: pages that the last request found protected, about */
+  unsigned trial;         /* rewinds that are left of a trial; 0: none is under way */
+  uint32_t suspects;      /* pages that the last walk over all pages had to compare */
+  uint32_t faults;        /* soft-dirty: about how many pages the last request found protected */
   int is_protected;       /* soft-dirty: no page was written since all were protected */
   uint8_t *page_heat;
   struct mapping now[kMappingsMax];
   struct page_run runs[kScanMax];
   uint64_t entries[kEntriesMax]; /* of /proc/self/pagemap */
-  /* Of the request that runs, or is ending. */
+  /* Of the request that is running or ending. */
   uint64_t request_id;
   struct usage usage_at_start; /* of the request */
   unsigned touched;
   uint64_t touched_signals;
-  int mappings_changed; /* by letting go of files, before the reset */
+  int mappings_changed; /* by releasing files, before the reset */
   int exit_code, wants_ready;
   char *big_text; /* the strings of a request that came by memfd */
   size_t big_text_bytes;
@@ -121,27 +120,27 @@ struct engine {
   _Alignas(64) char stack[kEngineStackBytes];
 };
 
-/* snapshot.c: in the zygote. 0, or -1 with why the program cannot be rewound. Nothing that it wrote
- * before the copy matters to a worker. */
+/* snapshot.c: in the zygote. 0, or -1 with the reason why the program cannot be rewound. Nothing
+ * that the zygote wrote before the copy matters to a worker. */
 int snapshot_prepare(char *reason, size_t reason_bytes);
 int snapshot_take(char *reason, size_t reason_bytes);
 void main_stack_remember(struct engine *engine); /* main_stack.c */
-/* Before a zygote forks or takes its snapshot: leaves no free pieces in the heap. */
+/* Called before a zygote forks or takes its snapshot: leaves no free pieces in the heap. */
 void heap_take_free_pieces(void);
 
 /* rewind.c */
-/* In the zygote: takes the snapshot. 0, or -1 with why the program cannot be rewound. Returns once
- * more, with 1, in a worker for each of its requests. */
+/* In the zygote: takes the snapshot. 0, or -1 with the reason why the program cannot be rewound.
+ * Returns once more, with 1, in a worker for each of its requests. */
 int rewind_prepare(char *reason, size_t reason_bytes);
 /* In the zygote: a worker on this channel; its pid, or -1 with errno. */
 pid_t rewind_fork_worker(int channel);
-/* The program came to its end: the process rests, or exits for real. */
+/* The program reached its end: the process rests, or exits for real. */
 _Noreturn void rewind_end(int exit_code);
 
 /* first_look.c: what retires the worker and can be seen at once. */
 enum retirement first_look(struct engine *engine);
-/* The kernel tells who waits for a robust mutex that its owner is gone when he is: at the end of a
- * process or a thread, not of a request. */
+/* When the owner of a robust mutex is gone, the kernel tells those that wait for it: at the end of
+ * a process or a thread, not of a request. */
 int holds_robust_mutex(const struct engine *engine);
 
 /* verify.c: in the zygote. */

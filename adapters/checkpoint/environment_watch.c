@@ -1,8 +1,8 @@
 /* getenv(), watched until the checkpoint: a constructor or an interpreter's module that reads a
  * variable of the request there would freeze one request's answer into all others. Any other
- * variable that is read is told to the bridge, which gives such a zygote only requests that bring
- * the value of its launch. What libc reads by itself comes to no function of ours: the locale is
- * seen by who asks for it, the time zone by what libc has made of it. */
+ * variable that is read is reported to the bridge, which gives such a zygote only requests that
+ * bring the value of its launch. What libc reads by itself passes through no function of ours: the
+ * locale is seen by the calls that ask for it, the time zone by what libc has made of it. */
 #include <dlfcn.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef locale_t newlocale_function(int, const char *, locale_t);
 static getenv_function *real_getenv, *real_secure_getenv;
 static setlocale_function *real_setlocale;
 static newlocale_function *real_newlocale;
-static const char *zone_at_start; /* what tzname[0] points at before anybody called tzset() */
+static const char *zone_at_start; /* what tzname[0] points at before anybody has called tzset() */
 
 void environment_watch_begin(void) {
   real_getenv = (getenv_function *)dlsym(RTLD_NEXT, "getenv");
@@ -34,17 +34,17 @@ void environment_watch_begin(void) {
 /* ---- what constructors change ---- */
 
 enum { kEntriesMax = 1024, kChangesMax = 32, kNameMax = 255 };
-/* Pointers as they were, and NULL: a name that is set is another entry, wherever it stands. */
+/* The launch's pointers, and NULL: a name that is set again is another entry, wherever it is. */
 static char *launched[kEntriesMax + 1];
 static size_t launched_count;
 static struct {
-  const char *entry; /* of the constructor: "NAME=value"; of the launch, if it is taken away */
+  const char *entry; /* the constructor's "NAME=value"; the launch's, if it is removed */
   int is_set, was_there;
 } changes[kChangesMax];
 static size_t change_count;
 
 void environment_watch_remember(char **envp) {
-  environ = envp; /* libc does so, too, when it begins */
+  environ = envp; /* libc does so, too, when it starts */
   while (envp[launched_count] != NULL && launched_count < kEntriesMax) {
     launched[launched_count] = envp[launched_count];
     ++launched_count;
@@ -123,7 +123,7 @@ static int is_request_variable(const char *name) {
   return 0;
 }
 
-/* A thread may run beside another here: Node's. */
+/* Another thread may run here at the same time: Node's. */
 static void note_name(const char *name) {
   struct names_read *read = &state.names_read;
   size_t length = strlen(name);
@@ -152,7 +152,7 @@ static void watch(const char *name) {
   }
 }
 
-/* The names by which a locale of "" is chosen, and where it is found. */
+/* The names by which a locale of "" is chosen, and where its files are found. */
 static void watch_locale(const char *locale) {
   static const char *const kNames[] = {
       "LANG",       "LC_ALL",       "LC_CTYPE",       "LC_NUMERIC",        "LC_TIME",
@@ -172,7 +172,7 @@ void environment_watch_tell(void) {
   if (read->bytes > 0) channel_note(NOTE_READ, read->lines, read->bytes);
 }
 
-/* For calls that come before our constructor, from where dlsym() may not be called. */
+/* For calls that come before our constructor, from where dlsym() must not be called. */
 static char *search(const char *name) {
   size_t length = strlen(name);
   for (char **entry = environ; entry != NULL && *entry != NULL; ++entry) {
@@ -204,7 +204,7 @@ INTERPOSED locale_t newlocale(int categories, const char *locale, locale_t base)
   return real_newlocale != NULL ? real_newlocale(categories, locale, base) : (locale_t)0;
 }
 
-/* libstdc++'s name of it. */
+/* libstdc++'s name for it. */
 INTERPOSED locale_t __newlocale(int categories, const char *locale, locale_t base) {
   return newlocale(categories, locale, base);
 }

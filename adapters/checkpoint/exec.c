@@ -1,5 +1,5 @@
 /* A program that execs another one before its checkpoint is a wrapper (an `env`-like script that
- * picks an interpreter, or an adapter that starts over): the other one is the zygote then, so it
+ * picks an interpreter, or an adapter that starts over): then the other one is the zygote, so it
  * gets the launch variables and the channel. At the level `linked` the wrapper itself is the
  * program. */
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 
 enum { kEnvironmentMax = 1024 };
 
-/* Functions that are bound at the first call would be bound anew in each request. */
+/* Functions that are bound at the first call would be bound again in each request. */
 static char kBindNow[] = "LD_BIND_NOW=1";
 
 static int is_before_checkpoint(void) {
@@ -25,7 +25,7 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
   char *entries[kEnvironmentMax];
   char checkpoint[kLaunchWordsMax + 128];
   size_t count = 0;
-  /* Where the first of them was started, in front of the name, which is the last word. */
+  /* Where the first of them was started; placed before the name, which is the last word. */
   int is_told = strncmp(state.launch_words, "from=", 5) == 0;
   char from[64] = "";
   if (!is_told) {
@@ -62,7 +62,7 @@ static int exec_really(const char *name, const char *path, char *const argv[]) {
   return -1;
 }
 
-/* Perl's exec, and others': libc's own would call its own execve(). */
+/* For Perl's exec, and others': libc's own execv() would call libc's own execve(). */
 INTERPOSED int execv(const char *path, char *const argv[]) {
   if (is_before_checkpoint()) return exec_as_zygote(path, argv, environ);
   return exec_really("execv", path, argv);

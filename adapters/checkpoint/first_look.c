@@ -1,5 +1,5 @@
-/* The end of a request, seen at once: what retires a worker that the bridge must be told of before
- * it sends another request. */
+/* The end of a request, as far as it can be seen at once: what retires a worker and must be
+ * reported to the bridge before it sends another request. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -12,15 +12,15 @@
 
 enum { kThreadEndLooks = 100, kThreadEndNanoseconds = 100000 };
 
-/* unshare() does nothing here but refuse if another thread, or another process in this memory, is
- * alive. */
+/* unshare() here only refuses if another thread, or another process in this memory, is alive. */
 static int is_alone_now(void) {
   long alone = raw_call(SYS_unshare, CLONE_VM);
   if (alone == -EPERM || alone == -ENOSYS) return threads_of_process() == 1;
   return alone == 0;
 }
 
-/* A thread that was waited for is not gone at once: languages wait for its last words only. */
+/* A thread that was waited for is not gone at once: languages wait only until its code has
+ * ended. */
 static int is_alone(void) {
   struct timespec moment = {0, kThreadEndNanoseconds};
   for (int looks = 0; looks < kThreadEndLooks; ++looks) {
@@ -31,7 +31,7 @@ static int is_alone(void) {
 }
 
 /* Whether the process group has no other member: a grandchild that nobody waits for would get the
- * next request's signals. No call lists a group, but one tells the best priority for input and
+ * next request's signals. No call lists a group, but one returns the best priority for input and
  * output in it, and this process's own can be made the worst for a moment. */
 static int is_alone_in_group(const struct engine *engine) {
   enum { kProcess = 1, kGroup = 2, kIdle = 3 << 13 };

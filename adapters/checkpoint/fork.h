@@ -1,11 +1,11 @@
-/* fork() in two halves, for a child that is the bridge's and not this process's. */
+/* fork() in two halves, for a child whose parent is the bridge, not this process. */
 #ifndef CGIBRIDGE_FORK_H
 #define CGIBRIDGE_FORK_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* clone_worker.c: fork() whose child is the bridge's. Returns 0 in the child, its pid in the
+/* clone_worker.c: fork() whose child belongs to the bridge. Returns 0 in the child, its pid in the
  * parent, or -1 with errno; runs the fork handlers. */
 pid_t clone_worker(void);
 /* The same without the fork handlers; to be called with all signals blocked. */
@@ -18,7 +18,7 @@ void clone_restore_robust_list(void *head, size_t bytes);
 void fork_handlers_prepare(void);
 void fork_handlers_parent(void);
 void fork_handlers_child(void);
-/* Has libc's fork() call handler in the child, but not ours. */
+/* Makes libc's fork() call handler in the child; our own clone does not. */
 void fork_handlers_add_own(void (*handler)(void));
 
 #endif

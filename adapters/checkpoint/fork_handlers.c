@@ -1,4 +1,4 @@
-/* pthread_atfork(): libc keeps the handlers for its own fork(); ours needs them too, since
+/* pthread_atfork(): libc keeps the handlers for its own fork(); ours needs them too, because
  * libraries (TLS, allocators) reseed and unlock there. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,8 +11,9 @@ typedef int register_function(handler *, handler *, handler *, void *);
 
 struct fork_handlers {
   handler *prepare, *parent, *child;
-  void *library; /* where they come from: a library may be unloaded, and another take its place */
-  int is_loaded; /* as found by prepare, which comes before the others */
+  void *library; /* where they come from: a library may be unloaded, and another loaded in its place
+                  */
+  int is_loaded; /* as found by prepare, which runs before the others */
 };
 
 enum { kHandlersMax = 128 };

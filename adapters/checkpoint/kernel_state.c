@@ -1,9 +1,9 @@
-/* What the kernel keeps of a process, apart from its memory: recorded when a worker begins, looked
- * at and put back behind each request. What cannot be put back retires the worker.
+/* What the kernel keeps for a process, apart from its memory: recorded when a worker begins,
+ * checked and put back after each request. What cannot be put back retires the worker.
  *
- * Everything here is asked of the kernel itself each time, but for what only rare calls can change
- * and what costs too much to ask: those calls are noticed (rare_calls.c), and verify_worker()
- * looks at all of it from outside. */
+ * Everything here is read from the kernel itself each time, except for what only rare calls can
+ * change and what is too expensive to read: those calls are noticed (rare_calls.c), and
+ * verify_worker() checks all of it from outside. */
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static long to_number(const char *text) {
   return negative ? -value : value;
 }
 
-/* "pid (name) state ppid ...": words are counted as in proc(5), from 1. */
+/* "pid (name) state ppid ...": fields are counted as in proc(5), from 1. */
 static int words_read(int fd, struct process_words *words) {
   char text[kStatText];
   long got = raw_call(SYS_pread64, fd, text, sizeof text - 1, 0);
@@ -99,7 +99,7 @@ static void action_put_back(const struct engine *engine, int signal) {
 
 static void signals_put_back(struct engine *engine, const struct process_words *now) {
   const struct process_words *then = &engine->kernel.words;
-  /* libc takes the first two real-time signals when a thread is made. */
+  /* libc takes the first two real-time signals when a thread is created. */
   uint64_t differ = (now->ignored ^ then->ignored) | (now->caught ^ then->caught) | then->caught |
                     engine->touched_signals | kLibcSignals;
   for (int signal = 1; signal < kSignalsMax; ++signal) {
@@ -189,7 +189,8 @@ static int limits_put_back(const struct kernel_state *then) {
   for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
     struct rlimit now, wanted = then->limits[i];
     raw_call(SYS_prlimit64, 0, i, NULL, &now);
-    /* The soft one of a request is set when it begins. What it was first may be used up by now. */
+    /* The soft limit of a request is set when it begins. Its original value may be used up by
+     * now. */
     if (i == RLIMIT_CPU && state.processor.seconds != 0) wanted.rlim_cur = now.rlim_cur;
     if (memcmp(&now, &wanted, sizeof now) == 0) continue;
     if (raw_call(SYS_prlimit64, 0, i, &wanted, NULL) != 0) return -1;
@@ -197,7 +198,7 @@ static int limits_put_back(const struct kernel_state *then) {
   return 0;
 }
 
-/* Policy, priorities, flags: all that sched_setattr() sets, in one question. */
+/* Policy, priorities, flags: all that sched_setattr() sets, in one call. */
 static void attributes_read(struct kernel_state *state) {
   memset(state->schedule, 0, sizeof state->schedule);
   raw_call(SYS_sched_getattr, 0, state->schedule, sizeof state->schedule, 0);
@@ -241,7 +242,7 @@ static int schedule_put_back(const struct kernel_state *then) {
   return 0;
 }
 
-/* ---- what a child, or whoever else may, can change of this process ---- */
+/* ---- what a child, or any process that may, can change in this process ---- */
 
 static void file_read(const char *path, char *text) {
   memset(text, 0, kFileOfOneMax);
@@ -258,7 +259,7 @@ static int file_put_back(const char *path, const char *then) {
   long fd = raw_call(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return -1;
   const char *prefix =
-      path[strlen(path) - 1] == 'r' ? "0x" : ""; /* coredump_filter is told in hex */
+      path[strlen(path) - 1] == 'r' ? "0x" : ""; /* coredump_filter is written in hex */
   char text[kFileOfOneMax + 2] = "";
   strcpy(text, prefix);
   strcat(text, then);
@@ -278,8 +279,7 @@ static int files_put_back(const struct kernel_state *then) {
              : 0;
 }
 
-/* A child that was waited for has left its page faults, unless the program did not want to hear of
- * it. */
+/* A child that was waited for has added its page faults, unless SIGCHLD is ignored. */
 static int had_children(const struct engine *engine, const struct process_words *now) {
   uint64_t on_child = 1ull << (SIGCHLD - 1);
   return now->faults_of_children != engine->kernel.words.faults_of_children ||

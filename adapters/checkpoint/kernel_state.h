@@ -1,4 +1,4 @@
-/* What the kernel keeps of a process and a program can change. */
+/* The state that the kernel keeps for a process and that a program can change. */
 #ifndef CGIBRIDGE_KERNEL_STATE_H
 #define CGIBRIDGE_KERNEL_STATE_H
 
@@ -13,11 +13,11 @@ struct engine;
 
 enum { kSignalsMax = 65, kGroupsMax = 128, kFileOfOneMax = 32 };
 
-/* What /proc/self/stat says that a program can change. */
+/* The fields of /proc/self/stat that a program can change. */
 struct process_words {
   char name[64];
   long process_group, session_id, priority, nice;
-  uint64_t faults_of_children;       /* that were waited for */
+  uint64_t faults_of_children;       /* of children that were waited for */
   uint64_t pending, ignored, caught; /* signals 1 to 31 */
   long real_time_priority, policy;
   uint64_t address_space; /* bytes mapped */
@@ -43,23 +43,24 @@ struct kernel_state {
   gid_t groups[kGroupsMax];
   uint32_t capabilities[6];
   long seccomp, no_new_privileges, dumpable, personality, io_priority;
-  long prctls[5]; /* as kernel_state.c asks for them */
+  long prctls[5]; /* as kernel_state.c reads them */
   struct rlimit limits[RLIM_NLIMITS];
   unsigned long affinity[128 / sizeof(unsigned long)];
-  uint64_t schedule[8]; /* struct sched_attr, and what a later kernel may add to it */
+  uint64_t schedule[8]; /* struct sched_attr, with room for what a later kernel adds to it */
   char oom_score_adj[kFileOfOneMax], coredump_filter[kFileOfOneMax];
 };
 
 /* kernel_state.c */
 int kernel_state_record(struct engine *engine);
 enum retirement kernel_state_put_back(struct engine *engine);
-/* How much is mapped now, at rest: later to be compared with. */
+/* How much is mapped now, at rest: to compare with later. */
 int address_space_record(struct engine *engine);
 
-/* let_go.c: descriptors as at the checkpoint, those of a request closed. */
+/* let_go.c: puts descriptors back as at the checkpoint and closes those of a request. */
 enum retirement descriptors_put_back(struct engine *engine);
-void descriptors_count(struct engine *engine); /* that are open, at rest */
-/* Whether the library's own are still what they were: they are numbers like any others. */
+void descriptors_count(struct engine *engine); /* how many are open at rest */
+/* Whether the library's own descriptors are still what they were: they are numbers like any
+ * others. */
 enum retirement descriptors_check(struct engine *engine);
 
 /* timers.c */

@@ -34,14 +34,14 @@ static void parse_left_out(const char *list, size_t length) {
   }
 }
 
-/* "DEVICE:INODE", of the folder in which a wrapper was started. */
+/* "DEVICE:INODE" of the folder in which a wrapper was started. */
 static void parse_folder(const char *text) {
   char *end = NULL;
   state.folder.st_dev = strtoull(text, &end, 16);
   state.folder.st_ino = *end == ':' ? strtoull(end + 1, NULL, 16) : 0;
 }
 
-/* "fd=N level=NAME reset=NAME tracking=NAME"; words that are not known here are for others. */
+/* "fd=N level=NAME reset=NAME tracking=NAME"; words that are unknown here are for others. */
 static int parse_checkpoint(const char *text) {
   state.channel = -1;
   state.level = 0;

@@ -1,5 +1,5 @@
-/* Descriptors at the end of a request: with them go its locks, leases, sockets, and the ends that
- * others wait for. */
+/* Descriptors at the end of a request: closing them releases its locks, leases and sockets, and the
+ * ends that others wait for. */
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -23,8 +23,8 @@ static int shared_put_back(const struct open_file *file) {
   return raw_call(SYS_dup3, file->same_as, file->fd, flags) < 0 ? -1 : 0;
 }
 
-/* A file that stood open at the checkpoint gets a description of its own again: another's position,
- * flags and locks are gone with it. */
+/* A file that was open at the checkpoint gets a description of its own again: this drops another's
+ * position, flags and locks. */
 static int file_put_back(const struct engine *engine, size_t index) {
   const struct open_file *file = &state.files[index];
   if (file->same_as != 0) return shared_put_back(file);
@@ -50,13 +50,13 @@ static int file_put_back(const struct engine *engine, size_t index) {
   return result < 0 ? -1 : 0;
 }
 
-/* How many descriptors are open; 0 if the kernel does not tell (before Linux 6.2). */
+/* How many descriptors are open; 0 if the kernel does not say (before Linux 6.2). */
 static long descriptors_open(const struct engine *engine) {
   struct stat status;
   return raw_call(SYS_fstat, engine->fds_fd, &status) == 0 ? (long)status.st_size : 0;
 }
 
-/* To close what is not open costs more than to ask whether anything is. */
+/* Closing what is not open costs more than asking whether anything is. */
 static void close_new(struct engine *engine) {
   if (state.file_count == 0 && engine->open_at_rest != 0 &&
       descriptors_open(engine) == engine->open_at_rest)
@@ -66,13 +66,13 @@ static void close_new(struct engine *engine) {
 }
 
 enum retirement descriptors_put_back(struct engine *engine) {
-  raw_call(SYS_close_range, 0, 2, 0); /* of the request; the next one's take their numbers */
+  raw_call(SYS_close_range, 0, 2, 0); /* of the request; the next request's get these numbers */
   if ((engine->left_out & PART_DESCRIPTORS) != 0) return RETIRED_NOT;
   close_new(engine);
-  /* state is the program's memory, but what is asked of it here was fixed at the checkpoint. */
+  /* state is in the program's memory, but what is read from it here was fixed at the checkpoint. */
   for (int polls = 0; polls < 2; ++polls) {
     for (size_t i = 0; i < state.file_count; ++i) {
-      /* Descriptors 0 to 2 must not be taken by what is opened here. */
+      /* What is opened here must not get descriptors 0 to 2. */
       if (state.files[i].is_poll != polls || file_put_back(engine, i) == 0) continue;
       strcpy(engine->reason, "a file that was open at the checkpoint cannot be opened again");
       return RETIRED_DESCRIPTORS;

@@ -2,9 +2,9 @@
 #ifndef CGIBRIDGE_LOAD_CALLS_H
 #define CGIBRIDGE_LOAD_CALLS_H
 
-/* The functions by which it is done, as passed_calls.h has them. (std::random_device, since it asks
- * the processor, whom nobody can watch; OpenSSL's generators, as what libcrypto itself draws is its
- * own seed.) */
+/* The watched functions, in the form of passed_calls.h. (std::random_device is here because it asks
+ * the processor, which cannot be watched; OpenSSL's generators are, because what libcrypto itself
+ * draws is only its seed.) */
 #define CALLS_OF_A_LOAD(X)                                                    \
   X(time, 0, RETIRED_NOT, look_at_time)                                       \
   X(gettimeofday, 0, RETIRED_NOT, look_at_time)                               \

@@ -1,6 +1,6 @@
-/* What a library that is loaded ahead leaves in the process, and how to be rid of it. A script's
- * own compilation may leave what it likes: it leaves it to each of its requests. But a library may
- * be one that only some of the requests load. */
+/* What a library that is loaded ahead leaves in the process, and how to get rid of it. A script's
+ * own compilation may leave anything, because it does so for each of its requests. But a library
+ * may be one that only some of the requests load. */
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
@@ -72,7 +72,7 @@ const char *load_left(void) {
 
 /* ---- to start over ---- */
 
-/* What an impure library started was never to be started ahead of a request. */
+/* What an impure library has started should not have been started ahead of a request. */
 static void end_children(void) {
   char text[512] = "";
   int file = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
@@ -86,7 +86,7 @@ static void end_children(void) {
   }
 }
 
-/* Whoever gave it up may not be let have it back. */
+/* A process that has lowered a limit may not be allowed to raise it again. */
 static int take_back_limits(void) {
   const struct load_left *left = &state.load.left;
   int failures = raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority_at_start &&
@@ -111,7 +111,7 @@ void start_over_prepare(void) {
   descriptors_close_at_exec();
 }
 
-/* The words are those of the kernel: an interpreter may have changed main()'s. */
+/* The kernel's copy of the words: an interpreter may have changed main()'s. */
 static char **own_words(void) {
   enum { kWordsMax = 1024, kTextMax = 1 << 20 };
   static char *words[kWordsMax];

@@ -1,5 +1,5 @@
-/* Where a program stands while it loads, in its language's own words: for who did it. Nothing may
- * be allocated in it that a collector manages: it may be a collection that called. */
+/* Where a program is while it loads, in its language's own words: to say who did something. Nothing
+ * that a collector manages may be allocated here: the caller may be a collection. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "engine.h"
 #include "raw_call.h"
 
-/* Perl's own words for where it stands: " at FILE line N." */
+/* Perl's own words for its position: " at FILE line N." */
 static int perl_place(char *place, size_t bytes) {
   pthread_key_t *key = dlsym(RTLD_DEFAULT, "PL_thr_key");
   void *(*mess)(void *, const char *, ...) =
@@ -24,11 +24,11 @@ static int perl_place(char *place, size_t bytes) {
   return 1;
 }
 
-enum { kFramesMax = 256, kLeastObject = 4096 }; /* nil is less, its number each Ruby's own */
+enum { kFramesMax = 256, kLeastObject = 4096 }; /* nil is less; versions of Ruby differ */
 
-/* The innermost file that is being loaded, and its line: what a library's function does is done by
- * the file that calls it there. libruby tells of frames to whoever measures, and allocates nothing
- * for it. A frame's label is of C's making, and so ends with a NUL. */
+/* The innermost file that is being loaded, and its line: what a library's function does counts as
+ * done by the file that calls it there. libruby has functions for profilers that list frames
+ * without allocating. A frame's label is made by C code, and so ends with a NUL. */
 static int ruby_place(char *place, size_t bytes) {
   int (*frames_of)(int, int, uintptr_t *, int *) =
       (int (*)(int, int, uintptr_t *, int *))dlsym(RTLD_DEFAULT, "rb_profile_frames");
@@ -38,7 +38,7 @@ static int ruby_place(char *place, size_t bytes) {
   char *(*text_of)(uintptr_t *) =
       (char *(*)(uintptr_t *))dlsym(RTLD_DEFAULT, "rb_string_value_ptr");
   if (frames_of == NULL || label_of == NULL || path_of == NULL || text_of == NULL) return 0;
-  if (raw_call(SYS_gettid) != state.pid) return 0; /* no thread of Ruby's, perhaps */
+  if (raw_call(SYS_gettid) != state.pid) return 0; /* perhaps not a thread of Ruby's */
   uintptr_t frames[kFramesMax];
   int lines[kFramesMax], count = frames_of(0, kFramesMax, frames, lines), top = 0;
   for (; top < count; ++top) {
@@ -46,7 +46,7 @@ static int ruby_place(char *place, size_t bytes) {
     if (label >= kLeastObject && strcmp(text_of(&label), "<top (required)>") == 0) break;
   }
   if (top >= count) return 0;
-  /* The line is that of the file's innermost frame: it may stand in a class's body. */
+  /* The line is that of the file's innermost frame, which may be in a class's body. */
   uintptr_t file = path_of(frames[top]);
   for (int i = 0; i <= top; ++i) {
     uintptr_t path = label_of(frames[i]) >= kLeastObject ? path_of(frames[i]) : 0;

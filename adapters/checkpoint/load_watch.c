@@ -57,7 +57,7 @@ void load_watch_begin(const char *renewed) {
 
 /* ---- standard output ---- */
 
-/* libc prints by calls of its own, which nobody can stand in front of. */
+/* libc prints by internal calls, which cannot be interposed. */
 void load_watch_catch_output(void) {
   int file = memfd_create("cgibridge-output", MFD_CLOEXEC);
   int kept = file < 0 ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, descriptor_least_own());
@@ -94,7 +94,8 @@ static const char *name_of(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
-/* By its last name, among paths behind "LD_PRELOAD=". What the operator preloads is his affair. */
+/* By its file name, among paths after "LD_PRELOAD=". What the operator preloads is the operator's
+ * decision. */
 static int is_preloaded(const char *library) {
   size_t length = strlen(library);
   for (const char *at = state.preload_text; (at = strstr(at, library)) != NULL; ++at) {
@@ -104,20 +105,20 @@ static int is_preloaded(const char *library) {
   return 0;
 }
 
-/* Generators that notice a fork: each request is one to them. Allocators, and V8, which keep what
- * they ask for to themselves. Two libraries ask for the time as they start: GLib because of its
- * allocator, libxml2 for the seed of its hashes. */
+/* Generators that notice a fork: each request is a fork to them. Allocators, and V8, which keep
+ * what they ask for to themselves. Two libraries ask for the time as they start: GLib because of
+ * its allocator, libxml2 for the seed of its hashes. */
 static int renews_itself(const char *library, enum impurity kind) {
   static const char *const kNames[] = {
       "libcrypto.so", "libssl.so",   "libgnutls.so", "libgcrypt.so", "libnss3.so",   "libfreebl",
       "libjemalloc",  "libmimalloc", "libtcmalloc",  "libsoftokn3",  "libnettle.so", "node"};
-  /* Debian's Node has it beside itself, and asks by way of it. */
+  /* Debian's Node has libuv as a separate library, and asks through it. */
   int is_by_way = strncmp(library, "libuv.so", strlen("libuv.so")) == 0;
   const char *name = is_by_way ? name_of(program_invocation_name) : library;
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
     if (strncmp(name, kNames[i], strlen(kNames[i])) == 0) return 1;
   }
-  /* Python 3.13 has mimalloc in itself. What its modules do comes behind main(). */
+  /* Python 3.13 contains mimalloc. What its modules do comes after main() has begun. */
   int is_python = strncmp(name, "python3", 7) == 0 || strncmp(name, "libpython3", 10) == 0;
   if (is_python && state.level == LEVEL_LINKED) return 1;
   int asks_for_itself =
@@ -147,7 +148,7 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
   const char *name = is_known ? name_of(library.dli_fname) : "code that was made";
   if (renews_itself(name, kind)) return;
-  load->is_on = 0; /* to find the place may call what is watched */
+  load->is_on = 0; /* finding the place may call what is watched */
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
   if (!is_renewed(place))
@@ -176,7 +177,7 @@ int load_watch_is_random(const char *path) {
   return 0;
 }
 
-/* ---- the functions by which it is done ---- */
+/* ---- the functions that are watched ---- */
 
 #define LOOK(kind, look)                                              \
   void *look(const struct passed_call *call, const long *arguments) { \
@@ -190,9 +191,10 @@ LOOK(IMPURE_CHILDREN, look_at_child)
 LOOK(IMPURE_SOCKETS, look_at_connection)
 LOOK(IMPURE_FILES, look_at_change)
 
-/* Those that count from the machine's start tell nobody the time, but a generator may be seeded by
- * one, and what is measured from there on grows with the zygote. Interpreters measure by them for
- * themselves: there it is the program's doing if it goes by Perl's Time::HiRes. */
+/* Clocks that count from the machine's start do not give the time of day, but a generator may be
+ * seeded by one, and an interval measured from there grows with the zygote's age. Interpreters read
+ * them for their own purposes: in these it counts as the program's doing only if it comes through
+ * Perl's Time::HiRes. */
 static int tells_time(clockid_t clock, const void *caller) {
   Dl_info library;
   if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID) return 0;

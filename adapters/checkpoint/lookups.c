@@ -1,8 +1,8 @@
-/* What was read before the checkpoint, or looked for and not there: settings that a module takes
- * when it is loaded; a module in a folder that is searched first, one that is used where it is
- * installed, a file that switches something on. The bridge is told, as of files that were loaded:
- * when one changes, or appears, a new generation starts. And a look at what is a request's alone:
- * standard input, which is nobody's there. */
+/* What was read before the checkpoint, or looked for and not found: settings that a module reads
+ * when it is loaded; a module in a folder that is searched first, one that is used if it is
+ * installed, a file that switches something on. The bridge is told about these as about files that
+ * were loaded: when one changes, or appears, a new generation starts. Reads of standard input,
+ * which belongs to a request alone, are noticed as well. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,17 +21,17 @@ static int is_watching(void) {
   return state.role == ROLE_ZYGOTE;
 }
 
-/* What is no file of anybody. */
+/* Paths that are nobody's files. */
 static int is_no_file(const char *path) {
   static const char *const kBegin[] = {"/proc/", "/sys/", "/dev/", "/.cgibridge/"};
-  if (strstr(path, "/ruby/preload=") != NULL) return 1; /* no folder: a list for the adapter */
+  if (strstr(path, "/ruby/preload=") != NULL) return 1; /* not a folder: a list for the adapter */
   for (size_t i = 0; i < sizeof kBegin / sizeof *kBegin; ++i) {
     if (strncmp(path, kBegin[i], strlen(kBegin[i])) == 0) return 1;
   }
   return 0;
 }
 
-/* Threads may be here at once: Node's. */
+/* Several threads may be here at once: Node's. */
 static void note_path(const char *path) {
   struct lookups *lookups = &state.lookups;
   char folder[1024] = "";
@@ -63,8 +63,8 @@ static int looked(int result, const char *path) {
   return result;
 }
 
-/* Python compares the time of what it has compiled with the source's, which its adapter tells of;
- * and may write it anew. */
+/* Python compares the time in its compiled file with that of the source, which its adapter reports;
+ * and it may rewrite the compiled file. */
 static int is_compiled_text(const char *path) {
   const char *end = strrchr(path, '.');
   return end != NULL && strcmp(end, ".pyc") == 0;
@@ -82,7 +82,7 @@ void lookups_see_open(int directory, const char *path, int flags) {
 }
 
 int lookups_see_input(void) {
-  /* libc's own streams read by no function of ours; the null device has ended at once. */
+  /* libc's own streams do not read by a function of ours; but the null device ends at once. */
   return state.lookups.input_was_read || feof(stdin);
 }
 
@@ -122,7 +122,7 @@ void lookups_begin(void) {
   real_read = (read_function *)dlsym(RTLD_NEXT, "read");
 }
 
-/* For calls that come before our constructor: of an allocator that another library brings. */
+/* For calls that come before our constructor, from an allocator in another library. */
 #define STAT(path, status) call_result(raw_call(SYS_newfstatat, AT_FDCWD, path, status, 0))
 #define OPEN(path, flags, mode) \
   call_result(raw_call(SYS_openat, AT_FDCWD, path, (flags) | O_LARGEFILE, mode))

@@ -3,13 +3,14 @@
  * adapters/README.md).
  *
  * A program may well call readlink() with a path that a visitor chose. So the secret is drawn in
- * each zygote, and told once, to the first who asks there: the adapter, which runs before anything
- * of the program's. Without it these paths are the file system's, where there are none. And while
- * the script runs even who knows it may only do what a request's end does.
+ * each zygote, and told once, to the first caller that asks for it: the adapter, which runs before
+ * any of the program. Without the secret these paths are the file system's, where none of them
+ * exists. And while the script runs, even a caller that knows the secret may only do what a
+ * request's end needs.
  *
- * An answer never fills the caller's buffer, but where it is whole at each call (whole/argv,
- * whole/env, seen, left): Ruby's readlink asks again with a larger one when it is full, and the
- * next call would give the next piece. */
+ * An answer never fills the caller's buffer, unless each call returns it whole (whole/argv,
+ * whole/env, seen, left): Ruby's readlink asks again with a larger buffer when it is full, and the
+ * next call would return the next piece. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,8 +46,8 @@ static ssize_t give_word(char *buffer, size_t size, const char *word) {
   return give(buffer, size, word, &offset, strlen(word));
 }
 
-/* The whole text at each call, or as much of it as fills the buffer: for callers that ask again
- * with a larger one then. */
+/* The whole text at each call, or as much of it as fills the buffer: for callers that then ask
+ * again with a larger one. */
 static ssize_t give_whole(char *buffer, size_t size, const char *text, size_t bytes) {
   size_t count = bytes < size ? bytes : size;
   memcpy(buffer, text, count);
@@ -77,8 +78,8 @@ static ssize_t stand(const char *level, char *buffer, size_t size) {
   return give_word(buffer, size, "request");
 }
 
-/* The next fork() will stand, and return as in a child: what an interpreter's own fork() puts right
- * behind it is right for a worker as well. */
+/* The next fork() will be the checkpoint, and return as in a child: what an interpreter's own
+ * fork() puts right after it is right for a worker as well. */
 static ssize_t stand_at_fork(const char *level, char *buffer, size_t size) {
   if (state.role != ROLE_ZYGOTE || level_of(level) != state.level) return refuse();
   state.stands_at_fork = 1;
@@ -138,9 +139,8 @@ static ssize_t give_streams(char *buffer, size_t size) {
   return give(buffer, size, letters, &offset, sizeof letters);
 }
 
-/* For a language whose readlink() ends at a NUL: argv's next word, or the next part of a long one.
- * A letter stands in front: '+' if more of the word follows, else '.'; nothing: there is no more.
- */
+/* For a language whose readlink() ends at a NUL: argv's next word, or the next part of a long one,
+ * after a letter: '+' if more of the word follows, else '.'; nothing: there are no more words. */
 static ssize_t give_word_of_argv(char *buffer, size_t size) {
   struct request *request = &state.request;
   if (size < 3) return refuse();
@@ -154,7 +154,7 @@ static ssize_t give_word_of_argv(char *buffer, size_t size) {
   return (ssize_t)length + 1;
 }
 
-/* The adapter knows that the program does not bear the reset that was asked for. */
+/* The adapter knows that the program does not support the reset that was asked for. */
 static ssize_t fork_instead(const char *why, char *buffer, size_t size) {
   state.reset = RESET_FORK;
   strncpy(state.weaker, why, sizeof state.weaker - 1);
@@ -186,7 +186,7 @@ static ssize_t done(const char *exit_code, char *buffer, size_t size) {
 
 /* ---- who may ask for what ---- */
 
-/* A zygote on its way to the checkpoint. */
+/* A zygote before its checkpoint. */
 static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   const char *rest;
   if ((rest = behind(what, "checkpoint/")) != NULL) return stand(rest, buffer, size);
@@ -250,7 +250,7 @@ static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
   return refuse();
 }
 
-/* A worker whose script runs, or is at its end. */
+/* A worker whose script is running or at its end. */
 static ssize_t answer_end(const char *what, char *buffer, size_t size) {
   const char *rest;
   if ((rest = behind(what, "next/")) != NULL) return next(rest, buffer, size);
@@ -271,7 +271,7 @@ static ssize_t answer(const char *what, char *buffer, size_t size) {
                                          : answer_adapter(what, buffer, size);
 }
 
-/* At the level `linked` there is no adapter, so nobody to tell. */
+/* At the level `linked` there is no adapter to tell the secret. */
 static int open_call(char *buffer, size_t size, ssize_t *result) {
   static const char kDigits[] = "0123456789abcdef";
   unsigned char bytes[kSecretChars / 2];

@@ -1,5 +1,6 @@
 /* pthread_getattr_np() of the main thread: libc reads /proc/self/maps for it, and Rust's library
- * asks at each start. The answer was fixed by exec, but for the limit, so the zygote asks once. */
+ * calls it at each start. Except for the limit, exec has fixed the answer, so the zygote asks
+ * once. */
 #include <dlfcn.h>
 #include <pthread.h>
 

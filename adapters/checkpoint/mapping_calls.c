@@ -1,7 +1,7 @@
-/* Calls that map, unmap and protect memory. How much is mapped is compared at each reset, and the
- * pages that could be written are found again by their registration; but what was only read, and is
- * replaced by as much, looks the same. So a call that goes over what stood at the checkpoint has
- * every mapping looked at, or retires the worker; see rare_calls.c. */
+/* Calls that map, unmap and protect memory. How much is mapped is compared at each reset, and
+ * writable pages are found again by their registration; but if read-only memory is replaced by as
+ * much, it looks the same. So a call that replaces memory of the checkpoint has every mapping
+ * checked, or retires the worker; see rare_calls.c. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <locale.h>
@@ -14,7 +14,7 @@
 
 /* ---- what stood at the checkpoint ---- */
 
-/* The first mapping that ends behind this address. */
+/* The first mapping that ends after this address. */
 static size_t first_behind(const struct engine *engine, uintptr_t address) {
   size_t low = 0, high = engine->mapping_count;
   while (low < high) {
@@ -44,7 +44,7 @@ enum stood memory_stood(const void *start, size_t bytes) {
   return found;
 }
 
-/* What goes over it is mapped anew or gone. What could be written comes back with its content. */
+/* Memory in this range is mapped again or gone. Writable memory is put back with its content. */
 static void note_replaced(const void *start, size_t bytes, const char *call) {
   switch (memory_stood(start, bytes)) {
     case STOOD_CONSTANT:
@@ -129,8 +129,8 @@ INTERPOSED void *shmat(int id, const void *start, int flags) {
 
 /* ---- what libc maps by itself ---- */
 
-/* A locale's files, where they stood, may be unmapped and another's take their place. (Libraries
- * have memory that can be written, which is missed at the reset.) */
+/* A locale's mapped files may be unmapped and another's take their place. (Libraries have writable
+ * memory, whose loss the reset notices.) */
 void note_locale(void) {
   if (state.engine != NULL && state.engine->has_data_files) call_touch(TOUCHED_MAPPINGS);
 }

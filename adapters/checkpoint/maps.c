@@ -1,5 +1,5 @@
-/* The process's mappings: read, and put back where they stood. Runs while the program's memory is
- * in between two states: raw calls only. */
+/* The process's mappings: read, and put back in their places. Runs while the program's memory is
+ * between two states: raw calls only. */
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -54,7 +54,7 @@ static int is_same_kind(const struct mapping *a, const struct mapping *b) {
          a->inode == b->inode && a->kind == b->kind;
 }
 
-/* Whether b, somewhere behind a's start, shows what a would show there. */
+/* Whether b, at some address above a's start, shows what a would show there. */
 static int continues(const struct mapping *a, const struct mapping *b) {
   return is_same_kind(a, b) && (a->inode == 0 || b->offset - a->offset == b->start - a->start);
 }
@@ -101,7 +101,7 @@ static enum retirement lost(struct engine *engine, const struct mapping *then, u
   return RETIRED_MAPPINGS;
 }
 
-/* Room that was kept free: libc's, for more of a heap, which it opens by a call of its own. */
+/* Reserved room: libc's, for the growth of a heap, which it opens by an internal call. */
 static int is_reserved(const struct mapping *then) {
   return then->prot == PROT_NONE && then->inode == 0 && !then->is_shared;
 }
@@ -139,7 +139,7 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
     return RETIRED_MAPPINGS;
   }
   if (then->kind == MAPPING_STACK && (now->prot & ~then->prot & PROT_EXEC) != 0) {
-    /* By the loading of a library, which libc notes among its constants. */
+    /* By loading a library, which libc notes among its constants. */
     strcpy(engine->reason, "the stack became executable");
     return RETIRED_MAPPINGS;
   }
@@ -148,7 +148,7 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
   return RETIRED_MAPPINGS;
 }
 
-/* Unmaps what lies in [from, to) now; returns whether all of it could be. */
+/* Unmaps what is in [from, to) now; returns whether all of it could be unmapped. */
 static int unmap_between(struct engine *engine, long count, uintptr_t from, uintptr_t to) {
   for (long i = 0; i < count; ++i) {
     const struct mapping *now = &engine->now[i];
@@ -169,7 +169,7 @@ struct query {
 #define PROCMAP_QUERY_CALL _IOWR('f', 17, struct query)
 enum { kThisOrNext = 0x10 };
 
-/* Unmaps what lies in a gap between two mappings of the checkpoint. */
+/* Unmaps what is in a gap between two mappings of the checkpoint. */
 static int clear_gap(struct engine *engine, uintptr_t from, uintptr_t to, uint64_t *bytes) {
   while (from < to) {
     struct query query = {.size = sizeof query, .flags = kThisOrNext, .address = from};

@@ -1,4 +1,4 @@
-/* The program's memory: what the snapshot knows of it, and how it is put back. */
+/* The program's memory: what the snapshot knows about it, and how it is put back. */
 #ifndef CGIBRIDGE_MEMORY_H
 #define CGIBRIDGE_MEMORY_H
 
@@ -19,7 +19,7 @@ enum {
 };
 enum { kZeroSlot = UINT32_MAX };
 
-/* A line of /proc/self/maps; neighbours that differ in nothing are one. */
+/* A line of /proc/self/maps; neighbours that do not differ are joined. */
 struct mapping {
   uintptr_t start, end;
   uint64_t offset, inode;
@@ -44,17 +44,18 @@ struct address_range {
   uintptr_t start, end;
 };
 
-/* wiped.c: what is empty in a forked child is empty behind each reset. find: in the zygote; -1:
+/* wiped.c: what is empty in a forked child is emptied after each reset. find: in the zygote; -1:
  * more than kWipedMax, or /proc/self/smaps cannot be read. */
 int wiped_find(struct engine *engine);
 enum retirement wiped_put_back(struct engine *engine);
 
 /* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. */
 long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list);
-/* Puts every mapping back where it stood, and unmaps what is new. changed is set to 1 if one of the
- * snapshot's was changed: its pages have to be compared, and tracked anew. */
+/* Puts every mapping back in its place, and unmaps what is new. changed is set to 1 if one of the
+ * snapshot's was changed: then its pages have to be compared, and tracking starts again. */
 enum retirement mappings_put_back(struct engine *engine, int *changed);
-/* Only unmaps what is new, without reading the list (Linux 6.11). 0 with how many bytes; or -1. */
+/* Only unmaps what is new, without reading the list (Linux 6.11). 0 and the number of bytes; or
+ * -1. */
 int mappings_drop_new(struct engine *engine, uint64_t *bytes);
 
 /* pages.c: a page's content at the checkpoint is NULL for zeros. */
@@ -69,29 +70,30 @@ void page_put_back(const struct engine *engine, char *now, const char *then);
 int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count);
 /* Whether a page may have changed, by its entry in /proc/self/pagemap. */
 typedef int page_suspect(const struct region *region, uint64_t entry, const char *then);
-/* Puts back the suspects that did change (all that did, where no entry can be read); how many.
- * engine->suspects is how many there were. */
+/* Puts back the suspects that did change (all that did, if no entry can be read); returns how many.
+ * engine->suspects is set to the number of suspects. */
 long pages_put_back(struct engine *engine, page_suspect *is_suspect);
 /* Compares every page with the snapshot; returns how many it put back. */
 long pages_compare(struct engine *engine);
 
-/* tracking.c: how changed pages are found. One way is in use; another that the kernel offers is
- * tried now and then, and stays if it is cheaper for this worker. */
+/* tracking.c: how changed pages are found. One way is in use; now and then another that the kernel
+ * offers is tried, and kept if it is cheaper for this worker. */
 void tracking_begin(struct engine *engine, enum page_tracking wanted);
-/* In the zygote: tells the bridge if a way that was asked for is none of this kernel's. */
+/* In the zygote: tells the bridge if this kernel does not offer a way that was asked for. */
 void tracking_warn(enum page_tracking wanted);
-/* Whether the request did what the way in use does not see: every page has to be compared. */
+/* Whether the request did something that the way in use does not see: then every page has to be
+ * compared. */
 int tracking_may_miss(const struct engine *engine);
-/* Puts back the pages that are called changed; returns how many, or -1, with only some of them put
+/* Puts back the pages reported as changed; returns how many, or -1, with only some of them put
  * back, if the mappings are not the snapshot's. */
 long tracking_put_back(struct engine *engine);
-/* Compares all pages; the tracking begins anew, since mappings may have been replaced. */
+/* Compares all pages; the tracking starts again, because mappings may have been replaced. */
 long tracking_put_back_all(struct engine *engine);
-/* After a rewind that took so long. */
+/* After a rewind that took this long. */
 void tracking_learn(struct engine *engine, uint32_t nanoseconds);
 
 /* tracking_scan.c, tracking_soft_dirty.c: begin returns 0, or -1 if the kernel does not offer it;
- * put_back as tracking_put_back(). */
+ * put_back works as tracking_put_back(). */
 int scan_is_offered(void);
 int scan_begin(struct engine *engine);
 int scan_begin_anew(struct engine *engine);

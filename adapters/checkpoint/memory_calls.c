@@ -7,7 +7,7 @@
 #include "engine.h"
 #include "raw_call.h"
 
-/* Whether the advice is on pages' contents, which are compared, or one that a mapping keeps. */
+/* Whether the advice changes pages' contents, which are compared, or is kept in the mapping. */
 static int is_on_pages(int advice) {
   return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_WILLNEED ||
          advice == MADV_COLD || advice == MADV_PAGEOUT || advice == MADV_NORMAL;

@@ -80,7 +80,7 @@ long pages_put_back(struct engine *engine, page_suspect *is_suspect) {
   return restored;
 }
 
-/* A page that was not there has to be asked for: a look at it would make it. */
+/* A page that was not there has to be looked up first: reading it would create it. */
 static int is_there_or_was(const struct region *region, uint64_t entry, const char *then) {
   (void)region;
   return then != NULL || (entry & (kPagePresent | kPageSwapped)) != 0;

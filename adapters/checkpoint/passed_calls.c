@@ -1,6 +1,6 @@
-/* Functions that are noted and passed on. Their arguments, and the place that they return to, are
- * as the program made them: some look at who calls (dlsym, dlopen), some take any number of
- * arguments, some return twice. So none of them is called from here, but jumped to. */
+/* Functions that are noted and passed on. Their arguments, and their return address, are as the
+ * program made them: some check who calls (dlsym, dlopen), some take any number of arguments, some
+ * return twice. So none of them is called from here, but jumped to. */
 #include "passed_calls.h"
 
 #include <dlfcn.h>
@@ -64,13 +64,13 @@ static long is_missing(void) {
   return -1;
 }
 
-/* For dlsym() itself, and for what libc keeps for old programs only. dlvsym() is not passed here.
- */
+/* For dlsym() itself, and for what libc keeps only for old programs. dlvsym() is not passed on
+ * here. */
 static void *find_by_version(const char *name) {
   static const char *const kVersions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
   void *found = NULL;
   for (int i = 0; i < 3 && found == NULL; ++i) found = dlvsym(RTLD_NEXT, name, kVersions[i]);
-  dlerror(); /* the program may ask for what it has missed itself */
+  dlerror(); /* the program may itself ask about its last error */
   return found;
 }
 
@@ -89,8 +89,9 @@ void passed_calls_find(void) {
   PASSED_CALLS(FIND)
 }
 
-/* Of a library other than libc, that may come long after the program's start, and to be seen by
- * nobody but who asked for it: where that one would have found it without us. */
+/* For a function of a library other than libc, which may be loaded long after the program's start,
+ * and be visible only to the caller that asked for it: searched where the caller would have found
+ * it without us. */
 static void *find_for(const char *name, const void *caller) {
   Dl_info library;
   if (dladdr(caller, &library) == 0 || library.dli_fname == NULL || is_of_this_library(caller)) {
@@ -114,6 +115,6 @@ void *passed_call_note(struct passed_call *call, const long *arguments) {
   if (call->doubt != RETIRED_NOT) call_doubt(call->doubt, call->name);
   void *instead = call->look != NULL ? call->look(call, arguments) : NULL;
   if (instead != NULL) return instead;
-  /* Not for ever: what is not there now may be loaded later. */
+  /* Not remembered: what is not there now may be loaded later. */
   return call->real != NULL ? call->real : (void *)(uintptr_t)is_missing;
 }

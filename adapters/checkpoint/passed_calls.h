@@ -1,4 +1,4 @@
-/* libc's functions that are noted and passed on as they came, whatever their arguments are. */
+/* Functions of libc that are noted and passed on as they came, whatever their arguments are. */
 #ifndef CGIBRIDGE_PASSED_CALLS_H
 #define CGIBRIDGE_PASSED_CALLS_H
 
@@ -8,7 +8,7 @@
 #include "rare_calls.h"
 
 struct passed_call;
-/* Looks at the first six arguments. Returns what is to be called instead, or NULL. */
+/* Looks at the first six arguments. Returns the function to call instead, or NULL. */
 typedef void *look_function(const struct passed_call *call, const long *arguments);
 
 struct passed_call {
@@ -31,7 +31,7 @@ look_function look_at_getrusage, look_at_processor_time, look_at_times;
 look_function look_at_random, look_at_time, look_at_pid, look_at_child, look_at_connection;
 look_function look_at_change, look_at_clock, look_at_input, look_at_output, look_at_fcntl;
 
-/* Where the place that the function returns to stands behind its arguments. */
+/* Where the address that the function returns to is found after its arguments. */
 #if defined(__x86_64__)
 enum { kReturnAddressAt = 7 };
 #else
@@ -53,7 +53,8 @@ static inline const void *caller_of(const long *arguments) {
 #define PASSED_CALLS_OF_THE_MACHINE(X)
 #endif
 
-/* What this library's own libc has; a program may ask whether an older one has it. */
+/* What the libc that this library was built with has; a program may ask whether an older one has
+ * it. */
 #if __GLIBC_PREREQ(2, 43)
 #define PASSED_CALLS_OF_LATE(X)   \
   X(mseal, 0, RETIRED_CALL, NULL) \
@@ -62,7 +63,7 @@ static inline const void *caller_of(const long *arguments) {
 #define PASSED_CALLS_OF_LATE(X)
 #endif
 
-/* name, what it may change, why it cannot be undone, what its arguments say. */
+/* name, what it may change, why it cannot be undone, what its arguments mean. */
 #define PASSED_CALLS(X)                                                 \
   X(ulimit, TOUCHED_LIMITS, RETIRED_NOT, NULL)                          \
   X(vlimit, TOUCHED_LIMITS, RETIRED_NOT, NULL)                          \
@@ -119,8 +120,8 @@ static inline const void *caller_of(const long *arguments) {
   PASSED_CALLS_OF_THE_MACHINE(X)                                        \
   PASSED_CALLS_OF_LATE(X)
 
-/* All of them, so that no request that is put back has to: this library's own code calls them, too.
- */
+/* Finds all of them now, so that no request that is put back has to: this library's own code calls
+ * them, too. */
 void passed_calls_find(void);
 int is_of_this_library(const void *address);
 void *passed_dlsym_of_libc(void *library, const char *name);

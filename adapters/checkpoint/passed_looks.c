@@ -1,4 +1,4 @@
-/* What the arguments of passed calls say. */
+/* What the arguments of passed calls mean. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -14,7 +14,7 @@
 
 /* ---- libraries ---- */
 
-/* Of this library, by the linker. */
+/* This library's own bounds, set by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
@@ -22,12 +22,12 @@ int is_of_this_library(const void *address) {
   return (const char *)address >= __ehdr_start && (const char *)address < _end;
 }
 
-/* Whoever asks a library for a function of libc's is given ours, as those are who link with it. */
+/* A program that asks a library for a function of libc's gets ours, like one that links with it. */
 static void *dlsym_by_handle(void *library, const char *name) {
   void *found = passed_dlsym_of_libc(library, name);
   Dl_info of_found, of_libc;
   if (found == NULL || is_of_this_library(found)) return found;
-  void *real = dlsym(RTLD_NEXT, "malloc_info"); /* nobody stands in front of it */
+  void *real = dlsym(RTLD_NEXT, "malloc_info"); /* which nothing interposes */
   if (real == NULL || dladdr(found, &of_found) == 0 || dladdr(real, &of_libc) == 0 ||
       of_found.dli_fbase != of_libc.dli_fbase) {
     return found;
@@ -43,8 +43,8 @@ void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
   return (void *)(uintptr_t)dlsym_by_handle;
 }
 
-/* Another libc, or one that is found before this library, is called behind our back from then on.
- */
+/* From then on another libc, or one that is found before this library, is called past our
+ * functions. */
 static void bypass(const char *call) {
   if (state.role == ROLE_ANSWERING)
     call_doubt(RETIRED_CALL, call);
@@ -81,7 +81,7 @@ static int is_of_processes(const struct statfs *status) {
   return 0;
 }
 
-/* Of devices the descriptors' look knows which may stand open at the checkpoint. */
+/* For devices, the check of descriptors knows which may be open at the checkpoint. */
 static int is_device(const char *path) {
   struct stat status;
   return raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISCHR(status.st_mode);
@@ -94,7 +94,7 @@ void note_open_of_load(const char *function, const char *path, int flags, const 
   if (!reads && !is_device(path)) load_watch_note(IMPURE_FILES, function, caller);
 }
 
-/* What is put back anyway, where there was a child. */
+/* What is put back anyway if there was a child. */
 static int is_put_back(long fd) {
   static const char *const kNames[] = {"/comm", "/oom_score_adj", "/oom_adj", "/coredump_filter",
                                        "/timerslack_ns"};
@@ -173,7 +173,7 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
   return NULL;
 }
 
-/* With it, what is sent is read later, from where it lies. */
+/* With it, data that is sent is read later, from its original place. */
 void *look_at_socket(const struct passed_call *call, const long *arguments) {
   (void)call;
   if (arguments[1] == SOL_SOCKET && arguments[2] == SO_ZEROCOPY) {
@@ -208,7 +208,7 @@ void *look_at_mprotect(const struct passed_call *call, const long *arguments) {
   return NULL;
 }
 
-/* All but the questions of asm/prctl.h. */
+/* All except the queries of asm/prctl.h. */
 void *look_at_arch_prctl(const struct passed_call *call, const long *arguments) {
   static const int kQuestions[] = {0x1003, 0x1004, 0x1011, 0x1021, 0x1022,
                                    0x1024, 0x4001, 0x4003, 0x5005};

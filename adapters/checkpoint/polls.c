@@ -1,6 +1,6 @@
-/* epoll instances at the checkpoint. Ruby (3.3) has one, by which its timer waits; it looks at
- * nothing but an eventfd. A new one that looks at the same descriptors in the same way is the same,
- * as long as no event of it was taken once and for all. */
+/* epoll instances at the checkpoint. Ruby (3.3) has one, with which its timer waits; it watches
+ * only an eventfd. A new one that watches the same descriptors in the same way is the same, unless
+ * reading an event would change the instance. */
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "checkpoint.h"
 #include "raw_call.h"
 
-/* Bits of events that are about how they are told: by edge, once, to one of many. */
+/* Bits of events that say how they are reported: by edge, once, to one of many. */
 static const uint32_t kNotByLevel = 0xf0000000u;
 
 /* "tfd: 3 events: 19 data: 7f00 ..." */
@@ -34,7 +34,7 @@ int poll_take(int fd, const char *info) {
   return 0;
 }
 
-/* Whether this number still is what is watched under it, and each worker has one. */
+/* Whether this number still refers to what is watched under it, and each worker has its own. */
 static int can_be_watched_again(const struct poll_watch *watch) {
   struct kcmp_epoll_slot slot = {.efd = (unsigned)watch->poll, .tfd = (unsigned)watch->fd};
   for (size_t i = 0; i < state.file_count; ++i) {

@@ -1,6 +1,7 @@
-/* A process that answers many has used processor time before its request began, and its limit of
- * that time runs all its life. A program is shown what it would have used as a process of its own:
- * what its zygote had used at the checkpoint, and what was used since the request began. */
+/* A process that answers many requests has used processor time before each of them began, and its
+ * limit of that time counts for its whole life. A program is shown what it would have used in a
+ * process of its own: what its zygote had used at the checkpoint, plus what was used since the
+ * request began. */
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/times.h>
@@ -18,7 +19,7 @@ static const struct usage *usage_at_start(void) {
   return state.reset == RESET_REWIND ? &state.engine->usage_at_start : worker_usage_at_start();
 }
 
-/* NULL in any other process, which has used what the kernel says. */
+/* NULL in any other process, for which the kernel's figures are right. */
 static const struct usage *begin_of_request(void) {
   if (state.role != ROLE_ANSWERING || raw_call(SYS_getpid) != state.pid) return NULL;
   return usage_at_start();
@@ -38,7 +39,7 @@ static void show_time(struct timeval *now, const struct timeval *begin,
   *now = (struct timeval){shown / kMicroseconds, shown % kMicroseconds};
 }
 
-/* Its memory at the peak is not counted from anywhere. */
+/* Its peak memory cannot be counted from the beginning of a request. */
 static void show(struct rusage *now, const struct rusage *begin, const struct rusage *before) {
   show_time(&now->ru_utime, &begin->ru_utime, &before->ru_utime);
   show_time(&now->ru_stime, &begin->ru_stime, &before->ru_stime);
@@ -97,8 +98,8 @@ static clock_t own_clock(void) {
          time.tv_nsec / (1000 * kMicroseconds / CLOCKS_PER_SEC);
 }
 
-/* clock_getcpuclockid(3): of a process or thread by its number, as the kernel's
- * make_process_cpuclock has it. */
+/* clock_getcpuclockid(3): by the number of a process or thread, as the kernel's
+ * make_process_cpuclock does. */
 static int is_of_own_processor_time(clockid_t clock) {
   if (clock == CLOCK_PROCESS_CPUTIME_ID) return 1;
   if (clock >= 0) return clock == CLOCK_THREAD_CPUTIME_ID && raw_call(SYS_gettid) == state.pid;
@@ -128,7 +129,7 @@ void *look_at_times(const struct passed_call *call, const long *arguments) {
 
 /* ---- its limit ---- */
 
-/* Whole seconds that the process had used, rounded up: the kernel counts them. */
+/* Whole seconds that the process had used, rounded up: the kernel counts whole seconds. */
 static rlim_t seconds_of(const struct usage *begin) {
   return (rlim_t)((usage_microseconds(&begin->own) + kMicroseconds - 1) / kMicroseconds);
 }
@@ -166,7 +167,7 @@ long processor_limit(pid_t pid, int resource, const struct rlimit *limit, struct
     if (result != 0) return result;
   }
   if (old != NULL) {
-    /* The hard one is the operator's until the program lowers it. */
+    /* The hard limit is the operator's until the program lowers it. */
     rlim_t hard = state.processor.lowers_limit ? earlier(now.rlim_max, before) : now.rlim_max;
     *old = (struct rlimit){earlier(now.rlim_cur, before), hard};
   }
@@ -174,7 +175,7 @@ long processor_limit(pid_t pid, int resource, const struct rlimit *limit, struct
   return 0;
 }
 
-/* A child begins at nothing, and is forked with our limit. */
+/* A child begins at zero, and is forked with our limit. */
 void processor_limit_of_child(void) {
   if (state.role != ROLE_ANSWERING) return;
   struct rlimit limit;

@@ -1,8 +1,8 @@
 /* Calls that few programs make and whose effect the kernel does not show cheaply. They are passed
  * on, and noted: `touched` has the reset put back what they may have changed; a `doubt` retires the
- * worker. Here those on limits, schedule, attributes, and what cannot be undone; memory_calls.c,
- * signal_calls.c and calls_by_number.c have the others. What a program does by the machine's own
- * system call instruction is found by verify_worker(). */
+ * worker. This file has those on limits, schedule, attributes, and what cannot be undone;
+ * memory_calls.c, signal_calls.c and calls_by_number.c have the others. What a program does by the
+ * machine's own system call instruction is found by verify_worker(). */
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -71,8 +71,8 @@ INTERPOSED int personality(unsigned long persona) {
   return (int)call_result(raw_call(SYS_personality, persona));
 }
 
-/* Attributes that are put back, or that are asked of the kernel each time; all others are told
- * apart by whether they only ask. */
+/* Attributes that are put back, or that are read from the kernel each time; for all others it
+ * matters whether they only query. */
 static int is_put_back(long option) {
   return option == PR_SET_PDEATHSIG || option == PR_SET_NAME || option == PR_SET_DUMPABLE ||
          option == PR_SET_KEEPCAPS || option == PR_SET_TIMERSLACK || option == PR_SET_SECUREBITS ||
@@ -112,7 +112,8 @@ static void note_prctl(const long *words) {
   }
 }
 
-/* One that fails, as of an option that this kernel does not know, has done nothing. */
+/* A call that fails, for example with an option that this kernel does not know, has done
+ * nothing. */
 long prctl_watched(const long *words) {
   long result = raw_call(SYS_prctl, words[0], words[1], words[2], words[3], words[4]);
   if (result >= 0 || result < -4095) note_prctl(words);

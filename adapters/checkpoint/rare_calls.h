@@ -1,4 +1,4 @@
-/* Calls that the library stands in front of, and what it notes of them: what their files share. */
+/* Calls that the library interposes, and what it notes about them: what their files share. */
 #ifndef CGIBRIDGE_RARE_CALLS_H
 #define CGIBRIDGE_RARE_CALLS_H
 
@@ -14,15 +14,15 @@ enum touched {
   TOUCHED_SCHEDULE = 1 << 1,
   TOUCHED_PRCTL = 1 << 2,
   TOUCHED_MEMORY_LOCKS = 1 << 3,
-  TOUCHED_PAGES = 1 << 4,      /* page contents dropped: every page is compared */
-  TOUCHED_MAPPINGS = 1 << 5,   /* what stood was protected or mapped anew: all are compared */
-  TOUCHED_THREADS = 1 << 6,    /* a thread was started: libc maps and protects unseen for it */
+  TOUCHED_PAGES = 1 << 4,      /* page contents were dropped: every page is compared */
+  TOUCHED_MAPPINGS = 1 << 5,   /* the snapshot's memory was protected or remapped: likewise */
+  TOUCHED_THREADS = 1 << 6,    /* a thread was started: libc maps memory for it unseen */
   TOUCHED_FILES = 1 << 7,      /* a file or shared memory was mapped, which others can see */
-  TOUCHED_SEMAPHORES = 1 << 8, /* the kernel is to undo what was done to semaphores */
+  TOUCHED_SEMAPHORES = 1 << 8, /* semaphore adjustments that the kernel is to undo */
   TOUCHED_BY_OTHERS = 1 << 9   /* there was a child, which may have changed its parent */
 };
 
-/* What the kernel answered, as libc tells it. */
+/* The kernel's answer, in the form that libc returns. */
 static inline long call_result(long result) {
   if (result >= 0 || result < -4095) return result;
   errno = (int)-result;
@@ -41,7 +41,7 @@ void call_doubt(enum retirement kind, const char *call);
 #define PR_GET_MEMORY_MERGE 68
 #endif
 
-/* prctl(), by its five words. */
+/* prctl(), with its five arguments. */
 long prctl_watched(const long *words);
 
 /* memory_calls.c */
@@ -49,17 +49,17 @@ void note_madvise(const void *start, size_t bytes, int advice);
 
 /* mapping_calls.c */
 enum stood { STOOD_NOT, STOOD_WRITABLE, STOOD_RESERVED, STOOD_CONSTANT };
-/* The last of these that any of it was at the checkpoint: not there, writable, room that was kept
- * free, or only to be read, of which nothing can be put back. */
+/* The last of these that any part of the range was at the checkpoint: not there, writable, reserved
+ * room, or read-only, of which nothing can be put back. */
 enum stood memory_stood(const void *start, size_t bytes);
 void note_mmap(const void *start, size_t bytes, int flags, int fd);
 void note_munmap(const void *start, size_t bytes);
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);
 void note_mprotect(const void *start, size_t bytes, int prot);
 void note_shmat(int flags);
-void note_locale(void); /* libc may map other files for one */
+void note_locale(void); /* libc may map other files for a locale */
 
-/* passed_looks.c: opened to be written to, a file of the kernel's changes a process. */
+/* passed_looks.c: opened for writing, a file of the kernel's changes a process. */
 void note_open(int directory, const char *path, int flags);
 /* Before the checkpoint: what is drawn from, and what is changed. */
 void note_open_of_load(const char *function, const char *path, int flags, const void *caller);

@@ -1,5 +1,5 @@
 /* System calls without libc: no errno, so no thread-local memory is touched while the program's
- * memory is being put back. Each returns what the kernel does: a result, or -errno. */
+ * memory is being put back. Each returns what the kernel returns: a result, or -errno. */
 #ifndef CGIBRIDGE_RAW_CALL_H
 #define CGIBRIDGE_RAW_CALL_H
 
@@ -53,8 +53,8 @@ static inline long raw_call6(long number, long a, long b, long c, long d, long e
 /* raw_call(SYS_x, up to six arguments): pointers and integers alike. */
 #define raw_call(...) RAW_PICK(__VA_ARGS__, RAW7, RAW6, RAW5, RAW4, RAW3, RAW2, RAW1, )(__VA_ARGS__)
 
-/* This process ends here and now, and not as the program's own _exit() would: that one is ours (see
- * rare_calls.c), and passes for the end of a request, behind which a worker stays. */
+/* Ends this process here and now, unlike the program's own _exit(): that one is ours (see
+ * rare_calls.c), and counts as the end of a request, after which a worker stays. */
 static inline _Noreturn void give_up(int exit_code) {
   for (;;) raw_call(SYS_exit_group, exit_code);
 }

@@ -10,7 +10,7 @@ static char **allocate_pointers(size_t count) {
   return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* Returns the text behind count strings, or NULL if they do not fit. */
+/* Returns the text after count strings, or NULL if they do not fit. */
 static char *list_strings(char *text, char *end, uint32_t count, char **list) {
   for (uint32_t i = 0; i < count; ++i) {
     char *stop = text < end ? memchr(text, '\0', (size_t)(end - text)) : NULL;

@@ -1,4 +1,4 @@
-/* A worker that is put back to its checkpoint behind each request; see engine.h for how. */
+/* A worker that is put back to its checkpoint after each request; see engine.h for how. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,7 +21,7 @@
 enum {
   kBadRequest = 70,
   kSendTimeoutMs = 1000,
-  kLearnedMost = 1000000000 /* ns: a rewind that took longer is no better known */
+  kLearnedMost = 1000000000 /* ns: the duration of a longer rewind is not recorded exactly */
 };
 
 static const uint64_t kAllSignals = ~0ull;
@@ -79,8 +79,8 @@ static long say_done(struct engine *engine, enum retirement why) {
 
 /* ---- the request ---- */
 
-/* Descriptors are given the lowest free numbers: with nothing open below ours they become 0, 1, 2,
- * and the strings' memfd, if there is one, what is free next. */
+/* Descriptors get the lowest free numbers: with nothing open below ours they become 0, 1, 2, and
+ * the strings' memfd, if there is one, the next free number. */
 static int fds_are_standard(const struct msghdr *packet, int with_memfd, int *memfd) {
   const struct cmsghdr *part = CMSG_FIRSTHDR(packet);
   if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
@@ -143,7 +143,7 @@ static _Noreturn void rest(void) {
 
 /* ---- the reset ---- */
 
-/* Nothing of a request may be found by the next, not even where we keep it. */
+/* Nothing of a request may be found by the next, not even where the engine keeps it. */
 static void wipe_request(struct engine *engine) {
   if (engine->big_text != NULL) {
     raw_call(SYS_munmap, engine->big_text, engine->big_text_bytes);
@@ -162,7 +162,7 @@ static enum retirement heap_end_put_back(struct engine *engine) {
   return RETIRED_MAPPINGS;
 }
 
-/* As much is mapped as at rest, and the scan of the pages will say whether it is the same. */
+/* As much is mapped as at rest, and the scan of the pages will show whether it is the same. */
 static int is_same_shape(struct engine *engine) {
   uint64_t now = engine->address_space_now, then = engine->address_space, dropped = 0;
   unsigned unseen = TOUCHED_MAPPINGS | TOUCHED_THREADS;
@@ -212,7 +212,7 @@ static _Noreturn void reset(void) {
   rest();
 }
 
-/* A file, or shared memory, that stays mapped keeps its locks and is seen by others. */
+/* A file, or shared memory, that stays mapped keeps its locks and is visible to others. */
 static enum retirement mapped_files_let_go(struct engine *engine) {
   uint64_t dropped;
   if ((engine->touched & TOUCHED_FILES) == 0 || (engine->left_out & PART_MAPPINGS) != 0) {
@@ -223,7 +223,7 @@ static enum retirement mapped_files_let_go(struct engine *engine) {
   return mappings_put_back(engine, &engine->mappings_changed);
 }
 
-/* Whatever another process can see of the request ends before DONE goes out: the next request, in
+/* Whatever another process can see of the request ends before DONE is sent: the next request, in
  * any worker, may ask for the same lock at once. */
 static enum retirement let_go(struct engine *engine, enum retirement why) {
   int goes = why != RETIRED_NOT;
@@ -239,11 +239,11 @@ static enum retirement let_go(struct engine *engine, enum retirement why) {
   return why;
 }
 
-/* On the engine's stack: the program's may be in memory that is let go of. */
+/* On the engine's stack: the program's may be in memory that is released. */
 static _Noreturn void end(void) {
   struct engine *engine = state.engine;
   if (holds_robust_mutex(engine))
-    give_up(engine->exit_code); /* which says it all, to the bridge, too */
+    give_up(engine->exit_code); /* which tells the bridge everything, too */
   enum retirement why = first_look(engine);
   int can_say = channel_is_ours();
   if (can_say) {
@@ -299,7 +299,7 @@ static int open_own_all(struct engine *engine, int channel) {
 }
 
 /* On the engine's stack: from here on no libc. The memory is the zygote's of a moment ago, which
- * went on behind its checkpoint. */
+ * has continued after its checkpoint. */
 static _Noreturn void begin(void) {
   struct engine *engine = state.engine;
   if (kernel_state_record(engine) != 0) give_up(kBadRequest);
@@ -323,7 +323,7 @@ static _Noreturn void worker_main(int channel) {
   raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (getppid() != state.bridge_pid) give_up(0);
   setpgid(0, 0);
-  /* Where a tracer has to be an ancestor, the zygote may look at this worker all the same. */
+  /* Where a tracer has to be an ancestor, this lets the zygote look at this worker all the same. */
   raw_call(SYS_prctl, PR_SET_PTRACER, engine->zygote_pid, 0, 0, 0);
   close(state.channel);
   if (open_own_all(engine, channel) != 0) give_up(kBadRequest);
@@ -343,7 +343,7 @@ pid_t rewind_fork_worker(int channel) {
   return pid;
 }
 
-/* In the program again, as the child of a fork that just happened. */
+/* Back in the program, as the child of a fork that has just happened. */
 static void become_child(void) {
   struct engine *engine = state.engine;
   struct packet *packet = &engine->packet;

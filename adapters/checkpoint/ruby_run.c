@@ -1,9 +1,9 @@
-/* Where a Ruby program stands at its checkpoint. Between Ruby's compiler and the run of what it
- * compiled no Ruby code can be put, but the interpreter's main() goes by two functions of libruby:
+/* Where a Ruby program stops at its checkpoint. No Ruby code can be put between Ruby's compiler and
+ * the run of what it compiled, but the interpreter's main() calls two functions of libruby:
  * ruby_options(), which loads the -r libraries and compiles the script, and ruby_run_node(), which
  * runs it. So the adapter, itself a -r library, names the code that is to run in between.
  *
- * An interpreter that holds libruby within itself does not call these; then nothing is promised. */
+ * An interpreter that contains libruby does not call these; then nothing is promised. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static int was_compiled(void *node) {
 }
 
 /* Returns in a worker, with its request: 0 if the script is to run, or the state with which Ruby is
- * to come to its end, as an exit or an error of the adapter's. No zygote may run the script. */
+ * to end, as after an exit or an error of the adapter's. No zygote may run the script. */
 static int run_adapter(void) {
   typedef uintptr_t evaluate(const char *, int *);
   evaluate *eval = (evaluate *)dlsym(RTLD_DEFAULT, "rb_eval_string_protect");
@@ -42,8 +42,8 @@ static int end(int failed) {
   return cleanup(failed);
 }
 
-/* Ruby's last step but one: finalizers ran, files are closed. What is left is to give all memory
- * back, which would take a rewinding worker longer to undo than all the rest. */
+/* Ruby's last step but one: finalizers have run, files are closed. What is left is to give all
+ * memory back, which would take a rewinding worker longer to undo than all the rest. */
 static void spare_the_rest(void *vm) {
   (void)vm;
   if (state.ruby_end != 0 && state.role == ROLE_ANSWERING && getpid() == state.pid) {
@@ -64,7 +64,7 @@ INTERPOSED void *ruby_options(int argc, char **argv) {
 
 INTERPOSED int ruby_run_node(void *node) {
   int (*real)(void *) = (int (*)(void *))dlsym(RTLD_NEXT, "ruby_run_node");
-  /* Ruby's collector looks for what is alive on the stack. */
+  /* Ruby's collector searches the stack for what is alive. */
   void *volatile compiled = node;
   if (real == NULL) give_up(70);
   int failed = state.ruby_code[0] != '\0' && was_compiled(node) ? run_adapter() : 0;

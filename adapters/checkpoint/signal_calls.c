@@ -1,4 +1,4 @@
-/* Calls on signals: their flags and masks, and real-time ones, are not in /proc/self/stat; see
+/* Calls on signals: their flags and masks, and real-time signals, are not in /proc/self/stat; see
  * rare_calls.c. */
 #include <dlfcn.h>
 #include <signal.h>
@@ -10,8 +10,8 @@ void note_signal(long number) {
   if (number > 0 && number < kSignalsMax) state.touched_signals |= 1ull << (number - 1);
 }
 
-/* Perl asks for all of them at its end: 67 system calls. What nobody has set since the checkpoint
- * is known. */
+/* Perl asks for all of them at its end: 67 system calls. If nobody has set one since the
+ * checkpoint, its state is known. */
 static int is_known_action(int number, struct sigaction *old) {
   if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND || number < 1 ||
       number >= kSignalsMax || number == 32 || number == 33 ||

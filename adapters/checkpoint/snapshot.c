@@ -28,7 +28,7 @@ static int fail(char *reason, size_t reason_bytes, const char *what) {
   return -1;
 }
 
-/* ---- before: what would otherwise be made anew in each request ---- */
+/* ---- before: what would otherwise be made again in each request ---- */
 
 static void find_volatile_words(struct engine *engine) {
   ptrdiff_t *offset = (ptrdiff_t *)dlsym(RTLD_DEFAULT, "__rseq_offset");
@@ -38,14 +38,14 @@ static void find_volatile_words(struct engine *engine) {
   engine->volatile_bytes = 32;
 }
 
-/* Free pieces lie all over a heap, and a request would write into as many pages. With them taken,
- * it carves what it needs from the end, in a row. */
+/* Free pieces are scattered over a heap, and a request would write to as many pages. Once they are
+ * taken, it allocates contiguous memory from the end. */
 static void take_free_pieces(size_t bytes, const char *end, int *left) {
   while (--*left > 0) {
     char *piece = malloc(bytes);
     if (piece == NULL) return;
     if (piece < end) continue;
-    /* A small one would be kept for the next request of that size, scattered again. */
+    /* A small one would be kept for the next request of that size, and be scattered again. */
     if (bytes > kCachedMax) free(piece);
     return;
   }
@@ -99,7 +99,7 @@ int snapshot_prepare(char *reason, size_t reason_bytes) {
 
 /* ---- regions ---- */
 
-/* A library's .bss is the anonymous memory right behind its .data. */
+/* A library's .bss is the anonymous memory directly after its .data. */
 static unsigned part_of(const struct engine *engine, const struct mapping *mapping) {
   if (mapping->kind == MAPPING_STACK) return 0;
   if (mapping->start < engine->data_to && mapping->end > engine->data_from) return PART_MEMORY;
@@ -109,7 +109,7 @@ static unsigned part_of(const struct engine *engine, const struct mapping *mappi
   return follows && mapping->kind == MAPPING_PLAIN ? PART_LIBRARIES : PART_HEAP;
 }
 
-/* A mapping of ours that has the same kind of neighbour is one line with it. */
+/* A mapping of ours next to one of the same kind is a single line with it in the list. */
 static void add_region(struct engine *engine, uintptr_t start, uintptr_t end,
                        const struct mapping *mapping) {
   if (start >= end || engine->region_count == kRegionsMax) return;
@@ -122,7 +122,7 @@ static uintptr_t bytes_in_pages(size_t bytes) {
   return (bytes + kPageSize - 1) & ~(uintptr_t)(kPageSize - 1);
 }
 
-/* What lies in a mapping and is no part of the snapshot: the engine itself, what is wiped. */
+/* What is in a mapping but not in the snapshot: the engine itself, memory that is wiped. */
 static const struct address_range *first_hole(const struct engine *engine, uintptr_t from,
                                               uintptr_t to, struct address_range *own) {
   const struct address_range *first = NULL;
@@ -238,7 +238,8 @@ static int seal(struct engine *engine, const struct copy *copy) {
   return 0;
 }
 
-/* A limit for the files that the program writes is none for the snapshot, which is one, too. */
+/* A limit on the files that the program writes must not apply to the snapshot, which is a file,
+ * too. */
 static struct rlimit file_limit_lift(void) {
   struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
   raw_call(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit);
@@ -279,7 +280,7 @@ static int map_tables(struct engine *engine) {
   return 0;
 }
 
-/* Where a library lies, so that a file that is mapped elsewhere is none. */
+/* Where a library is mapped; the same file mapped elsewhere does not count as one. */
 static int is_in_library(struct dl_phdr_info *info, size_t bytes, void *address) {
   (void)bytes;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -316,7 +317,7 @@ int snapshot_take(char *reason, size_t reason_bytes) {
       list_regions(engine, reason, reason_bytes) != 0) {
     return -1;
   }
-  /* A page that was written is one of 4 KiB, not of 2 MiB. */
+  /* A page that is written should be one of 4 KiB, not of 2 MiB. */
   for (size_t i = 0; i < engine->region_count; ++i) {
     const struct region *region = &engine->regions[i];
     raw_call(SYS_madvise, region->start, region->end - region->start, MADV_NOHUGEPAGE);

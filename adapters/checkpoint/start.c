@@ -51,13 +51,13 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   int channel = descriptor_move_high(state.channel);
   if (channel < 0) give_up(70);
   channel_adopt(channel);
-  fork_handlers_add_own(processor_limit_of_child); /* while it still is known whose child it is */
+  fork_handlers_add_own(processor_limit_of_child); /* while its parent is still known */
   fork_handlers_add_own(channel_forget_in_child);
   descriptors_remember_start();
   if (state.folder.st_ino == 0) (void)stat(".", &state.folder);
   load_left_remember_start();
   state.loads_at_start = ending_count_loads();
-  /* Of other levels the adapter knows where the program's own begins. */
+  /* At other levels the adapter knows where the program's own part begins. */
   if (state.level != LEVEL_LINKED) return;
   load_watch_begin("");
   load_watch_catch_output();
@@ -93,7 +93,7 @@ static _Noreturn void must_start_anew(const struct request *request) {
 }
 
 /* Constructors are called with argc and argv, and Rust's library keeps them for std::env::args().
- * Such a program is started anew for other arguments than its zygote's. */
+ * Such a program is started again for arguments other than its zygote's. */
 static void start_anew_for_other_arguments(const struct request *request, int argc, char **argv) {
   int same = request->argc == (uint32_t)argc;
   for (int i = 0; same && i < argc; ++i) same = strcmp(request->argv[i], argv[i]) == 0;
@@ -122,7 +122,7 @@ INTERPOSED int __libc_start_main(main_function *main, int argc, char **argv, voi
   start_function *start = (start_function *)dlsym(RTLD_NEXT, "__libc_start_main");
   if (start == NULL) give_up(70);
   if (state.role != ROLE_NONE) {
-    /* Registered first, so it runs last: behind the program's handlers, C++ destructors and every
+    /* Registered first, so it runs last: after the program's handlers, C++ destructors and every
      * library's own end (which libc registers from here on). */
     on_exit(worker_finish, NULL);
     if (state.level == LEVEL_LINKED) {

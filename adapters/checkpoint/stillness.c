@@ -1,5 +1,6 @@
-/* What a process may hold when it is copied. Anything that a copy would share with its siblings, or
- * would lack although a fresh process has it, makes the checkpoint too deep for the program. */
+/* What a process may hold when it is copied. If it holds anything that a copy would share with its
+ * siblings, or would lack although a fresh process has it, the checkpoint is too deep for the
+ * program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

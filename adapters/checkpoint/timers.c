@@ -1,5 +1,5 @@
-/* Timers. The interval timers are three and are stopped; those of timer_create() are counted, as no
- * call lists them. */
+/* Timers. There are three interval timers, which are stopped; those of timer_create() are counted,
+ * because no call lists them. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "engine.h"
 #include "raw_call.h"
 
-/* libc's name for a timer is the kernel's number, except where it has a thread wait for it. */
+/* libc's id of a timer is the kernel's number, unless libc has a thread wait for the timer. */
 INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
                             timer_t *restrict timer) {
   static int (*real)(clockid_t, struct sigevent *, timer_t *);

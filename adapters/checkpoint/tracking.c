@@ -4,9 +4,10 @@
 #include "channel.h"
 #include "engine.h"
 
-/* A trial of another way: so many rewinds, of which the last few are counted, once in so many. */
+/* A trial of another way: its length in rewinds, how many of these (the last) are counted, and how
+ * often there is one. */
 enum { kTrialEvery = 512, kTrialRewinds = 8, kTrialCounted = 4, kFirstTrial = 32 };
-/* Of a page that was protected, in the request itself, which a rewind's time does not show. */
+/* The cost of a protected page in the request itself, which a rewind's time does not show. */
 enum { kFaultNanoseconds = 700 };
 
 static int begin(struct engine *engine, enum page_tracking way) {
@@ -45,7 +46,8 @@ void tracking_warn(enum page_tracking wanted) {
 
 int tracking_may_miss(const struct engine *engine) {
   unsigned unseen = TOUCHED_PAGES;
-  /* What is dropped, or mapped anew and joined to its neighbour, and then only read, has no bit. */
+  /* Memory that is dropped, or remapped and joined to its neighbour, and then only read, has no
+   * bit. */
   if (engine->tracking == TRACKING_SOFT_DIRTY) unseen |= TOUCHED_MAPPINGS | TOUCHED_THREADS;
   return (engine->touched & unseen) != 0;
 }
@@ -91,7 +93,7 @@ static enum page_tracking cheapest(const struct engine *engine) {
   enum page_tracking best = engine->tracking;
   for (int way = TRACKING_COMPARE; way <= TRACKING_SOFT_DIRTY; ++way) {
     uint32_t cost = engine->ways[way].nanoseconds;
-    /* A change has to be worth it. */
+    /* A change has to be worthwhile. */
     if (cost != 0 && cost + cost / 8 < engine->ways[best].nanoseconds) {
       best = (enum page_tracking)way;
     }

@@ -1,6 +1,6 @@
-/* Tracking by userfaultfd and PAGEMAP_SCAN (Linux 6.7): pages are write-protected, a write takes
- * the protection off without anybody being asked, and one call tells which pages were written. The
- * same call tells whether all the snapshot's mappings still stand. */
+/* Tracking by userfaultfd and PAGEMAP_SCAN (Linux 6.7): pages are write-protected, a write removes
+ * the protection without asking anybody, and one call reports which pages were written. The same
+ * call shows whether all the snapshot's mappings are still there. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "engine.h"
 #include "raw_call.h"
 
-/* Of linux/userfaultfd.h and linux/fs.h as of Linux 6.7; Debian 12's are older. */
+/* From linux/userfaultfd.h and linux/fs.h as of Linux 6.7; Debian 12's are older. */
 enum { kUserModeOnly = 1 };
 #define FEATURE_WP_UNPOPULATED (1ull << 13)
 #define FEATURE_WP_ASYNC (1ull << 15)
@@ -23,9 +23,9 @@ struct scan {
 };
 #define PAGEMAP_SCAN_CALL _IOWR('f', 16, struct scan)
 
-/* A page that was written is left writable, and copied each time without a look, because a fault
- * costs more than ten copies; its heat says for how many looks that goes on. A look is taken at
- * each kLookEvery-th rewind. */
+/* A page that was written is left writable, and copied each time without a comparison, because a
+ * fault costs more than ten copies; its heat is the number of looks for which this continues. It is
+ * compared at each kLookEvery-th rewind. */
 enum { kHeatMax = 4, kLookEvery = 16, kDropPages = 128 };
 #define ADDRESSES_END 0x7ffffffff000ull
 
@@ -48,7 +48,7 @@ int scan_begin_anew(struct engine *engine) {
   return 0;
 }
 
-/* A descriptor that notes writes by itself, or -1: before Linux 6.7, or not allowed. */
+/* A descriptor that records writes by itself, or -1: before Linux 6.7, or not allowed. */
 static long open_noting(void) {
   struct uffdio_api api = {.api = UFFD_API, .features = FEATURE_WP_ASYNC | FEATURE_WP_UNPOPULATED};
   long fd = raw_call(SYS_userfaultfd, O_CLOEXEC | kUserModeOnly);
@@ -75,7 +75,7 @@ int scan_begin(struct engine *engine) {
   return -1;
 }
 
-/* The registrations go with the last descriptor, whose number is kept for another way. */
+/* The registrations end with the last descriptor, whose number is kept for another way. */
 void scan_end(struct engine *engine) {
   raw_call(SYS_dup3, engine->pagemap_fd, engine->tracking_fd, O_CLOEXEC);
 }
@@ -95,7 +95,7 @@ static long scan_from(struct engine *engine, uint64_t start, uint64_t *walked) {
 
 struct walk {
   size_t region;
-  uintptr_t at; /* how far the region is covered by runs */
+  uintptr_t at; /* how far the runs cover the region */
   uint32_t restored;
   int looks; /* hot pages are compared this time */
   enum { WALK_LOOKS_ONLY, WALK_PUTS_BACK } what;
@@ -116,8 +116,8 @@ static void put_back_one(struct engine *engine, const struct region *region, uin
   ++walk->restored;
 }
 
-/* Many pages in a row that were not there at the checkpoint go back to the kernel. Returns how many
- * pages from address on it took. */
+/* Gives many contiguous pages that were not there at the checkpoint back to the kernel. Returns how
+ * many pages from address on it gave back. */
 static uint32_t drop_new(struct engine *engine, const struct region *region, uintptr_t address,
                          uintptr_t end) {
   uint32_t first = region->first_page + (uint32_t)((address - region->start) / kPageSize);
@@ -144,7 +144,7 @@ static void put_back_run(struct engine *engine, const struct region *region, uin
   }
 }
 
-/* One run of pages that are alike. Returns 0 if it is not where the snapshot has a region. */
+/* One run of pages in the same state. Returns 0 if the snapshot has no region there. */
 static int walk_run(struct engine *engine, const struct page_run *run, struct walk *walk) {
   uintptr_t at = run->start;
   while (at < run->end) {

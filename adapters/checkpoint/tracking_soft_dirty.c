@@ -6,7 +6,7 @@
 #include "engine.h"
 #include "raw_call.h"
 
-/* All pages are protected anew once so many more than changed had to be compared. */
+/* All pages are protected again once so many more had to be compared than had changed. */
 enum { kIdleMax = 64 };
 
 static int protect_all(int clear_fd) {
@@ -25,7 +25,7 @@ static int is_written(int pagemap_fd, const char *page) {
   return (entry & kPageSoftDirty) != 0;
 }
 
-/* Kernels without it take the write to clear_refs, too. */
+/* Kernels without it accept the write to clear_refs, too. */
 static int works(int clear_fd, int pagemap_fd) {
   static char probe[kPageSize] __attribute__((aligned(4096)));
   *(volatile char *)probe = 0;
@@ -62,15 +62,15 @@ void soft_dirty_end(struct engine *engine) {
 }
 
 /* A page that is not there any more was dropped, whatever its bit says: it would be zeros, or what
- * its file has. One that was dropped and then read has no bit; tracking_may_miss() knows of those.
- */
+ * its file has. One that was dropped and then read has no bit; tracking_may_miss() knows about
+ * those. */
 static int is_dirty(const struct region *region, uint64_t entry, const char *then) {
   int is_there = (entry & (kPagePresent | kPageSwapped)) != 0;
   return is_there ? (entry & kPageSoftDirty) != 0 : then != NULL || !region->is_anonymous;
 }
 
-/* Pages that were written stay writable and are compared each time, since a fault costs more than
- * a copy, until too many of them do not change any more. */
+/* Pages that were written stay writable and are compared each time, because a fault costs more than
+ * a copy, until too many of them no longer change. */
 long soft_dirty_put_back(struct engine *engine) {
   long restored = pages_put_back(engine, is_dirty);
   engine->faults = engine->is_protected ? (uint32_t)restored : 0;

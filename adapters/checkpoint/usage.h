@@ -14,9 +14,9 @@ struct usage {
 };
 
 struct processor_time {
-  struct usage before; /* by the zygote, until the checkpoint */
-  uint64_t seconds;    /* RLIMIT_CPU as it was at the start: for each request; 0: none */
-  int lowers_limit;    /* the request has lowered the hard one */
+  struct usage before; /* used by the zygote, until the checkpoint */
+  uint64_t seconds;    /* RLIMIT_CPU as it was at the start: applies to each request; 0: none */
+  int lowers_limit;    /* the request has lowered the hard limit */
 };
 
 struct usage usage_now(void);
@@ -26,18 +26,18 @@ uint64_t usage_microseconds(const struct rusage *usage);
 /* Fills in what was used since begin, the peak so far, and DONE_FORKED. */
 void usage_fill(struct message_done *done, const struct usage *begin);
 
-/* worker.c: when the request began, of a worker that is not put back. */
+/* worker.c: when the request began, in a worker that is not put back. */
 const struct usage *worker_usage_at_start(void);
 
-/* processor_time.c: what clock_gettime() is to be for one of this process's own clocks of processor
- * time; NULL: as it is. */
+/* processor_time.c: the function to use as clock_gettime() for one of this process's own clocks of
+ * processor time; NULL: the usual one. */
 void *processor_clock_instead(clockid_t clock);
-/* prlimit(2), with limits of processor time as a process of the request's own would have them. */
+/* prlimit(2), with limits of processor time as if the request had a process of its own. */
 long processor_limit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *old);
 void processor_limit_of_child(void); /* in the child of a fork() */
 
-/* RLIMIT_CPU counts all of a process's life, but is meant for one request: it is remembered at the
- * zygote's start, and moved on in a worker at the start of each request. */
+/* RLIMIT_CPU counts the whole life of a process, but is meant for one request: it is remembered at
+ * the zygote's start, and moved forward in a worker at the start of each request. */
 void cpu_limit_remember(void);
 void cpu_limit_renew(void);
 

@@ -1,6 +1,6 @@
-/* Whether a resting worker is at its checkpoint, as seen from the zygote: its memory with the
- * snapshot, code and constants with the zygote's own, and what the kernel says of both processes.
- * Nothing that the worker itself says is believed. */
+/* Whether a resting worker is at its checkpoint, as seen from the zygote: its memory is compared
+ * with the snapshot, code and constants with the zygote's own, and the kernel's view of both
+ * processes. Nothing that the worker itself reports is believed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 static const uint64_t kPresent = 1ull << 63, kSwapped = 1ull << 62;
 enum { kChunkPages = 64, kDifferencesMax = 8, kTextMax = 32 * 1024 };
 
-/* Mapped for one look: memory that stood at the checkpoint would be looked at in each reset. */
+/* Mapped for one look: memory that was there at the checkpoint would be checked in each reset. */
 struct scratch {
   struct mapping mappings[kMappingsMax];
   char maps_text[16 * 1024];
@@ -28,7 +28,7 @@ struct scratch {
 struct findings {
   struct scratch *scratch;
   pid_t pid;
-  uint64_t there; /* bits of its page map: one of them is set of a page that is there */
+  uint64_t there; /* bits of its page map: a page that is there has one of them set */
   uint32_t pages;
   int count;
   size_t length;
@@ -55,7 +55,7 @@ __attribute__((format(printf, 2, 3))) static void find(struct findings *findings
 
 /* ---- memory ---- */
 
-/* The kernel's own words in the thread's block are the worker's. */
+/* The kernel's own words in the thread's block belong to the worker. */
 static void level_volatile_words(const struct engine *engine, char *theirs, uintptr_t address,
                                  size_t bytes, const char *ours) {
   uintptr_t words = (uintptr_t)engine->volatile_words;
@@ -86,7 +86,7 @@ static void compare_page(struct findings *findings, const struct engine *engine,
   find(findings, "memory at %#lx differs", (unsigned long)(address + at));
 }
 
-/* Of anonymous memory only what is there is read: a look would make the rest. */
+/* Of anonymous memory only pages that exist are read: reading the others would create them. */
 static void compare_region(struct findings *findings, const struct engine *engine,
                            const struct region *region, int pagemap) {
   char *buffer = findings->scratch->page;
@@ -287,8 +287,8 @@ static int has_swapped(const struct findings *findings) {
   return line == NULL || strtoul(line + strlen("\nVmSwap:"), NULL, 10) != 0;
 }
 
-/* A page that is protected before it is there has the bit of one that was swapped out: to look at
- * all of those would make an allocator's gigabyte of nothing. */
+/* A page that is protected before it exists has the bit of one that was swapped out: reading all of
+ * those would create an allocator's untouched gigabyte. */
 static void compare_memory_and_swap(struct findings *findings, const struct engine *engine) {
   findings->there = has_swapped(findings) ? kPresent | kSwapped : kPresent;
   compare_memory(findings, engine);
@@ -327,7 +327,7 @@ static void compare_descriptors(struct findings *findings) {
   if (own > 7 + state.file_count) find(findings, "%zu descriptors are open high up", own);
 }
 
-/* The first words of stat that a program can change: nice, policy, real-time priority. */
+/* The first fields of stat that a program can change: nice, policy, real-time priority. */
 static void compare_schedule(struct findings *findings) {
   char *text[2] = {findings->scratch->ours, findings->scratch->theirs};
   char words[2][3][24];

@@ -1,7 +1,7 @@
 /* Memory that the kernel wipes in a forked child: MADV_WIPEONFORK, by which TLS libraries notice a
  * fork, and MAP_DROPPABLE, in which libc (2.41) and Go (1.26) keep the state of getrandom(). A copy
- * of it would draw in every request what another one drew. So it is no part of the snapshot, and
- * empty behind each reset, as in the child that a rewound process stands for. */
+ * of it would draw the same numbers in every request. So it is not part of the snapshot, and is
+ * emptied after each reset, as in the forked child that a rewound process represents. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -46,7 +46,7 @@ static void become_fresh(const int *fds) {
     if (fds[i] > 2) close(fds[i]);
   }
   worker_enter_directory();
-  /* As the bridge has it for what it launches itself. */
+  /* As the bridge sets it for what it launches itself. */
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
@@ -56,7 +56,7 @@ void worker_enter_directory(void) {
   give_up(kNoDirectory);
 }
 
-/* Returns -1 if there is no request to come. */
+/* Returns -1 if no request will come. */
 static int wait_for_request(void) {
   int fds[MESSAGE_FDS_MAX], fd_count = 0;
   uint16_t type = 0;
@@ -89,7 +89,7 @@ void worker_begin(int channel, uint64_t worker_id) {
   state.pid = getpid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != state.bridge_pid)
-    give_up(0); /* the bridge went before the signal was asked for */
+    give_up(0); /* the bridge died before the signal was requested */
   setpgid(0, 0);
   mailbox = mmap(NULL, sizeof *mailbox, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mailbox == MAP_FAILED) give_up(kBadRequest);
@@ -121,7 +121,7 @@ int worker_next(int exit_code) {
 void worker_done(int exit_code) {
   fflush(NULL);
   descriptors_stand_in();
-  /* A file that is mapped goes with the process, whose end is the answer's then. */
+  /* A mapped file is released only with the process, whose end then completes the answer. */
   if ((state.touched & TOUCHED_FILES) == 0) say_done(exit_code, 0);
   state.role = ROLE_DONE;
 }

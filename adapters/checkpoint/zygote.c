@@ -1,6 +1,6 @@
 /* The zygote's loop: one worker for each MESSAGE_FORK, until the bridge is gone. A program that
- * cannot be forked at its checkpoint (it has threads) becomes the worker itself at the first one.
- */
+ * cannot be forked at its checkpoint (it has threads) becomes the worker itself at the first
+ * message. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-// reset = "none": the process takes one request after the other. The program's main module runs anew
-// for each, and what Node keeps for a program is put back as far as Node lets it: arguments,
-// environment, streams, the program's own modules, handlers, timers that did not hold the loop. What
-// the program put elsewhere (globals, packages' state) stays: that is what was asked for.
+// reset = "none": the process takes one request after the other. The program's main module runs again for
+// each, and what Node keeps for a program is put back as far as Node allows: arguments, environment,
+// streams, the program's own modules, handlers, timers that did not keep the loop alive. What the program
+// put elsewhere (globals, packages' state) stays, as the operator asked for.
 'use strict';
 const fs = require('fs');
 const Module = require('module');
@@ -14,9 +14,9 @@ let bridge; // { call, takeRequest }
 let doubt = ''; // why the process must not take another request
 let atStart;
 let program; // the main module, as Node made it for the first request
-const timers = new Map(); // unref()ed ones, which outlive an empty loop, and how to clear each
+const timers = new Map(); // unref()ed timers, which outlive an empty loop, and how to clear each
 
-// ESM modules are loaded once in a process, and there is no way to forget one.
+// ES modules are loaded once in a process, and cannot be unloaded.
 function whyNot(script) {
   if (script.endsWith('.mjs')) return 'an ES module cannot be run anew in one process';
   if (script.endsWith('.cjs')) return '';
@@ -60,7 +60,7 @@ function watchHandles() {
 
 // ---- the streams ----
 
-// Of a pipe or a socket; else null, without a look of our own at what fd is.
+// For a pipe or a socket; otherwise null, without checking the type of fd ourselves.
 function socketOf(options) {
   try {
     return new net.Socket(options);
@@ -70,7 +70,7 @@ function socketOf(options) {
   }
 }
 
-// As Node itself makes them for a pipe, a file or the null device.
+// Makes a stream as Node itself does for a pipe, a file or the null device.
 function makeStream(name) {
   const fd = kNumbers[name];
   if (name === 'stdin') {
@@ -108,11 +108,11 @@ function openLazily(name) {
   return () => stream;
 }
 
-// What the request opened, without making what it did not. The first ones are Node's own, and there
-// is no way to ask whether they were made; they cost little.
+// The streams that the request opened, without making the others. The first ones are Node's own; it cannot
+// be asked whether they were made, but they cost little.
 let opened = Object.keys(kNumbers).map((name) => () => process[name]);
 
-// Closing their handles leaves 0, 1 and 2 themselves open, for the next request's to take the place.
+// Closing their handles leaves 0, 1 and 2 themselves open, to be replaced by the next request's.
 function renewStreams() {
   for (const stream of opened) stream()?._handle?.close();
   opened = Object.keys(kNumbers).map(openLazily);
@@ -146,7 +146,7 @@ function putBack() {
 
 // ---- from one request to the next ----
 
-// Runs 'exit' handlers as an end would; what they start is never run, so nothing may be started.
+// Runs 'exit' handlers as an end would; what they start never runs, so they must not start anything.
 function end(emit) {
   const code = process.exitCode ?? 0;
   const busy = process.getActiveResourcesInfo().length;
@@ -156,19 +156,19 @@ function end(emit) {
   return process.exitCode ?? code;
 }
 
-// beforeExit: the loop is empty, the program at its end. process.exit() and errors that nobody caught
-// never come here: they end the process.
+// beforeExit: the loop is empty, the program at its end. process.exit() and uncaught errors never come
+// here: they end the process.
 function takeNext(emit) {
   if (process.mainModule === undefined) doubt ||= 'the program is an ES module';
   program ??= process.mainModule;
   const code = end(emit);
-  // Under its handlers the loop may only end now: 'exit' must not be told twice.
+  // The 'exit' handlers have run, so the loop may only end now: 'exit' must not be emitted twice.
   if (doubt !== '') process.reallyExit(code);
   renewStreams();
   if (bridge.call(`next/${code}`) === null) process.reallyExit(code);
   putBack();
   bridge.takeRequest();
-  setImmediate(() => {}); // so that the loop turns, and comes here again
+  setImmediate(() => {}); // makes the loop turn, and come here again
   runMain(program);
 }
 
@@ -183,7 +183,7 @@ function begin(given) {
     if (name !== 'beforeExit') return emit.call(this, name, ...rest);
     const busy = process.getActiveResourcesInfo().length;
     const heard = emit.call(this, name, ...rest);
-    // Its own handlers may have given the loop more to do; then it is told again.
+    // Its own handlers may have given the loop more to do; then it is emitted again.
     if (!heard || process.getActiveResourcesInfo().length === busy) takeNext(emit);
     return heard;
   };

@@ -1,6 +1,6 @@
-// Under `none`: runs the program's main module anew in a process that has run it before, as Node's loader
-// does, but for the compiling, which is done once for one text. What the loader does besides, only Node
-// knows; where any of it may be wanted, it is Node that runs the module.
+// Under `none`: runs the program's main module again in a process that has run it before, as Node's loader
+// does, except that one text is compiled only once. What else the loader does, only Node knows; where any
+// of it may be needed, Node runs the module.
 'use strict';
 const fs = require('fs');
 const Module = require('module');
@@ -19,11 +19,11 @@ function compile(text, filename) {
   try {
     return vm.compileFunction(text.replace(/^\uFEFF/, ''), kParameters, { filename });
   } catch {
-    return undefined; // Node says what is wrong with it
+    return undefined; // Node reports what is wrong with it
   }
 }
 
-// As the loader makes it.
+// Like the loader's own.
 function requireOf(module) {
   function require(id) {
     return module.require(id);
@@ -39,7 +39,7 @@ function requireOf(module) {
                                   cache: Module._cache });
 }
 
-// What the loader notes for itself of a main module, which runs or has run.
+// What the loader records about a main module that is running or has run.
 function copyNotes(from, to, isExecuting) {
   for (const symbol of Object.getOwnPropertySymbols(from)) {
     if (symbol.description === 'kIsExecuting') to[symbol] = isExecuting;

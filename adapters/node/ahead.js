@@ -1,6 +1,6 @@
-// What is loaded before the checkpoint: Node's own modules that the program names, and what the
-// operator asks for (`preload`). Nothing of the program runs; its text is only looked at, so a module
-// that is named in vain costs a little memory.
+// What is loaded before the checkpoint: Node's own modules that the program names, and what the operator
+// asks for (`preload`). Nothing of the program runs; only its text is read, so a module that is named but
+// not used costs a little memory.
 'use strict';
 const fs = require('fs');
 const { builtinModules, createRequire } = require('module');
@@ -8,7 +8,7 @@ const path = require('path');
 const { rehearse } = require('./rehearsal.js');
 
 const kNames = /(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b)\s*(['"])([^'"\n]{1,200})\1/g;
-// Those that do something, or are an experiment that warns, when they are loaded.
+// Those that do something when they are loaded, or are experimental and print a warning.
 const kNever = new Set(['cluster', 'inspector', 'inspector/promises', 'repl', 'test', 'sys', 'punycode',
                         'wasi', 'trace_events', 'domain', 'sqlite', 'sea']);
 // The streams of a request are sockets to pipes.
@@ -47,7 +47,7 @@ function builtinsOf(script) {
   return found;
 }
 
-// The streams are made when they are first asked for, from what 0, 1 and 2 are then: too early here.
+// A stream is made when it is first asked for, from what 0, 1 and 2 are then: here it is too early.
 function streamsWatched(run) {
   const touched = [];
   const names = ['stdin', 'stdout', 'stderr'];
@@ -61,8 +61,8 @@ function streamsWatched(run) {
   return touched;
 }
 
-// Loads it all. files: what came with what was asked for, which is part of the checkpoint. touched: a
-// stream that was asked for.
+// Loads everything. files: the files loaded for what was asked for, which are part of the checkpoint.
+// touched: a stream that was asked for.
 function load(script, asked) {
   let builtins = new Set();
   try {

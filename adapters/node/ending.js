@@ -1,6 +1,6 @@
-// The end of a process that serves one request. Its answer is complete when 'exit' has been told and the
-// last microtask has run; then Node takes its heap and its threads apart, for which nobody need wait. It
-// enters its loop once more for that, which is where the library says done.
+// The end of a process that serves one request. Its answer is complete when 'exit' has been emitted and the
+// last microtask has run; then Node frees its heap and ends its threads, which nobody needs to wait for.
+// For that it enters its loop once more, and there the library sends DONE.
 'use strict';
 
 const { defineProperty, getOwnPropertyDescriptor } = Object;
@@ -8,7 +8,7 @@ const { Error, Promise } = globalThis;
 const settled = Promise.resolve();
 const { then } = Promise.prototype;
 
-// How many functions stand on the stack, this one included, and at most five.
+// How many functions are on the stack, including this one, up to five.
 function depth() {
   const own = getOwnPropertyDescriptor(Error, 'prepareStackTrace');
   const { stackTraceLimit } = Error;
@@ -21,8 +21,8 @@ function depth() {
   return stack;
 }
 
-// Whoever tells 'exit' asks for process.emit first; nobody else does so with nothing below it than Node when
-// the loop is empty. It stays what it is: no stack trace shows us.
+// The code that emits 'exit' reads process.emit first; only Node does so with no JavaScript below it, when
+// the loop is empty. process.emit itself stays as it is: no stack trace shows this file.
 function watch(call) {
   const holder = Object.getPrototypeOf(process);
   const { emit } = holder;
@@ -32,7 +32,7 @@ function watch(call) {
     get() {
       if (process._exiting && !isTold) {
         isTold = true;
-        // Behind the listeners, where Node runs the program's own microtasks.
+        // After the listeners, where Node runs the program's own microtasks.
         if (depth() === 2) Reflect.apply(then, settled, [complete]);
       }
       return emit;
@@ -40,7 +40,7 @@ function watch(call) {
     set(value) {
       defineProperty(this, 'emit', { value, configurable: true, enumerable: true, writable: true });
     } });
-  depth(); // is compiled now
+  depth(); // compiles it now
 }
 
 delete require.cache[__filename];

@@ -1,6 +1,6 @@
-// Before the checkpoint, what every request has Node do for the first time is done once, so that it is
-// compiled by then: a main module is run (an empty one), something is written to a pipe. What a program
-// could see of it is taken back.
+// Before the checkpoint, what every request makes Node do for the first time is done once, so that it is
+// already compiled: a main module is run (an empty one), something is written to a pipe. What a program
+// could see of this is undone.
 'use strict';
 const Module = require('module');
 const net = require('net');
@@ -17,8 +17,8 @@ function runMain() {
   delete process.mainModule;
 }
 
-// As process.stdout does it, to a pipe that is none: libuv lets go of a real one only in the program's
-// loop. By a Console of its own, since the global one would look at process.stderr for its colours.
+// Writes as process.stdout does, to a fake pipe: libuv releases a real one only in the program's loop. Uses
+// a Console of its own, because the global one would check process.stderr for colours.
 function write() {
   const handle = { writeUtf8String: () => 0, writeLatin1String: () => 0, getAsyncId: () => 0 };
   const stream = new net.Socket({ handle, readable: false, writable: true });

@@ -1,6 +1,6 @@
-// Brings a Node program to its checkpoint: loaded by --require in front of the program, in a process
-// that has served nobody, and returns from its last line when the process was given its request.
-// Node goes on by itself then, as if it had just come here: nothing of the program is wrapped.
+// Brings a Node program to its checkpoint: loaded by --require before the program, in a process that has
+// served nobody; its last line returns when the process has been given its request. Then Node continues by
+// itself, as if it had just come here: nothing of the program is wrapped.
 'use strict';
 const { readlinkSync } = require('fs');
 const { resolve } = require('path');
@@ -18,7 +18,7 @@ function answer(path, encoding) {
   }
 }
 
-// Where the library answers; told to the first who asks, and to nobody after that.
+// Where the library answers; told to the first caller that asks, and to no other after that.
 const root = answer('/.cgibridge/open', 'utf8');
 
 // The library's answer, or null without it; readlink() is what every language has.
@@ -27,7 +27,7 @@ function call(what, encoding = 'utf8') {
 }
 
 function say(what, text) {
-  // A path ends at a NUL, and the library's at PATH_MAX.
+  // A path ends at a NUL, and the library's path at PATH_MAX.
   call(`${what}/${String(text).replaceAll('\0', ' ').slice(0, 1000)}`);
 }
 
@@ -51,7 +51,7 @@ function requestWords(ask) {
   let word = [];
   for (let part; (part = ask('argv/word', 'buffer')) !== null && part.length > 0;) {
     word.push(part.subarray(1));
-    if (part[0] === 0x2b) continue; // '+': more of it follows
+    if (part[0] === 0x2b) continue; // '+': more of the word follows
     words.push(Buffer.concat(word).toString());
     word = [];
   }
@@ -68,7 +68,7 @@ function takeWords(ask, launch) {
   if (script >= 0) process.argv.push(...words.slice(script + 1));
 }
 
-// libc's environment is the request's now, which is what process.env shows and what children get.
+// From here libc's environment is the request's: process.env shows it, and children get it.
 function takeEnvironment(ask, launch) {
   const zoneWas = process.env.TZ;
   ask('environ/set');
@@ -77,7 +77,7 @@ function takeEnvironment(ask, launch) {
   }
   if (process.env.TZ === zoneWas) return;
   const zone = process.env.TZ;
-  process.env.TZ = zone ?? '';  // an assignment is what has V8 look again
+  process.env.TZ = zone ?? '';  // an assignment makes V8 check it again
   if (zone === undefined) delete process.env.TZ;
 }
 
@@ -85,13 +85,14 @@ function method(object, name, value) {
   Object.defineProperty(object, name, { ...Object.getOwnPropertyDescriptor(object, name), value });
 }
 
-// Where on object's chain of prototypes the property stands: performance's differ from Node to Node.
+// The object on the prototype chain that has the property: performance's chains differ between versions of
+// Node.
 function holderOf(object, name) {
   while (object !== null && !Object.hasOwn(object, name)) object = Object.getPrototypeOf(object);
   return object;
 }
 
-// Clocks that count from the start of the process count from the call of what is returned.
+// Clocks that count from the start of the process then count from the call of the returned function.
 function holdClocks() {
   const { uptime } = process;
   const { performance } = globalThis;
@@ -115,13 +116,13 @@ function holdClocks() {
 }
 
 function takeRequest(ask, launch) {
-  process.chdir('.'); // the folder is the request's; Node forgets what it knew of it
+  process.chdir('.'); // the folder is the request's; this makes Node forget the old one
   takeEnvironment(ask, launch);
   takeWords(ask, launch);
   ask('script');
 }
 
-// A request as it will come, whose words are the program's own.
+// Simulates a request whose words are the program's own.
 function rehearse(launch) {
   const words = [...process.argv, ''].map((word) => Buffer.from(word && '.' + word));
   takeRequest((what) => (what === 'argv/word' ? words.shift() : null), launch);
@@ -156,10 +157,10 @@ function stand() {
 if (root !== null) {
   stand();
 } else if (!require('worker_threads').isMainThread) {
-  forget(); // a thread of the program, for which --require holds as well
+  forget(); // a thread of the program, to which --require applies as well
 } else {
   forget();
-  // Without the library this is a plain CGI program, or a bridge's start of an interpreter that does
-  // not load it: then nothing may run.
+  // Without the library this is a plain CGI program, or the bridge started an interpreter that does not
+  // load it: then nothing may run.
   if (process.env.REQUEST_METHOD === undefined) process.reallyExit(70);
 }

@@ -1,11 +1,11 @@
 package CGIBridge;
 
-# The reset `none`, for programs written for it: the process is used again. The script is compiled
-# into a sub, which runs for each request; request, directory and streams are replaced, nothing else.
+# The reset `none`, for programs written for it: the process is used again. The script is compiled into a
+# sub, which runs for each request; request, directory and streams are replaced, nothing else.
 #
-# A source filter gives perl one line instead of the script, so that the loop is perl's main program:
-# what the script does is in no eval and in perl's run phase, and an error that nobody caught is
-# perl's own end.
+# A source filter gives perl one line instead of the script, so that the loop is perl's main program: what
+# the script does is in perl's run phase and not in an eval, and after an error that nobody caught perl
+# itself ends.
 
 use Filter::Util::Call ();
 
@@ -15,7 +15,7 @@ sub use_again {
     my $source = read_script();
     $source =~ s/^__(?:END|DATA)__[ \t\r]*\n(.*)//ms and $data = $1;
     *CORE::GLOBAL::exit = \&exit_of_request;
-    # =pod and =cut end what the script may have begun.
+    # =pod and =cut end whatever the script may have begun.
     my ($name) = $0 =~ /(.*)/s;    # under -T it is tainted
     $script = compile("package main; sub {\n#line 1 \"$name\"\n$source\n;\n\n=pod\n\n=cut\n\n}");
     if (!$script) {
@@ -46,7 +46,7 @@ sub run_again {
     CORE::exit($$ == $worker ? 0 : $exit_code);
 }
 
-# The script sees @ARGV as its @_, so that `shift` is what it is outside of a sub.
+# The script sees @ARGV as its @_, so that `shift` does what it does outside a sub.
 sub run_once {
     $exit_code = $! = $? = 0;
     open main::DATA, '<', \$data if defined $data;
@@ -54,7 +54,7 @@ sub run_once {
 CGIBRIDGE_REQUEST: { &$script }
 }
 
-# Leaves through all that runs, evals too. What perl calls from C (a sort's block, DESTROY) cannot be
+# Leaves everything that is running, evals too. What perl calls from C (a sort's block, DESTROY) cannot be
 # left that way: then the process ends.
 sub exit_of_request(;$) {
     $exit_code = @_ && defined $_[0] ? $_[0] & 255 : 0;
@@ -79,7 +79,7 @@ sub renew_stream {
     my ($handle, $mode, $fd) = @_;
     my @layers = grep { $_ ne 'unix' && $_ ne 'utf8' } PerlIO::get_layers($handle);
     binmode $handle, ':pop' x @layers . ':perlio' if defined fileno $handle;
-    open $handle, $mode, $fd;    # the same handle, not at its end any more
+    open $handle, $mode, $fd;    # the same handle, no longer at its end
 }
 
 sub become_next {

@@ -1,36 +1,36 @@
 package CGIBridge;
 
-# Stops a Perl program at its checkpoint: the real script compiled by the real perl, none of its run
-# phase begun. Started by the bridge as
+# Stops a Perl program at its checkpoint: the real script compiled by the real perl, its run phase not
+# begun. Started by the bridge as
 #
 #     perl -I<this folder> -MCGIBridge=MODULE,... SWITCHES SCRIPT
 #
-# Our INIT block is the first that perl sees, and INIT blocks run first in, first out: so it runs
-# behind every BEGIN, UNITCHECK and CHECK block of the script and its modules, and before any other
-# INIT block. (CHECK blocks would not do: perl runs them also for a script that did not compile.)
-# Without the checkpoint library the script runs as plain CGI.
+# Our INIT block is the first that perl sees, and INIT blocks run first in, first out: so it runs after
+# every BEGIN, UNITCHECK and CHECK block of the script and its modules, and before any other INIT block.
+# (CHECK blocks would not do: perl also runs them for a script that did not compile.) Without the checkpoint
+# library the script runs as plain CGI.
 #
-# While the script compiles it is watched: %ENV here, the rest by the library. A variable of the request
-# that is read there, a number that is drawn, a time, what is printed would be everybody's. Then perl
-# starts over and stops less deep: with the modules loaded that the script asked for, as far as they do
-# nothing of the kind, and in front of the script's first line, which each request compiles for itself.
-# The value of any other variable that was read is compared with the request's; if it differs, the
-# worker starts the program anew. Behind the script the modules are loaded that requests are known to
-# load, with the script's own @INC, as far as they are pure.
+# While the script compiles it is watched: %ENV here, the rest by the library. If it reads a variable of the
+# request there, draws a number, asks for the time or prints something, the result would be the same for
+# everybody. Then perl starts over and stops less deep: before the script's first line, which each request
+# then compiles for itself, with those of the modules loaded that the script asked for and that do none of
+# this. The value of any other variable that was read is compared with the request's; if it differs, the
+# worker starts the program again. After the script the modules are loaded that requests are known to load,
+# with the script's own @INC, if they are pure.
 
-# What runs for each request writes to memory that the workers share, or that is put back behind it;
-# so nothing is done there that the zygote can do once.
+# What runs for each request writes to memory that the workers share, or that is put back afterwards; so
+# what the zygote can do once is not done there.
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload, $is_again, $is_booted, $first_draw, $is_ahead, $is_doomed, $words_read);
 our ($script, $known_seed, $writes) = ($0, 24301, 0);
 
-# Where the library answers; told to the first who asks, and to nobody after that.
+# Where the library answers; told to the first caller that asks, and to no other after that.
 our $call = readlink '/.cgibridge/open';
 
 sub ask { defined $call ? readlink "$call$_[0]" : undef }
 
-# An answer comes in pieces. All but the last one fill perl's buffer, which is of PATH_MAX bytes, less two.
+# An answer comes in pieces. All but the last one fill perl's buffer, which has PATH_MAX bytes, less two.
 sub ask_all {
     my $text = my $piece = readlink "$call$_[0]";
     while (length $piece == 4094) {
@@ -54,11 +54,11 @@ sub watch_environment {
     *main::ENV = \%watched;
 }
 
-# The request's words, of which there are none yet.
+# The request's words; there are none yet.
 sub watch_words { tie @main::ARGV, 'CGIBridge::Words', @main::ARGV }
 
-# Nobody can ask perl whether numbers were drawn, or srand() called. A known seed would give the known
-# first number, if nothing was. Where the environment has the seed, srand() would take it away.
+# Perl cannot be asked whether numbers were drawn, or srand() called. With a known seed the next number is
+# the known first one, if nothing was. If the seed comes from the environment, srand() would override it.
 sub watch_generator {
     return if defined $ENV{PERL_RAND_SEED};
     srand $known_seed;
@@ -80,8 +80,8 @@ sub trouble {
     return 'lists all of %ENV' if $listed;
     return 'writes %ENV' if $writes != $writes_before;
     return 'prints' if tell STDOUT != $written;
-    # What an impure module left in the process is found with each that follows: these are held to what they
-    # were seen to call.
+    # What an impure module left in the process is also found with each later module: these are judged by
+    # the calls that were seen.
     my $seen = ask('seen');
     return $seen if length $seen && (!$is_doomed || $seen =~ /\(/);
     my $left = $is_ahead && !$is_doomed ? ask('left') : '';
@@ -90,8 +90,8 @@ sub trouble {
     return generator_was_used() ? 'draws random numbers or seeds them' : undef;
 }
 
-# Nothing can be unloaded: with one that is impure perl starts over without it. The others are loaded
-# first all the same, to find all that are, and with them whoever loads one of those.
+# Nothing can be unloaded: if one is impure, perl starts over without it. The others are loaded first all
+# the same, to find all impure ones, and with them the modules that load one of those.
 sub load_ahead {
     my %before = (%read);
     my $by_script = $words_read;
@@ -106,7 +106,7 @@ sub load_ahead {
         {
             local ($@, $_, $!);
             my $file = file_of($module);
-            # One that cannot be loaded: as it would be for the program, if it asks.
+            # One that cannot be loaded: the program gets the same error, if it asks.
             eval { local $SIG{__DIE__}; require $file } or delete $INC{$file};
         }
         my $why = trouble($written, $writes_before);
@@ -114,7 +114,7 @@ sub load_ahead {
         if (defined $why) {
             $impure{$module} = "$why while it is loaded";
             my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
-            $SIG{__WARN__} = sub { };    # of what is defined again
+            $SIG{__WARN__} = sub { };    # about redefinitions
             delete @INC{grep { !$there{$_} && !$bound{$_} } keys %INC};
             $is_doomed = 1;
         }
@@ -136,15 +136,15 @@ sub start_over {
     my $words = join ',', ($is_booted ? ':booted' : ()), @_;
     my @command = @launched_as;
     $_ = length $words ? "-MCGIBridge=$words" : '-MCGIBridge' for @command[ours_in(@command)];
-    *main::ENV = $environment;    # with -T perl executes nothing else
+    *main::ENV = $environment;    # with -T perl executes nothing otherwise
     %$environment = map { ($_ => $before_all{$_} =~ /(.*)/s) } keys %before_all;
     @command = map { /(.*)/s } @command;
-    ask('over');    # what a BEGIN block did to the process is done again
+    ask('over');    # what a BEGIN block did to the process will be done again
     exec { $command[0] } @command;
 }
 
-# The script is left to the requests, with what it loads for itself; what it loads of perl's own is loaded
-# ahead, if perl finds it there in the script's place.
+# The script is left to the requests, with the modules that it loads for itself; those of perl's own that it
+# loads are loaded ahead, if perl finds the same file without the script.
 sub start_over_booted {
     my ($why) = @_;
     shallower($why) if $is_again;
@@ -161,7 +161,7 @@ sub start_over_booted {
 }
 
 sub refuse_what_was_seen {
-    # /dev/null has a position, which counts what was written. The script may change its own %ENV.
+    # /dev/null has a position, which counts the bytes written. The script may change its own %ENV.
     my $why = trouble(0, $writes);
     start_over_booted("$why while compiling") if defined $why;
     watch_generator();
@@ -225,8 +225,8 @@ sub take_environment {
     @ENV{ keys %new } = values %new;
 }
 
-# The first of two variables with one name counts. What the script itself did to %ENV while compiling
-# stays done.
+# The first of two variables with one name counts. What the script itself did to %ENV while compiling is
+# kept.
 sub take_all {
     my %new;
     for (@_) {
@@ -265,22 +265,22 @@ sub stand {
     become_fresh();
     seed() unless defined $ENV{PERL_RAND_SEED};
     ask('script');
-    $! = 0;    # a die would leave with it
+    $! = 0;    # a die would use it as exit code
 }
 
 sub remember_environment {
     %launched = map { ("$_=$ENV{$_}" => 1) } keys %ENV;
 }
 
-# What the zygote has of a request: lines of the environment, and argv.
+# What the zygote and a request have in common: lines of the environment, and argv.
 sub prepare {
     remember_environment();
     $usual = join '', map { "$_\0" } plain_command();
     %known = map { ($_ => 1) } keys %INC;
 }
 
-# Modules of perl's own folders that the request loaded are loaded ahead by the next generation; those
-# of other folders, the program's own, if the operator said so.
+# Modules of perl's own folders that the request loaded are loaded ahead by the next generation; those of
+# other folders, such as the program's own, only if the operator said so.
 sub note_loaded {
     for my $file (grep { !$known{$_} } keys %INC) {
         my $path = $INC{$file};
@@ -305,8 +305,8 @@ sub become_fresh {
     start_anew('the year (by Time::Local)', @words) if defined $year && $year != (localtime $^T)[5];
 }
 
-# Of all that comes with perl this module alone asks for the time when it is loaded, and half of the
-# others' dates load it. It keeps the year, for dates of two digits: so the year is compared.
+# Of all that comes with perl only this module asks for the time when it is loaded, and half of the other
+# date modules load it. It keeps the year, for dates of two digits: so the year is compared.
 sub leave_time_local {
     my %named = map { ($_ => 1) } map { split /:/ } grep { defined } @ENV{qw(PERL5LIB PERLLIB)};
     ($time_local) = grep { -e } map { "$_/Time/Local.pm" } grep { !$named{$_} } @usual_folders;
@@ -339,7 +339,7 @@ $learn = ask('learn') // 'installed';
 
 INIT { checkpoint() unless $is_booted }
 
-# The last END block, since it is the first that perl sees.
+# The last END block to run, because it is the first that perl sees.
 END {
     if (defined $usual && $learn ne 'none' && keys %INC != keys %known) {
         local ($!, $@, $_);
@@ -351,7 +351,7 @@ watch_environment();
 watch_words() if defined $call;
 watch_generator() if defined $call;
 
-# Called in front of the script's first line.
+# Called before the script's first line.
 sub import {
     (undef, @preload) = @_;
     $is_booted = @preload && $preload[0] eq ':booted' && shift @preload;

@@ -1,4 +1,4 @@
-# What stands in for @ARGV and %ENV while the script compiles, and says who looked.
+# What replaces @ARGV and %ENV while the script compiles, and records reads and writes.
 
 package CGIBridge::Words;
 
@@ -27,7 +27,7 @@ sub DESTROY   { }
 
 package CGIBridge::Environment;
 
-# %ENV as the script sees it while compiling; the real one stays behind it.
+# %ENV as the script sees it while compiling; the real one is kept underneath.
 
 sub TIEHASH { bless {}, shift }
 

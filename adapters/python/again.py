@@ -10,7 +10,7 @@ def run_until_the_end(code, request, learned):
     while True:
         exit_code = run_once(code, sys.modules["__main__"].__dict__)
         if not flush():
-            exit_code = 120  # the interpreter's
+            exit_code = 120  # the interpreter's code for this
         learned.report()
         if ask(b"next/%d" % exit_code) is None:
             return 0 if os.getpid() == request.pid else exit_code
@@ -33,7 +33,7 @@ def run_once(code, names):
 
 
 def show(error):
-    """As the interpreter shows an error that nobody caught."""
+    """Shows an error that nobody caught as the interpreter does."""
     shown = its_own(error)
     try:
         sys.excepthook(*shown)

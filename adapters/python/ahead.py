@@ -1,4 +1,4 @@
-"""What the zygote loads ahead of the requests, and the watch that nobody notices it.
+"""What the zygote loads ahead of the requests, and the watch that makes sure nobody notices it.
 
 Lives in one namespace with the other files (see start.py): `os`, `sys`, `note` and `set_data` are there.
 """
@@ -10,7 +10,7 @@ LOADED_NOTES_MAX = 1000
 
 
 class WatchedEnvironment(dict):
-    """Takes the place of os.environ's own dictionary until the checkpoint; remembers who looked.
+    """Takes the place of os.environ's own dictionary until the checkpoint; remembers what was read.
 
     reads: name -> value or None, of all that was read; touched: why the last import is not kept."""
 
@@ -64,7 +64,7 @@ class WatchedEnvironment(dict):
 
 
 class WatchedWords(list):
-    """sys.argv until the checkpoint. Its first word is the script, whatever the request's are."""
+    """sys.argv until the checkpoint. Its first word is the script in every request."""
 
     def __init__(self, words):
         super().__init__(words)
@@ -113,7 +113,7 @@ class ProgramsOwn:
 
 
 class Missing:
-    """The last finder: asked for what nobody found."""
+    """The last finder: it is asked for what no other found."""
 
     def __init__(self):
         self.found_nowhere = []  # names, each with the folders of its package, or None
@@ -124,16 +124,16 @@ class Missing:
 
 
 def is_standard(name):
-    """What it draws or asks for while it is loaded is renewed for each request (fresh.py), or looked
-    through: tests/adapters/draws_at_import.py."""
+    """What it draws or asks for while it is loaded is renewed for each request (fresh.py), or has been
+    reviewed: tests/adapters/draws_at_import.py."""
     name = name.partition(".")[0]
     return name in getattr(sys, "stdlib_module_names", ()) or name == "numpy"
 
 
 class Places:
-    """Where something would have to appear to be imported instead of, or as well as, what was: whole
-    folders of installed modules, which change when something is installed; elsewhere, where programs may
-    write, just the names that were asked for."""
+    """Where something would have to appear to be imported instead of what was found, or where nothing was:
+    whole folders of installed modules, which change when something is installed; elsewhere, where programs
+    may write, just the names that were asked for."""
 
     def __init__(self, missing):
         machinery = sys.modules["_frozen_importlib_external"]
@@ -154,7 +154,7 @@ class Places:
         return "\n".join(sorted({place for place in self.all(folder) if "\n" not in place}))
 
     def all(self, folder):
-        """folder: the program's, that is searched first."""
+        """folder: the program's, which is searched first."""
         loaded = {name for name, module in list(sys.modules.items())
                   if "." not in name and getattr(module, "__file__", None)}
         wanted = loaded | {name for name, places in self.missing if places is None}
@@ -167,7 +167,7 @@ class Places:
 
 
 class Preload:
-    """Imports the modules that the bridge learned, and sees what each one does besides."""
+    """Imports the modules that the bridge learned, and notices what else each one does."""
 
     def __init__(self, command, folder, code, environment):
         self.command, self.environment = command, environment
@@ -176,7 +176,7 @@ class Preload:
         self.words = {os.fsencode(word) for word in string_constants(code)}
         self.generators = Generators()
         self.generators.watch(sys.modules.get("random"))
-        self.launched = dict(dict.items(environment))  # without being seen to read all of it
+        self.launched = dict(dict.items(environment))  # without counting as a read of all of it
         self.outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
 
     def run(self):
@@ -186,15 +186,16 @@ class Preload:
         if self.guard:
             sys.meta_path.insert(0, self.guard)
         sys.meta_path.append(self.missing)
-        # As in a request whose query has no words: who reads them suits those alone (Request.take).
+        # As in a request whose query has no words: a module that reads them suits only such requests
+        # (Request.take).
         words, launched_with = sys.argv, self.command.words
         self.command.take_words([])
         sys.argv = self.words_of_query = WatchedWords(words)
         line = getattr(sys, "orig_argv", [])  # since Python 3.10
         sys.orig_argv = self.line = WatchedWords(line)
         self.holders = self.count_holders()
-        # The generators first, so that the others' are seen; what is the interpreter's own before what
-        # loads it, and is judged.
+        # `random` first, so that the generators of other modules are seen; then the interpreter's own
+        # modules, before modules that load them and are judged.
         names = sorted(self.command.preload, key=lambda name: (name != "random", not is_standard(name)))
         trouble = None
         for name in names:
@@ -232,7 +233,7 @@ class Preload:
         try:
             __import__(name)
         except ImportError:
-            pass  # as it would for the program, if it asks
+            pass  # the program gets the same error, if it imports the module
         except BaseException as error:
             return f"fails to import ({type(error).__name__})"
         finally:
@@ -287,8 +288,8 @@ def string_constants(code):
 
 
 class Generators:
-    """random.Random objects that modules made while they were loaded: two requests must not draw the
-    same from one, unless it was given a seed."""
+    """random.Random objects that modules made while they were loaded: two requests must not draw the same
+    numbers from one, unless it was given a seed."""
 
     def __init__(self):
         self.random, self.seeded = None, []
@@ -306,11 +307,11 @@ class Generators:
         random.Random.seed = seed
 
     def state(self):
-        """Of the generator that is everybody's; its seed is renewed for each request."""
+        """Of the shared generator; its seed is renewed for each request."""
         return self.random and self.random.getstate()
 
     def unseeded(self):
-        """Ends the watch. Without one, a given seed is not known of."""
+        """Ends the watch. Without a watch, it is not known whether a seed was given."""
         random = sys.modules.get("random")
         if random is None:
             return []
@@ -322,7 +323,7 @@ class Generators:
 
 
 class LearnedModules:
-    """Which of the interpreter's own modules a request loaded; the bridge is told."""
+    """Finds the interpreter's own modules that a request loaded, and tells the bridge."""
 
     def __init__(self, command, folder):
         self.modules, self.known = sys.modules, set(sys.modules)
@@ -335,8 +336,8 @@ class LearnedModules:
         self.libraries = tuple(os.path.join(path, "") for path in [library] + installed)
 
     def new_names(self):
-        """All that is in sys.modules since the checkpoint. New names come last there, so usually
-        nothing else has to be looked at."""
+        """All that was added to sys.modules since the checkpoint. New names come last there, so usually
+        nothing else has to be checked."""
         modules, known, names = self.modules, self.known, []
         for name in reversed(modules):
             if name in known:
@@ -347,7 +348,7 @@ class LearnedModules:
         return names
 
     def folders(self):
-        """Where one has to lie."""
+        """Where a module has to be."""
         if self.learn != b"all":
             return [path[:-1] for path in self.libraries]
         return [path for path in sys.path if os.path.isabs(path) and "\n" not in path]

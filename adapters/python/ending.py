@@ -1,8 +1,8 @@
-"""How a request ends without the interpreter taking itself apart.
+"""How a request ends without finalising the interpreter.
 
-Finalisation touches all the memory that the zygote shares, and was two thirds of a short request.
-So the process leaves by libc's exit() as soon as nothing is left whose end anybody could notice.
-Lives in one namespace with the other files (see start.py).
+Finalisation touches all the memory that the zygote shares, and took two thirds of a short request. So the
+process leaves by libc's exit() as soon as nothing is left whose end anybody could notice. Lives in one
+namespace with the other files (see start.py).
 """
 
 import _thread
@@ -12,8 +12,8 @@ import gc
 
 CREATED_WHILE_RUNNING = 1 << 9  # of a type's flags, Py_TPFLAGS_HEAPTYPE: may get a `__del__` later
 
-# The interpreter's extensions none of whose objects does anything at its end, but what a `__del__`
-# tells of. sqlite3's connections are looked for by their kind.
+# The interpreter's extensions whose objects do nothing at their end, except what a `__del__` shows.
+# sqlite3's connections are found by their type.
 PLAIN_EXTENSIONS = set("""
     _asyncio _bisect _blake2 _bz2 _contextvars _crypt _csv _ctypes _datetime _decimal _elementtree
     _hashlib _heapq _json _lzma _md5 _multibytecodec _opcode _pickle _posixsubprocess _queue _random
@@ -28,7 +28,8 @@ KIND_NAMES, KIND_BASES, KIND_FLAGS = [type.__dict__[name].__get__
 
 
 class Landmark:
-    """One object of this kind is younger than the checkpoint; if it is not seen, no other is."""
+    """The one object of this type is younger than the checkpoint; if it is not seen, no other young object
+    is."""
 
 
 def exit_code_of(error):
@@ -47,7 +48,7 @@ def is_plain_module(module):
 
 
 def has_end(kind):
-    """Without asking the kind, which may have a kind of its own that answers by itself."""
+    """Without asking the type, whose metaclass may answer by itself."""
     return any("__del__" in KIND_NAMES(base) for base in KIND_BASES(kind))
 
 
@@ -57,17 +58,17 @@ def calls_python(reference):
 
 
 class Ending:
-    """Registered as an exit handler before any other, so it runs behind all of them, and behind the
-    wait for the program's threads."""
+    """Registered as an exit handler before any other, so it runs after all of them, and after the wait for
+    the program's threads."""
 
     def __init__(self):
-        # code: the interpreter's; pid: of the worker. None: leave the end to the interpreter.
+        # code: the interpreter's; pid: the worker's. None: leave the end to the interpreter.
         self.code, self.pid = None, None
         self.callback = self.finish
         atexit.register(self.callback)
 
     def prepare(self, learned):
-        """In the zygote, behind its last import."""
+        """In the zygote, after its last import."""
         self.learned = learned
         # Modes in which the interpreter reports on its own end.
         self.is_watched = (sys.flags.dev_mode or sys.flags.inspect or sys.flags.verbose
@@ -82,19 +83,19 @@ class Ending:
             map(is_plain_module, list(sys.modules.values())))
 
     def put_landmark(self):
-        """The first of the young objects: behind gc.freeze()."""
+        """The first of the young objects: call it after gc.freeze()."""
         self.landmark = Landmark()
 
     def report(self):
         """Returns the modules that are new, if this is a worker."""
         return self.learned.report() if self.pid is not None else None
 
-    # The interpreter's steps behind a script
+    # The interpreter's steps after a script
 
     def leave(self, new_names):
-        """Takes them here, in its order: so it does not get to touch its own memory. Returns if
-        the interpreter is to take them itself: an exit handler of the script could show by its
-        traceback who called it."""
+        """Takes these steps here, in the interpreter's order, so that it does not touch its own memory.
+        Returns if the interpreter is to take them itself: the traceback of an exit handler of the script
+        could show who called it."""
         if (self.pid != os.getpid() or self.is_watched or _thread._count()
                 or atexit._ncallbacks() != self.callbacks or sys.version_info < (3, 10)):
             return
@@ -150,7 +151,7 @@ class Ending:
 
     def let_go(self):
         try:
-            # Collected while all is alive, objects come to stand behind what holds them, and so a
+            # If objects are collected while all are alive, they are put after what holds them, and so a
             # file is closed before its buffers are. The interpreter does the same.
             gc.collect()
         except BaseException:
@@ -180,7 +181,7 @@ class Ending:
 
 
 def flush():
-    """Whether it could be done; the interpreter has an exit code for that."""
+    """Whether the flush succeeded; the interpreter has an exit code for failure."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()

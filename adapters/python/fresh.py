@@ -22,7 +22,7 @@ class Environment:
         self.data = data
         # The interpreter sets this one itself in the C locale (PEP 538).
         self.coerced_locale = data.get(b"LC_CTYPE")
-        # With it, what C code keeps of a variable is valid until the next request only.
+        # With it, what C code keeps of a variable is valid only until the next request.
         self.by_library = ask(b"reset") != b"none"
         self.is_rehearsal = True
 
@@ -32,7 +32,7 @@ class Environment:
         set_data(self.data)
 
     def take(self, text):
-        """The first of two with one name counts, as for the interpreter."""
+        """The first of two variables with one name counts, as for the interpreter."""
         data = self.data
         for line in text.split(b"\0"):
             name, equals, value = line.partition(b"=")
@@ -59,9 +59,9 @@ class Environment:
 # -- the standard streams -----------------------------------------------------------------------
 
 def renew_stream(stream, fd, name, mode):
-    """The interpreter opened the stream on something else. Initialised again, it is what the
-    interpreter would make of the request's descriptor, and whoever holds the object already sees
-    the new one. Only the raw file is another object: it never forgets whether it can seek."""
+    """The interpreter opened the stream on something else. Initialised again, it is what the interpreter
+    would make of the request's descriptor, and code that already holds the object uses the new one. Only
+    the raw file is another object, because a raw file never forgets whether it can seek."""
     if stream is None:
         return
     buffer, encoding, errors = stream.buffer, stream.encoding, stream.errors
@@ -122,7 +122,7 @@ class Streams:
             renew_stream(*stream)
 
 
-# -- what modules remember of the process they were loaded in -----------------------------------
+# -- what modules remember of the process that loaded them ---------------------------------------
 
 class ForkHandlers:
     """What modules registered with os.register_at_fork: they reseed and unlock there."""
@@ -130,7 +130,7 @@ class ForkHandlers:
     def __init__(self):
         self.handlers = []
         self.real = os.register_at_fork
-        self.before = set(sys.modules)  # their handlers are not known
+        self.before = set(sys.modules)  # their handlers are unknown
         os.register_at_fork = self.register
 
     def register(self, **handlers):
@@ -145,16 +145,17 @@ class ForkHandlers:
 
 
 def renew_authkey(process):
-    """Drawn when the module is loaded: who has it may speak to another request's managers and pools."""
+    """Drawn when the module is loaded: a process that has it may talk to another request's managers and
+    pools."""
     process.current_process().authkey = os.urandom(32)
 
 
 def renewals(fork_handlers, generators):
-    """Random generators, times, numbers of the process; a list of what is to be called."""
+    """Random generators, times, ids of the process: returns a list of functions to call."""
     modules, steps = sys.modules, fork_handlers.prepare()
     module_s_own = getattr(modules.get("random"), "_inst", None)
     steps += [one.seed for one in generators.unseeded() if one is not module_s_own]
-    if "random" in fork_handlers.before:  # else its fork handler seeds it
+    if "random" in fork_handlers.before:  # otherwise its fork handler seeds it
         steps.append(modules["random"].seed)
     if "numpy.random" in modules:
         steps.append(modules["numpy.random"].seed)

@@ -1,9 +1,9 @@
 """From the interpreter's start to the checkpoint, and from there to the script's first line.
 
-A step fails towards safety: a module that cannot be loaded ahead without the program noticing makes
-the zygote start over without it; a program that cannot bear the level is told so (`note/shallower`,
-which ends the zygote). Without the checkpoint library the script runs as plain CGI. Modules and the
-watch on them are in ahead.py, the end is in ending.py.
+A step fails towards safety: a module that cannot be loaded ahead without the program noticing makes the
+zygote start over without it; if a program cannot run at this level, the bridge is told so
+(`note/shallower`, which ends the zygote). Without the checkpoint library the script runs as plain CGI.
+Modules and the watch on them are in ahead.py, the end is in ending.py.
 """
 
 import os
@@ -18,7 +18,7 @@ MAIN_NAMES = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "_
 # -- the library's call -------------------------------------------------------------------------
 
 try:
-    # Told to the first who asks, and to nobody after that.
+    # Told to the first caller that asks, and to no other after that.
     CALL = os.readlink(b"/.cgibridge/open")
 except OSError:
     CALL = None
@@ -26,7 +26,7 @@ SET_ENVIRONMENT, STREAMS = [CALL and CALL + what for what in (b"environ/set", b"
 
 
 def ask(what):
-    """The library's answer as bytes, or None if it has none (or is not there)."""
+    """The library's answer as bytes, or None if it has none (or is not loaded)."""
     try:
         return os.readlink(CALL + what)
     except OSError:
@@ -34,8 +34,8 @@ def ask(what):
 
 
 def ask_all(what):
-    """An answer that comes in pieces. All but the last one fill the interpreter's buffer, which is
-    of PATH_MAX bytes, but for one."""
+    """An answer that comes in pieces. All but the last one fill the interpreter's buffer, which has
+    PATH_MAX bytes, except for one."""
     path = CALL + what
     text = piece = os.readlink(path)
     while len(piece) == 4095:
@@ -55,8 +55,8 @@ MODULE_NAMES = MODULE.__dict__["__dict__"].__get__
 
 
 def names_of(module):
-    """What a module holds, without asking it: one of importlib.util.LazyLoader's loads when it is
-    asked for anything. In sys.modules there may be anything else, too."""
+    """What a module holds, without triggering it: a module of importlib.util.LazyLoader loads when it is
+    asked for anything. sys.modules may contain anything else, too."""
     return MODULE_NAMES(module) or {} if issubclass(type(module), MODULE) else {}
 
 
@@ -76,7 +76,7 @@ class Command:
         self.usual = b"".join(word + b"\0" for word in self.plain([]))
 
     def plain(self, words):
-        """As if we had never been here."""
+        """As if this starter had never run."""
         return self.line[:self.at] + [os.fsencode(self.script)] + [os.fsencode(w) for w in words]
 
     def take_words(self, words):
@@ -86,7 +86,7 @@ class Command:
             sys.orig_argv[:] = [os.fsdecode(word) for word in self.plain(self.words)]
 
     def start_over_without(self, module):
-        """Nothing can be imported back out of a process, so a new one starts."""
+        """An import cannot be undone in a process, so a new one starts."""
         names = ",".join(name for name in self.preload if name != module)
         line = list(self.line)
         line[self.at + 1] = os.fsencode("--preload=" + names)
@@ -96,7 +96,7 @@ class Command:
 # -- the checkpoint -----------------------------------------------------------------------------
 
 def freeze_modules():
-    """Collections, those of the interpreter's own end above all, then leave the memory alone that
+    """After this, collections, above all those at the interpreter's own end, leave the memory alone that
     the workers share. Modules must not die with frozen names in them, so they are kept alive: the
     interpreter clears such modules by hand, and what a script put there is flushed and deleted."""
     import gc
@@ -113,7 +113,7 @@ def words_after(script, words):
 
 
 class Request:
-    """All that differs between the zygote and a process that `python SCRIPT` just started."""
+    """All that differs between the zygote and a process that `python SCRIPT` has just started."""
 
     def __init__(self, command, watched, fork_handlers, preload):
         self.command, self.reads = command, list(watched.reads.items())
@@ -170,7 +170,7 @@ def path_of_main(script):
 
 
 def script_folder(command):
-    """sys.path[0] for the script, put there; None if the interpreter is told to have none."""
+    """sys.path[0] for the script, put there; None if the interpreter was told to have none."""
     if sys.flags.isolated or getattr(sys.flags, "safe_path", False):
         return None
     sys.path_importer_cache.pop(sys.path[0], None)
@@ -205,7 +205,7 @@ def without_our_frames(traceback):
 
 
 def hide_our_frames(error, ending):
-    """The interpreter prints the error itself; only our frames are taken off its traceback."""
+    """The interpreter prints the error itself; only our frames are removed from its traceback."""
     hook, traceback = sys.excepthook, without_our_frames(error.__traceback__)
 
     def excepthook(kind, value, _):
@@ -221,8 +221,8 @@ def hide_our_frames(error, ending):
 
 
 def rehearse(request, ending):
-    """The interpreter adapts code to what it meets, and remembers where it found a name: here once,
-    instead of in each request."""
+    """The interpreter specialises code for the values it meets, and remembers where it found a name: this
+    is done here once, instead of in each request."""
     launched = b"".join(b"%b=%b\0" % pair for pair in os.environ._data.items())
     for _ in range(20):
         request.environment.empty()
@@ -267,7 +267,7 @@ def stand_at_checkpoint(main, command, folder, path, code, ending):
         note(b"shallower", "the checkpoint refused")
         sys.exit(0)
     request.take()
-    # What goes out of use here would be written to.
+    # If these were freed here, their memory would be written to.
     request.kept = data, watched, fork_handlers, preload.generators
     return request
 

@@ -5,7 +5,7 @@
 # at its start; nothing else.
 module CGIBridge
   class Again
-    # Loops around the script are not part of what can be compiled by itself.
+    # Switches that put a loop around the script, which is not part of what can be compiled by itself.
     LOOPS = /\A-[a-zA-Z0]*[np]/.freeze
 
     def initialize(command, learned)
@@ -15,8 +15,8 @@ module CGIBridge
       @data_begins = DATA.pos if Object.const_defined?(:DATA)
     end
 
-    # Ends by an exit of Ruby's own: at the worker's end, in a child that the script forked, or when it
-    # closed a stream, which cannot be opened again as what it was.
+    # Ends by an exit of Ruby's own: at the worker's end, in a child that the script forked, or when the
+    # script closed a stream, which cannot be reopened as the same stream.
     def run_until_the_end
       worker = Process.pid
       loop do
@@ -44,14 +44,14 @@ module CGIBridge
       1
     end
 
-    # As the interpreter shows what nobody caught, without the frames below the script.
+    # Shows an uncaught error as the interpreter does, without the frames below the script.
     def show(error)
       text = error.full_message(highlight: false, order: :top)
       ours = %r{(?:^\tfrom (?:#{Regexp.escape(@command.folder)}/|\(?eval|<internal:).*\n?)+\z}
       $stderr.write(text.sub(ours, ''))
     end
 
-    # What was read ahead is the last request's.
+    # What was read ahead belongs to the last request.
     def renew_streams
       STDIN.reopen('/dev/null')
       [STDOUT, STDERR].each(&:flush)

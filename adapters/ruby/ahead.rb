@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
-# What the zygote loads ahead of the requests, the watch that no request would notice it, and what
-# is learned from a request.
+# What the zygote loads ahead of the requests, the watch that makes sure no request would notice it, and
+# what is learned from a request.
 module CGIBridge
   REQUEST_NAME = /\A(?:REQUEST_|HTTP_|REMOTE_|CONTENT_|REDIRECT_)|
                   \A(?:QUERY_STRING|PATH_INFO|PATH_TRANSLATED|AUTH_TYPE|HTTPS|DOCUMENT_URI|
                        UNIQUE_ID|SCRIPT_URI|SCRIPT_URL|COOKIE)\z/x.freeze
 
-  # Looks at the environment, at the request's words, at exit handlers, and at who loads a library, by methods
-  # that stand in for Ruby's own. The rest is watched by the checkpoint library.
+  # Notices looks at the environment, at the request's words, at exit handlers, and at who loads a library,
+  # by methods that replace Ruby's own. The rest is watched by the checkpoint library.
   class Watch
     READERS = %i[[] fetch key? has_key? include? member? assoc values_at slice].freeze
     WRITERS = %i[[]= store delete delete_if keep_if clear reject! select! filter! shift replace update
                  merge! freeze].freeze
     HARMLESS = %i[to_s].freeze
 
-    # reads: name -> value or nil, of all that was read; trouble: why what was loaded is not kept; has_words:
-    # whether ARGV was looked at; has_exits: whether an exit handler was left.
+    # reads: name -> value or nil, of all that was read; trouble: why what was loaded is not kept;
+    # has_words: whether ARGV was read; has_exits: whether an exit handler was left.
     attr_reader :reads, :ruby_s
     attr_accessor :trouble, :has_words, :has_exits
 
@@ -64,7 +64,7 @@ module CGIBridge
 
     private
 
-    # Ruby warns of methods that are defined again.
+    # Ruby warns about methods that are defined again.
     def silently
       verbose = $VERBOSE
       $VERBOSE = nil
@@ -106,7 +106,7 @@ module CGIBridge
       @trouble ||= "reads the environment's #{name}" if name.match?(REQUEST_NAME)
     end
 
-    # Two frames of this file stand between: the body's, and that of the method's call.
+    # Two frames of this file are in between: the body's, and that of the method's call.
     def stand_in_for_caller(owner, name)
       watch = self
       method = owner.instance_method(name)
@@ -146,15 +146,15 @@ module CGIBridge
     end
   end
 
-  # Loads the libraries that the bridge learned, and sees what each one does besides.
+  # Loads the libraries that the bridge learned, and notices what else each one does.
   class Ahead
-    # A script that may ask what is loaded would see what we load.
+    # A script that may ask what is loaded would see the libraries loaded ahead.
     ASKS = /\$"|LOADED_FEATURES|defined\?[\s(]*(?:::)?[A-Z]|const(?:ant)?s?_defined\?|\.constants\b|
             ObjectSpace|^\s*gem[\s(]|[Bb]undler|autoload|
             (?:[=(?&|!]|\b(?:if|unless|and|or|not|p|puts|print|return))[ \t]*require\b/x.freeze
     NAMED = /^\s*require[\s(]+(["'])([\w\/.-]+)\1/.freeze
 
-    # These make generators, which are seeded anew for each request, or try whether they could.
+    # These make generators, which are seeded again for each request, or test whether they can.
     def self.renewed(ruby_s)
       %w[tmpdir securerandom].map { |name| "#{ruby_s}/#{name}.rb" }.join("\n")
     end
@@ -189,7 +189,7 @@ module CGIBridge
       @watch.take_off
     end
 
-    # Those of the process; one may be Ruby's own (from 3.3 on).
+    # The number of the process's threads; one may be Ruby's own (from 3.3 on).
     def self.threads
       Dir.children('/proc/self/task').size
     end
@@ -208,7 +208,7 @@ module CGIBridge
       begin
         require name
       rescue LoadError
-        nil # as it would for the program, if it asks
+        nil # the program gets the same error, if it asks
       rescue Exception => error
         return "fails to load (#{error.class})"
       end
@@ -219,13 +219,13 @@ module CGIBridge
 
     # What the checkpoint library saw.
     def trouble_of_process(written)
-      return 'starts a thread' if Ahead.threads > @threads # for which Ruby may write to its own eventfd
+      return 'starts a thread' if Ahead.threads > @threads # for one, Ruby may write to its own eventfd
 
       now = Watch.bytes_written
       seen = OWN.ask('seen')
       return "#{seen} while it is loaded" unless seen.empty?
 
-      left = OWN.ask('left') # first: for a thread, though it ended, Ruby may have written as well
+      left = OWN.ask('left') # first: Ruby may have written for a thread that has ended
       return left unless left.empty?
       return 'prints while it is loaded' if now != written && !OWN.ask('accepts/output')
       return 'leaves an exit handler' if @watch.has_exits
@@ -239,7 +239,7 @@ module CGIBridge
     end
   end
 
-  # Which libraries of Ruby's own folders, or of gems, a request loaded; the bridge is told.
+  # Finds the libraries of Ruby's own folders, or of gems, that a request loaded, and tells the bridge.
   class Learned
     NOTES_MAX = 1000
 
@@ -251,7 +251,7 @@ module CGIBridge
       @usual = ($LOAD_PATH.map(&:to_s) - given).map { |folder| File.join(folder, '') }
     end
 
-    # Where one has to lie.
+    # Where a library has to be.
     def folders
       @usual + gem_folders
     end
@@ -265,13 +265,13 @@ module CGIBridge
         OWN.ask("note/loaded/#{name}\n#{path}")
       end
     rescue StandardError
-      nil # nobody may notice that there is anything to learn
+      nil # nobody may notice that anything is learned
     end
 
     private
 
-    # What the program itself asks for, in its order; then what it came to load by and by, if that
-    # can stand alone.
+    # A file of the program's own with the name of a library of Ruby's, which would be loaded ahead in its
+    # place.
     def names_to_tell(paths)
       return [] if paths.any? { |path| path.include?('/bundler') }
 
@@ -305,7 +305,7 @@ module CGIBridge
       path.delete_prefix(folder).delete_suffix('.rb').delete_suffix('.so')
     end
 
-    # A file of the program's own that a library of Ruby's would take the place of.
+    # A file of the program's own that replaces a library of Ruby's.
     def hides_another(path)
       folder = $LOAD_PATH.map { |one| File.join(one.to_s, '') }.find { |one| path.start_with?(one) }
       return false unless folder

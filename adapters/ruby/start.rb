@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# Stops a Ruby program at its checkpoint: the real script compiled by the real ruby, none of it run.
-# Started by the bridge as
+# Stops a Ruby program at its checkpoint: the real script compiled by the real ruby, none of it run. Started
+# by the bridge as
 #
 #     ruby -I<this folder>/preload=a,b,c -r<this folder>/start.rb SWITCHES SCRIPT
 #
-# The library below calls CGIBridge.stand between Ruby's compiler and the run of the script
-# (adapters/checkpoint/ruby_run.c). There a fork() of Ruby's own is the checkpoint: so all that Ruby
-# puts right in a child is right in a worker, and nothing of ours is on the stack of the script.
+# The checkpoint library calls CGIBridge.stand between Ruby's compiler and the run of the script
+# (adapters/checkpoint/ruby_run.c). There a fork() of Ruby's own is the checkpoint: so what Ruby puts right
+# in a child is right in a worker, and nothing of ours is on the stack of the script.
 module CGIBridge
   # What the interpreter itself and libc read of the environment while they start.
   READ_AT_START = %w[LANG LC_ALL LC_CTYPE TZ].freeze
-  # Switches that work before the script runs, and not on the process that runs it.
+  # Switches that take effect before the script runs, not in the process that runs it.
   EARLY_SWITCHES = /\A-(?:[CX]|x.)/
   # The constant CGIBridge is gone when the script runs.
   OWN = self
@@ -19,7 +19,7 @@ module CGIBridge
   class << self
     attr_reader :command, :watch
 
-    # Where the library answers; told to the first who asks, and to nobody after that.
+    # Where the library answers; told to the first caller that asks, and to no other after that.
     def open_call
       @call = File.readlink('/.cgibridge/open')
     rescue SystemCallError
@@ -52,7 +52,7 @@ module CGIBridge
       at_exit { finish($!) if @pid == Process.pid }
       @watch = Watch.new
       @written = Watch.bytes_written
-      @features = $LOADED_FEATURES.size + 1 # with this file
+      @features = $LOADED_FEATURES.size + 1 # including this file
       ask("watch/#{Ahead.renewed(@watch.ruby_s)}")
       ask('ruby-run/CGIBridge.stand') or shallower('this ruby is not one that stops between compiling and running')
     end
@@ -72,22 +72,22 @@ module CGIBridge
       @generators = unseeded_generators
       @learned = ahead.is_learning ? Learned.new(@command, ahead.text) : nil
       ask("note/folders/#{@learned.folders.join("\n")}") if @learned
-      4.times { GC.start } # what is old then is left alone by a request's collections
+      4.times { GC.start } # what is old by then is left alone by a request's collections
       ask('at-fork/compiled') or shallower('the checkpoint refused')
       Process.fork
       become_fresh
       Again.new(@command, @learned).run_until_the_end if @is_again
     end
 
-    # Behind all exit handlers, of which this is the first. What Ruby does then is to run finalizers, to close
-    # files and to give its memory back; the last of these is spared, if the exit code is known.
+    # After all exit handlers, because this one is registered first. Ruby would then run finalizers, close
+    # files and give its memory back; the last of these is skipped, if the exit code is known.
     def finish(error)
       @learned&.report
       code = error.is_a?(SystemExit) ? error.status : 0
       ask("ruby-end/#{code}") if error.nil? || error.is_a?(SystemExit)
     end
 
-    # In a process that is used again, too.
+    # Also called in a process that is used again.
     def take_request
       text = ask('whole/argv').b
       words = text == @command.usual ? [] : @command.words_behind_script(text)
@@ -107,7 +107,7 @@ module CGIBridge
       early ||= @command.switches.grep(Again::LOOPS).first if @is_again
       shallower("the switch #{early}") if early
       shallower("#{seen} before it runs") unless seen.empty?
-      # Else it is the compiler that wrote, its warnings.
+      # Otherwise it is the compiler that wrote: its warnings.
       return if $LOADED_FEATURES.size == @features || Watch.bytes_written == @written
 
       shallower('prints before it runs')
@@ -115,7 +115,7 @@ module CGIBridge
 
     def leave_no_trace
       $LOADED_FEATURES.delete("#{@command.folder}/start.rb")
-      # Ruby makes its index of them anew at the next `require` of anything.
+      # Ruby rebuilds its index of them at the next `require` of anything.
       again = respond_to?(:gem_original_require, true) ? :gem_original_require : :require
       send(again, 'enumerator')
       Object.send(:remove_const, :CGIBridge)
@@ -128,7 +128,7 @@ module CGIBridge
       ask("note/file/#{files.map(&:b).join("\n")}")
     end
 
-    # One that was given no seed has drawn one of 128 bits.
+    # A generator that got no seed has drawn one of 128 bits.
     def unseeded_generators
       base = defined?(Random::Base) ? Random::Base : Random
       ObjectSpace.each_object(base).select { |one| one.seed >= 1 << 64 }
@@ -140,14 +140,14 @@ module CGIBridge
       @generators.each { |one| one.send(:initialize) }
     end
 
-    # The library's memory holds one request's environment only.
+    # The library's memory holds the environment of only one request.
     def take_environment
       return ask('environ/set') unless @is_again
 
       given = {}
       ask('whole/env').b.split("\0").each do |line|
         name, value = line.force_encoding(Encoding.find('locale')).split('=', 2)
-        given[name] ||= value if value && !name.empty? # the first of two counts
+        given[name] ||= value if value && !name.empty? # the first of two with one name counts
       end
       ENV.replace(given)
     end
@@ -180,7 +180,7 @@ module CGIBridge
       @preload_word.delete_prefix("#{@folder}/preload=").split(',')
     end
 
-    # Ruby makes variables of them (-s), before the script runs.
+    # Ruby turns them into variables (-s), before the script runs.
     def takes_words
       @switches.any? { |word| word.match?(/\A-[a-zA-Z]*s/n) }
     end
@@ -191,7 +191,7 @@ module CGIBridge
       words.drop(at + 1).map { |word| as_argument(word) }
     end
 
-    # As Ruby makes it of what main() got.
+    # The string that Ruby makes of a word that main() got.
     def as_argument(word)
       external, internal = Encoding.default_external, Encoding.default_internal
       return word.freeze if external == Encoding::US_ASCII && !word.ascii_only?
@@ -203,12 +203,12 @@ module CGIBridge
       word.freeze
     end
 
-    # As if we had never been here. With an environment given, Ruby calls execve(), not execv().
+    # As if this adapter had never run. If an environment is given, Ruby calls execve(), not execv().
     def run_plainly(words)
       exec({}, [File.readlink('/proc/self/exe'), @line[0]], *@line.drop(1), *words)
     end
 
-    # Nothing can be loaded back out of a process, so a new one starts.
+    # A load cannot be undone in a process, so a new one starts.
     def start_over_without(name)
       names = (preload - [name]).join(',')
       ours = ["-I#{@folder}/preload=#{names}", "-r#{@folder}/start.rb"]

@@ -6,7 +6,7 @@ void say(const char *text);
 void say_number(unsigned long number);
 /* In words, or as a number. */
 void say_error(long error);
-/* With exit code 126. */
+/* Leaves with exit code 126. */
 _Noreturn void leave(void);
 
 #endif

@@ -1,16 +1,17 @@
 /* cgibridge-step-down IDS STEPS FOLDER FILE WORD...: becomes another user and then the program
- * FILE, with WORD... as its argv and the environment as it is. IDS: "UID GID GROUP,GROUP,...", with
- * an n in front for no_new_privs; "-": it stays who it is. STEPS: the descriptor of a list of what
- * else is to be done (steps.h), or "-". What fails is said on standard error, and the exit code is
+ * FILE, with WORD... as its argv and the environment unchanged. IDS: "UID GID GROUP,GROUP,...",
+ * preceded by an n for no_new_privs; "-": it keeps its ids. STEPS: the descriptor of a list of what
+ * else is to be done (steps.h), or "-". A failure is reported on standard error, with exit code
  * 126.
  *
- * Why a program of its own, when the bridge forks anyway: until its exec() the bridge's child
- * shares the bridge's memory, and the bridge stands still (vfork). A child that had the user's id
- * already could be stopped by any process of that user, or kept waiting by his file system, and the
- * bridge with it. So the bridge waits only until this has been executed, by root, from a file of
- * root's; all that the user may have a hand in comes behind that, in a process that shares nothing.
+ * Why a separate program, when the bridge forks anyway: until its exec() the bridge's child shares
+ * the bridge's memory, and the bridge is suspended (vfork). If that child already had the user's
+ * id, any process of that user could stop it, or the user's file system could keep it waiting, and
+ * the bridge with it. So the bridge waits only until this program has been executed, by root, from
+ * a file of root's; everything that the user can influence comes after that, in a process that
+ * shares nothing.
  *
- * No libc: there is nothing that a preloaded library or a variable could change, and it is up in a
+ * No libc: there is nothing that a preloaded library or a variable could change, and it starts in a
  * tenth of a millisecond. */
 #include <errno.h>
 #include <linux/capability.h>
@@ -40,7 +41,7 @@ static _Noreturn void fail(const char *what, const char *on, unsigned long uid, 
   leave();
 }
 
-/* Reads a number and goes behind it. Leaves if there is none. */
+/* Reads a number and moves past it. Leaves if there is none. */
 static unsigned read_number(const char **text) {
   unsigned long number = 0;
   const char *at = *text;
@@ -67,7 +68,7 @@ static void become(const char *ids, unsigned long *uid) {
   if (result == 0) result = raw_call(SYS_setresgid, gid, gid, gid);
   if (result == 0) result = raw_call(SYS_setresuid, *uid, *uid, *uid);
   if (result == 0 && *uid != 0) {
-    /* Gone already, unless the bridge was started in a way that keeps them. */
+    /* Already dropped, unless the bridge was started in a way that keeps them. */
     struct __user_cap_header_struct header;
     struct __user_cap_data_struct none[2];
     header.version = _LINUX_CAPABILITY_VERSION_3;
@@ -83,7 +84,7 @@ static void become(const char *ids, unsigned long *uid) {
   if (result != 0) fail("run", "", *uid, -result);
 }
 
-/* Where the kernel begins, with argc, argv and the environment on the stack. */
+/* Where the kernel starts the program, with argc, argv and the environment on the stack. */
 __attribute__((used)) _Noreturn void step_down(long *stack) {
   long argc = stack[0];
   char **argv = (char **)(stack + 1), **environment = argv + argc + 1;
@@ -104,7 +105,7 @@ __attribute__((used)) _Noreturn void step_down(long *stack) {
     become(ids, &uid);
   }
   raw_call(SYS_prctl, PR_SET_PDEATHSIG, (unsigned long)death_signal, 0, 0, 0);
-  /* At the exec: Landlock's rules are still to be enforced, by their descriptor. */
+  /* Closed only at the exec: Landlock's rules are still to be enforced, by their descriptor. */
   raw_call(SYS_close_range, kFirstClosed, ~0u, CLOSE_RANGE_CLOEXEC);
   long result = raw_call(SYS_chdir, folder);
   if (result != 0) fail("enter ", folder, uid, -result);

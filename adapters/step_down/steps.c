@@ -1,4 +1,4 @@
-/* One function for each step; what each returns is the kernel's 0 or -errno. */
+/* One function for each step; each returns the kernel's 0 or -errno. */
 #define _GNU_SOURCE
 #include "steps.h"
 
@@ -33,7 +33,7 @@ enum {
 };
 
 struct landlock_attributes {
-  uint64_t files, network, scoped; /* the kernel of the first versions knows the first alone */
+  uint64_t files, network, scoped; /* the first kernels with Landlock know only the first */
 };
 
 struct landlock_path {
@@ -44,7 +44,7 @@ struct landlock_path {
 static int slots[STEP_SLOTS];
 static int landlock_fd = -1;
 
-/* The compiler may put calls to these in. */
+/* The compiler may insert calls to these. */
 void *memset(void *at, int byte, size_t size);
 void *memset(void *at, int byte, size_t size) {
   volatile char *bytes = at;
@@ -93,8 +93,8 @@ static long change_root(long folder) {
   return result == 0 ? raw_call(SYS_chroot, ".") : result;
 }
 
-/* Where "/" is no mount (the bridge runs under chroot), the mount above it cannot be named: one
- * that joins its own namespace stands at its top. */
+/* Where "/" is not a mount (the bridge runs under chroot), the mount above it cannot be named, but
+ * a process that joins its own namespace is at the namespace's root. */
 static long make_private(void) {
   long root = open_path("/", O_PATH | O_DIRECTORY), own = open_path("/proc/self/ns/mnt", O_RDONLY);
   if (root < 0) return root;
@@ -121,7 +121,7 @@ static long set_attributes(long tree, uint64_t attributes) {
 static long take(unsigned long slot, const char *path) {
   if (slot >= STEP_SLOTS) return -EINVAL;
   long tree = copy_mounts(path);
-  slots[slot] = (int)tree; /* an optional one that is not there: an error's number */
+  slots[slot] = (int)tree; /* the error's number: an optional one that is not there */
   return tree < 0 ? tree : 0;
 }
 
@@ -149,7 +149,8 @@ static long new_tmpfs(const char *path) {
   return raw_call(SYS_mount, "tmpfs", path, "tmpfs", kNoSetuid | kNoDevices, behind(path));
 }
 
-/* Every folder above path, and path itself. It may be written to: it came with the list. */
+/* Every folder above path, and path itself. path may be written to: it is in the list's own
+ * memory. */
 static void make_folders(char *path) {
   for (char *at = path + 1;; ++at) {
     if (*at != '/' && *at != '\0') continue;
@@ -212,7 +213,7 @@ static long drop_capabilities(uint64_t dropped) {
   for (unsigned long number = 0; number < 64; ++number) {
     if ((dropped >> number & 1) == 0) continue;
     long result = raw_call(SYS_prctl, PR_CAPBSET_DROP, number, 0, 0, 0);
-    if (result != 0 && result != -EINVAL) return result; /* EINVAL: this kernel has no such one */
+    if (result != 0 && result != -EINVAL) return result; /* EINVAL: this kernel does not know it */
   }
   return 0;
 }
@@ -326,7 +327,7 @@ static _Noreturn void fail(const struct sandbox_step *step, const char *payload,
   leave();
 }
 
-/* Its place may not be there. */
+/* Whether the path of a step may be missing. */
 static int may_lack(const struct sandbox_step *step) {
   const int optional = (step->b & STEP_OPTIONAL) != 0;
   return step->kind == STEP_ALLOW ||

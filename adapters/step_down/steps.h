@@ -7,11 +7,11 @@ struct steps {
   const char *end;
 };
 
-/* Of the list that fd holds. Leaves if it cannot be read. */
+/* Takes the list that fd holds. Leaves if it cannot be read. */
 struct steps steps_of(int fd);
 
-/* Carries out those up to the first STEP_BECOME; called again, those behind it. A step that fails
- * is told on standard error, and the process leaves. */
+/* Carries out the steps up to the first STEP_BECOME; called again, those after it. If a step fails,
+ * this is reported on standard error, and the process leaves. */
 void take_steps(struct steps *steps);
 
 #endif

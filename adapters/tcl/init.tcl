@@ -1,20 +1,21 @@
-# Stops a Tcl program at its checkpoint: the interpreter is up, what the program is known to load is
+# Stops a Tcl program at its checkpoint: the interpreter is running, what the program is known to load is
 # loaded, and the main script is not even opened. Started by the bridge as
 #
 #     TCL_LIBRARY=<this folder> CGIBRIDGE_PRELOAD=a/1.0,b/2.3,clock.tcl tclsh SWITCHES SCRIPT
 #
-# tclsh sources $TCL_LIBRARY/init.tcl before it looks at its script. This one sources the real init.tcl
-# and waits; then tclsh goes on as always, so the script, its errors and its end are tclsh's own.
-# Without the checkpoint library the script runs as plain CGI. Nothing of this is left when the script
-# runs, but two traces that note what it loads.
+# tclsh sources $TCL_LIBRARY/init.tcl before it opens its script. This one sources the real init.tcl and
+# waits; then tclsh continues as always, so the script, its errors and its end are tclsh's own. Without the
+# checkpoint library the script runs as plain CGI. Nothing of this is left when the script runs, except two
+# traces that note what it loads.
 
 namespace eval ::tcl::cgibridge {
 
-# Of the environment, with values as a list of one or of none. These are read by C code.
+# Variables of the environment that were read; each value is a list of one or of none. These are read by C
+# code.
 variable reads {LANG {} LC_ALL {} LC_CTYPE {} TCL_LIBRARY {}}
 variable preload {} files {} folders_of_modules {} touched {} culprit {} launched {}
 
-# Where the library answers; told to the first who asks, and to nobody after that.
+# Where the library answers; told to the first caller that asks, and to no other after that.
 variable call {}
 catch { set call [file readlink /.cgibridge/open] }
 proc ask {what} { file readlink $::tcl::cgibridge::call$what }
@@ -42,7 +43,7 @@ proc looked {array name operation} {
 
 proc looked_at_words args { set ::tcl::cgibridge::touched "looks at the query's words (argv)" }
 
-# The innermost file behind which something was seen is the one that did it.
+# The innermost file after which something was seen is the one that did it.
 proc loaded {command code result operation} {
     variable culprit
     catch { if {$culprit eq "" && [ask seen] ne ""} { set culprit [lindex $command end] } }
@@ -83,8 +84,8 @@ proc load_ahead {names} {
     }
 }
 
-# What it did that a program would notice. Nobody can ask Tcl whether numbers were drawn, or srand() called:
-# a known seed gives the known first number, if nothing was.
+# What it did that a program would notice. Tcl cannot be asked whether numbers were drawn, or srand()
+# called: after a known seed the next number is the known first one, if nothing was.
 proc trouble_of {command} {
     variable touched {}
     variable culprit {}
@@ -108,7 +109,7 @@ proc trouble_of {command} {
 
 proc held {} { list [llength [glob /proc/self/task/*]] [llength [glob /proc/self/fd/*]] }
 
-# Nothing can be unloaded, so a new process starts, which is launched as this one was.
+# Nothing can be unloaded, so a new process starts, launched as this one was.
 proc start_over_with {names} {
     variable launched
     variable folder
@@ -118,8 +119,8 @@ proc start_over_with {names} {
     ask over/exec
 }
 
-# Packages are learned that were found where the interpreter looks by itself, outside of the program's
-# folder. An index that is found there may name folders below it (tcllib's does).
+# A package is learned if it was found where the interpreter looks by itself, outside the program's folder.
+# An index that is found there may name folders below its own (tcllib's does).
 proc learn {} {
     set known {}
     foreach name [package names] { if {![catch { package present $name }]} { dict set known $name 1 } }
@@ -157,7 +158,7 @@ proc boot {} {
     variable reads
     variable preload [value_of CGIBRIDGE_PRELOAD] folder $::tcl_library launched [array get ::env]
     unset -nocomplain ::env(TCL_LIBRARY) ::env(CGIBRIDGE_PRELOAD)
-    # Without a slash, tclsh was searched for.
+    # Without a slash, tclsh was found by a search of PATH.
     if {![string match */* [lindex [command_line] 0]]} { dict set reads PATH {} }
     foreach name [dict keys $reads] { dict set reads $name [value_of $name] }
     watches add
@@ -169,7 +170,7 @@ proc boot {} {
     uplevel #0 [list source $::tcl_library/init.tcl]
 }
 
-# Returns what is needed behind the checkpoint.
+# Returns what is needed after the checkpoint.
 proc prepare {} {
     variable preload
     variable reads
@@ -180,21 +181,22 @@ proc prepare {} {
     foreach name [dict keys $reads] {
         if {[is_of_request $name]} { ask "note/shallower/$name is read before the checkpoint" }
     }
-    # A folder changes when a package is added to it. Begins with a line's end: Tcl makes one slash of two.
+    # A folder changes when a package is added to it. The text begins with a line's end, because Tcl turns
+    # two slashes into one.
     set folders [expr {$preload eq {{}} ? {} : [concat $::auto_path [tcl::tm::path list]]}]
     ask note/file/\n[join [list {*}[dict keys $::tcl::cgibridge::files] {*}$folders /etc/localtime] \n]
     set usual [join [command_line] \0]\0
     if {[ask learn] ne "none"} learn
     watches remove
-    array unset ::env *    ;# or the order of its names would tell how they came into it
+    array unset ::env *    ;# otherwise the order of its names would show how they were added
     set again [expr {[ask reset] eq "none" ? [source $folder/again.tcl] : ""}]
     variable call
     return [list $call $reads $usual [encoding system] $again]
 }
 
-# Takes the request that came.
+# Applies the request that came.
 variable take {{call reads usual system} {
-    encoding system iso8859-1    ;# for bytes as they are
+    encoding system iso8859-1    ;# to get bytes unchanged
     binary scan [file readlink ${call}random] n seed
     expr {srand($seed)}
     lassign {} ::argv words
@@ -209,7 +211,7 @@ variable take {{call reads usual system} {
     foreach word $words { lappend ::argv [encoding convertfrom $system $word] }
     set ::argc [llength $::argv]
     file readlink ${call}environ/set
-    array size ::env    ;# has Tcl read it
+    array size ::env    ;# makes Tcl read it
     dict for {name value} $reads {
         if {$value eq [expr {[info exists ::env($name)] ? [list $::env($name)] : {}}]} continue
         file readlink "${call}anew/$name was read before the checkpoint, and the request's differs"
