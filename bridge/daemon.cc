@@ -11,7 +11,7 @@
 #include "limits/users.h"
 
 namespace {
-// A peer that is refused is told of so often at most; all are counted.
+// Refused peers are logged at most this often; all of them are counted.
 constexpr std::chrono::seconds kPeerWordPause{10};
 
 base::Result<gateway::SocketOwner> socket_owner(const config::BridgeSettings& bridge) {
@@ -91,7 +91,7 @@ base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
   return base::Done{};
 }
 
-// Before anything is served or started, also where another bridge's sockets are taken over.
+// Runs before anything is served or started, also where another bridge's sockets are taken over.
 void Daemon::prepare_limits() {
   const auto settings = settings_.now();
   use_identities();
@@ -116,7 +116,7 @@ base::Status Daemon::listen(const config::BridgeSettings& bridge) {
     const bool there = std::ranges::any_of(gateway_.listeners(), [&](const auto& entry) {
       return entry.second->name() == config::to_string(address);
     });
-    if (there) {  // of the bridge that this one takes over from
+    if (there) {  // taken over from the other bridge
       if (address.kind == config::ListenAddress::Kind::unix_socket) {
         inherited_files_.emplace_back(address.path);
       }
@@ -132,7 +132,7 @@ base::Status Daemon::listen(const config::BridgeSettings& bridge) {
   return base::Done{};
 }
 
-// The settings were checked for users that the system does not know; one may have gone since.
+// The settings were checked for unknown users; but a user may have been removed since.
 void Daemon::use_identities() {
   const auto settings = settings_.now();
   identities_.use(settings->bridge);
@@ -143,8 +143,9 @@ void Daemon::use_identities() {
   gateway_.set_admission([this, rules = rules.take()](int fd) { return admits(rules, fd); });
 }
 
-// A web server attaches a socket as whoever it runs as, if the control socket's permissions let it:
-// what connects there is looked at like any other connection, and nothing is steered.
+// A web server may attach a socket as whatever user it runs as, if the control socket's permissions
+// let it: what connects there is checked like any other connection, and this command steers
+// nothing.
 std::optional<std::string> Daemon::why_refused(int fd, const std::string& command) {
   if (command == "attach") return std::nullopt;
   const auto peer = limits::peer_of(fd);

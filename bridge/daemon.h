@@ -23,21 +23,21 @@
 
 class Daemon {
  public:
-  // binary: the file that an upgrade starts. config_path: the settings file that settings were read
-  // from; it is watched. adapters: the folder of the adapters.
+  // binary: the file that an upgrade starts. config_path: the file that settings were read from,
+  // which is watched. adapters: the folder of the adapters.
   Daemon(const std::string& binary, const std::string& config_path, config::Settings settings,
          const std::string& adapters);
   ~Daemon();
 
-  // Binds what the settings ask for and takes inherited over. Nothing is served before; on
-  // failure nothing stays bound.
+  // Binds what the settings ask for, and takes over the sockets in inherited. Nothing is served
+  // before; on failure nothing stays bound.
   base::Status start(std::vector<gateway::InheritedSocket> inherited);
 
-  // The same for one that takes over from a bridge that is still there, by channel: makes programs
-  // warm, and accepts nobody before it is told to.
+  // The same for a bridge that takes over from one that is still running, through channel: makes
+  // programs warm, and accepts no connections before it is told to.
   base::Status take_over(base::UniqueFd channel);
 
-  // Serves until it was drained or stopped. The exit code.
+  // Serves until it is drained or stopped. Returns the exit code.
   int run();
 
  private:
@@ -49,7 +49,7 @@ class Daemon {
   std::optional<std::string> why_refused(int fd, const std::string& command);
   std::map<std::string, admin::ControlServer::Command> commands();
   nlohmann::json reload();
-  // Why not, if it is refused.
+  // Returns why it was refused, if it was.
   std::optional<std::string> switch_mode(const std::string& program, const std::string& mode);
   nlohmann::json attach(admin::ControlClient& client, base::UniqueFd fd);
   void detach(admin::ControlClient& client);
@@ -60,8 +60,8 @@ class Daemon {
   void refresh(const std::string& path, std::string_view environment,
                const std::vector<std::string>& learned);
 
-  // An upgrade, the old side's and the new side's.
-  // client: who asked for it and waits; nullptr: a signal did. nullptr: it is under way.
+  // An upgrade, from the old side and from the new side. client: the one that asked for it and
+  // waits; nullptr: a signal did. Returns nullptr if the upgrade is under way.
   nlohmann::json upgrade(admin::ControlClient* client);
   void upgrade_by_signal();
   void upgrade_failed(const std::string& why);
@@ -82,19 +82,19 @@ class Daemon {
   std::map<admin::ControlClient*, std::uint64_t> attached_;  // listener of an `attach` that lives
   std::vector<gateway::SocketFile> socket_files_;            // to be removed at the end
   const std::vector<std::string> web_servers_ = gateway::web_server_addresses();
-  base::TimePoint peer_told_{};  // when one was refused in the log
+  base::TimePoint peer_told_{};  // when a refused peer was last logged
   bool draining_ = false;
-  bool failed_ = false;  // it ends without having served
+  bool failed_ = false;  // it ends without ever having served
   const std::string binary_, config_path_;
   ServiceManager service_manager_;
   std::unique_ptr<Upgrade> upgrade_;
-  admin::ControlClient* upgrade_client_ = nullptr;  // who asked for it and waits
+  admin::ControlClient* upgrade_client_ = nullptr;  // the one that asked for it and waits
   std::unique_ptr<Predecessor> predecessor_;
-  // Of the bridge that this one takes over from, until it serves: its control socket, the files of
-  // its listening sockets, and those that are of no use any more by the settings.
+  // From the bridge that this one takes over from, until this one serves: its control socket, the
+  // files of its listening sockets, and those of its files that the settings no longer need.
   base::UniqueFd inherited_control_;
   std::vector<gateway::SocketFile> inherited_files_, old_files_;
-  base::TimePoint warm_by_{};  // when it says that it is ready at the latest
+  base::TimePoint warm_by_{};  // the latest time to report that it is ready
   loop::Timer warmth_timer_;
   loop::Deferred upgrade_over_;
   loop::Timer drain_timer_;

@@ -1,12 +1,13 @@
-// How a daemon hands over to another, and takes over from one: upgrade.h has the order of things.
+// How a daemon hands over to another one, and takes over from one: upgrade.h has the order of
+// events.
 #include <algorithm>
 
 #include "base/log.h"
 #include "daemon.h"
 
 namespace {
-// While programs are made warm for an upgrade: how often it is looked, and how long at most. What
-// is not warm by then runs classic.
+// While programs are made warm for an upgrade: how often to check, and how long at most. Programs
+// that are not warm then run classic.
 constexpr std::chrono::milliseconds kWarmthLooks{10};
 constexpr std::chrono::seconds kWarmthPatience{30};
 }  // namespace
@@ -21,7 +22,7 @@ nlohmann::json Daemon::upgrade(admin::ControlClient* client) {
                        .control = control_->socket().get(),
                        .programs = pools_.warm_notes()};
   for (const auto& [id, listener] : gateway_.listeners()) {
-    // What is attached belongs to a process of its web server, which attaches it anew.
+    // An attached socket belongs to a process of its web server, which attaches it again.
     const bool attached =
         std::ranges::any_of(attached_, [id = id](const auto& entry) { return entry.second == id; });
     if (!attached) terms.listeners.emplace_back(listener->name(), listener->fd().get());
@@ -56,7 +57,7 @@ void Daemon::upgrade_failed(const std::string& why) {
   upgrade_over_.schedule();
 }
 
-// The new bridge has warm programs and waits for a word.
+// The new bridge has warm programs and waits for the word to serve.
 void Daemon::hand_over() {
   if (draining_) return;
   if (const auto told = upgrade_->take_over(); !told) return upgrade_failed(told.error().message);
@@ -115,10 +116,11 @@ base::Status Daemon::take_over(base::UniqueFd channel) {
   return base::Done{};
 }
 
-// Whether a socket of the old bridge was bound for a bridge.listen that the settings have no more.
+// Whether a socket of the old bridge was bound for a bridge.listen entry that is no longer in the
+// settings.
 bool Daemon::is_given_up(const std::string& name) {
   const auto address = config::parse_listen_address(name);
-  if (!address) return false;  // systemd's or the like
+  if (!address) return false;  // from systemd or similar
   const auto& listen = settings_.now()->bridge.listen;
   const bool wanted = std::ranges::any_of(
       listen, [&name](const auto& one) { return config::to_string(one) == name; });

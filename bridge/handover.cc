@@ -7,7 +7,7 @@
 #include "admin/control_message.h"
 
 namespace {
-// A packet is at most what a socket's buffer takes.
+// A packet is at most as large as a socket's buffer.
 constexpr std::size_t kPacketMax = 128 * 1024;
 }  // namespace
 
@@ -24,8 +24,8 @@ std::optional<HandoverPacket> receive_packet(int channel, Patience patience) {
   do {
     got = admin::receive_with_fd(channel, text, packet.fd,
                                  patience == Patience::none ? MSG_DONTWAIT : 0);
-    // An end with packets unread at the other side is an error that is told once, ahead of what it
-    // sent before.
+    // If the other side ended with unread packets, recvmsg() reports that once as an error, before
+    // what the other side sent earlier.
   } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
   if (got < 0 && errno == EAGAIN) return std::nullopt;
   packet.over = got <= 0;

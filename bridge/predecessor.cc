@@ -11,7 +11,7 @@ Predecessor::Predecessor(loop::Loop& loop, base::UniqueFd channel, Events events
 }
 
 void Predecessor::say_ready() {
-  // If it is gone, on_packet() hears of that.
+  // If the old bridge is gone, on_packet() finds out.
   (void)send_packet(channel_.get(), {{"ready", true}});
 }
 

@@ -7,19 +7,19 @@
 #include "handover.h"
 #include "loop/fd_watch.h"
 
-// Owned by the daemon; goes on until the old bridge has ended.
+// Owned by the daemon; exists until the old bridge has ended.
 class Predecessor {
  public:
-  // All run on the loop; none may destroy it.
+  // All run on the loop; none may destroy this object.
   struct Events {
     std::function<void()> on_serve;                         // the old one accepts nobody any more
-    std::function<void(base::UniqueFd)> on_connection;      // that it had open
-    std::function<void(const std::string& why)> on_failed;  // it went before on_serve
+    std::function<void(base::UniqueFd)> on_connection;      // that the old bridge had open
+    std::function<void(const std::string& why)> on_failed;  // the old bridge ended before on_serve
   };
 
   Predecessor(loop::Loop& loop, base::UniqueFd channel, Events events);
 
-  // Programs are warm: it may tell this one to serve.
+  // Programs are warm: the old bridge may tell this one to serve.
   void say_ready();
   bool serves() const { return serves_; }
 

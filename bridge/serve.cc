@@ -18,8 +18,8 @@
 
 namespace {
 
-// Descriptors 0 to 2 exist, so that no pipe or socket takes their numbers; others that the bridge
-// was started with reach no program.
+// Makes sure that descriptors 0 to 2 exist, so that no pipe or socket gets their numbers, and that
+// other descriptors that the bridge was started with reach no program.
 void prepare_descriptors() {
   int fd = 0;
   do {
@@ -34,8 +34,8 @@ std::string own_binary() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
 }
 
-// Says why, also to the bridge that this one was to take over from: who asked for that reads it
-// there.
+// Reports why, also to the bridge that this one was to take over from: whoever asked for the
+// upgrade reads it there.
 int not_started(const cli::Invocation& invocation, const std::vector<std::string>& problems) {
   for (const std::string& problem : problems) base::log_error("{}", problem);
   base::log_error("{} error(s): not started", problems.size());
@@ -49,7 +49,7 @@ int not_started(const cli::Invocation& invocation, const std::vector<std::string
 }  // namespace
 
 int serve(const cli::Invocation& invocation) {
-  // Asked before a newer file may take its place.
+  // Looked up before a newer file may take its place.
   const std::string binary = own_binary();
   prepare_descriptors();
   auto inherited = gateway::inherited_sockets();
@@ -84,7 +84,7 @@ int serve(const cli::Invocation& invocation) {
   if (!started) {
     return not_started(invocation, {started.error().message});
   }
-  // The daemon has its own: the old bridge is to see when that one is closed.
+  // The daemon has its own copy: the old bridge must be able to see when that one is closed.
   if (invocation.take_over_fd >= 0) ::close(invocation.take_over_fd);
   base::log_info("{}", limits::drop_privileges());
   return daemon.run();

@@ -16,8 +16,8 @@
 
 namespace {
 
-// How long the loop waits at most for a manager whose queue is full. Only what it must not miss is
-// worth that; of signs of life another comes soon.
+// How long the loop waits at most for a manager whose queue is full. Only messages that the manager
+// must not miss are worth that; another sign of life comes soon.
 constexpr timeval kStatePatience{.tv_sec = 2, .tv_usec = 0};
 
 std::string environment_text(const char* name) {

@@ -1,4 +1,4 @@
-// The service manager that started the bridge (systemd), if one did, and what it is told.
+// The service manager that started the bridge (systemd), if there is one, and what it is told.
 #pragma once
 
 #include <sys/types.h>
@@ -8,19 +8,20 @@
 
 #include "loop/timer.h"
 
-// sd_notify(3) in a few lines: a datagram to the socket that NOTIFY_SOCKET names. Without one
-// nothing is sent. With WATCHDOG_USEC it is told twice in that time that the loop turns.
+// sd_notify(3) in a few lines: sends datagrams to the socket that NOTIFY_SOCKET names. If it is not
+// set, nothing is sent. With WATCHDOG_USEC, tells the manager twice in that time that the loop is
+// running.
 class ServiceManager {
  public:
   explicit ServiceManager(loop::Loop& loop);
 
-  // Requests are served from here on. taken_over: by a process that is not the one the manager
-  // started, which knows of it by hand_over_to().
+  // Requests are served from now on. taken_over: by another process than the one that the manager
+  // started; the manager knows about it through hand_over_to().
   enum class Start { first, taken_over };
   void ready(Start start);
-  // It ends when what is open is done.
+  // The bridge ends when what is open is done.
   void stopping();
-  // That process is the service from here on; this one ends soon and says nothing more.
+  // That process is the service from now on; this one ends soon and sends nothing more.
   void hand_over_to(pid_t successor);
 
  private:

@@ -14,8 +14,8 @@
 namespace {
 // From its launch until its programs are warm.
 constexpr std::chrono::seconds kPatience{90};
-// What a packet may hold of them, about; the programs that are left out are made warm by their
-// first requests.
+// How much a packet may hold of the notes on programs, about; programs that are left out are made
+// warm by their first requests.
 constexpr std::size_t kNotesBytesMax = 48 * base::kKiB;
 }  // namespace
 
@@ -68,7 +68,7 @@ base::Status Upgrade::launch(const Terms& terms, int channel_end) {
   pid_ = pid.value();
   processes_.expect(pid_, [this](const worker::Death& death) {
     pid_ = -1;
-    // Its end may be known before what it said at last was read.
+    // Its end may be known before its last message was read.
     const auto packet = receive_packet(channel_.get(), Patience::none);
     if (packet && heard_why_it_failed(*packet)) return;
     fail(worker::describe_end(death.wait_status) + "; its own words are in the log");

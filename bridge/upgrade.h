@@ -14,12 +14,12 @@
 // Owned by the daemon. Destroying it before take_over() ends the new process.
 class Upgrade {
  public:
-  // All run on the loop; none may destroy it.
+  // All run on the loop; none may destroy this object.
   struct Events {
     std::function<void()> on_ready;                         // take_over() may be called
     std::function<void(const std::string& why)> on_failed;  // the new process is gone
   };
-  // Which process, and what it gets. The descriptors are borrowed for start().
+  // The program to start, and what it gets. The descriptors are borrowed for start().
   struct Terms {
     std::string binary;
     std::string config_path;
@@ -37,16 +37,16 @@ class Upgrade {
   base::Status start(const Terms& terms);
   pid_t pid() const { return pid_; }
 
-  // From here on it serves, and on_failed is not told any more.
+  // From now on the new process serves, and on_failed is not called any more.
   base::Status take_over();
-  // Gives it a connection on which nothing is open.
+  // Hands over a connection on which nothing is open.
   void pass_on(const base::UniqueFd& connection);
 
  private:
   base::Status launch(const Terms& terms, int channel_end);
   base::Status tell(const Terms& terms);
   void on_packet();
-  // Whether the new process told, in this packet, why it does not start: then that is the reason.
+  // Whether this packet from the new process says why it does not start: then that is the reason.
   bool heard_why_it_failed(const HandoverPacket& packet);
   void fail(const std::string& why);
 

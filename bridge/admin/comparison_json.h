@@ -1,4 +1,4 @@
-// What is known of a program's arms, of its shadow and of its promotion, as `status` shows it.
+// What is known about a program's arms, its shadow and its promotion, as `status` shows it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +9,10 @@
 namespace admin {
 
 // brief: without what is long and seldom changes (masks, differences and their diffs). A page that
-// looks each second asks for that, and for the rest when the counts say that there is more.
+// refreshes each second asks for that, and for the rest when the counts show that there is more.
 enum class Detail { full, brief };
 
-// By the arm's name, only those with requests. `now` is what "recent" looks back from.
+// By the arm's name; only arms with requests. now: the time from which "recent" looks back.
 nlohmann::json arms_json(const std::array<compare::Figures, compare::kArms>& figures,
                          base::TimePoint now);
 
@@ -20,7 +20,7 @@ nlohmann::json arms_json(const std::array<compare::Figures, compare::kArms>& fig
 nlohmann::json shadow_json(const compare::Comparison& comparison, Detail detail,
                            base::TimePoint now);
 
-// null without a rule.
+// null if there is no rule.
 nlohmann::json promotion_json(const compare::Promotion& promotion);
 
 }  // namespace admin

@@ -57,7 +57,8 @@ ssize_t receive_with_fd(int socket, std::span<char> room, base::UniqueFd& fd, in
   for (cmsghdr* part_at = CMSG_FIRSTHDR(&header); part_at != nullptr;
        part_at = CMSG_NXTHDR(&header, part_at)) {
     if (part_at->cmsg_level != SOL_SOCKET || part_at->cmsg_type != SCM_RIGHTS) continue;
-    // The kernel gives as many as find room in there: those that nobody asked for are closed.
+    // The kernel passes as many descriptors as there is room for: close those that were not
+    // expected.
     const std::size_t bytes_of_fds = part_at->cmsg_len - CMSG_LEN(0);
     for (std::size_t at = 0; at + sizeof(int) <= bytes_of_fds; at += sizeof(int)) {
       int number = -1;

@@ -1,4 +1,4 @@
-// The daemon's control socket: commands in, answers out.
+// The daemon's control socket: it receives commands and sends answers.
 #pragma once
 
 #include <functional>
@@ -17,12 +17,11 @@
 
 namespace admin {
 
-// One client that is connected. It may keep the connection for as long as it likes: that is what
-// `attach` does.
+// One connected client. It may keep the connection for as long as it likes: `attach` does that.
 class ControlClient {
  public:
   struct Events {
-    // A line came, with a descriptor perhaps; the answer is sent back.
+    // A line arrived, perhaps with a descriptor; the answer is sent back.
     std::function<nlohmann::json(ControlClient&, const nlohmann::json&, base::UniqueFd fd)> on_line;
     std::function<void(ControlClient&)> on_gone;
   };
@@ -42,7 +41,7 @@ class ControlClient {
   base::UniqueFd socket_;
   Events events_;
   std::string line_;
-  base::UniqueFd fd_;  // came with the line under way
+  base::UniqueFd fd_;  // arrived with the current line
   base::OutBuffer out_;
   bool gone_ = false;
   loop::FdWatch watch_;
@@ -50,16 +49,16 @@ class ControlClient {
 
 class ControlServer {
  public:
-  // One command: its arguments, the client that sent it, and the descriptor that came along.
-  // Returns the answer: {"ok": true, ...} or {"ok": false, "error": "..."}; null: the command sends
-  // it to the client itself, later.
+  // One command: gets its arguments, the client that sent it, and the descriptor that came along.
+  // Returns the answer: {"ok": true, ...} or {"ok": false, "error": "..."}; null: the command
+  // itself sends the answer to the client later.
   using Command = std::function<nlohmann::json(const nlohmann::json& arguments,
                                                ControlClient& client, base::UniqueFd fd)>;
 
   // Why the process that made a connection may not give that command; none: it may.
   using Admission = std::function<std::optional<std::string>(int fd, const std::string& command)>;
 
-  // socket: listening. commands by name. Whoever may not give one is told why.
+  // socket: listening. commands: by name. A client that may not give a command is told why.
   ControlServer(loop::Loop& loop, base::UniqueFd socket, const std::string& path,
                 std::map<std::string, Command> commands,
                 std::function<void(ControlClient&)> on_client_gone, Admission why_not = {});
@@ -67,7 +66,7 @@ class ControlServer {
 
   const std::string& path() const { return file_.path(); }
   const base::UniqueFd& socket() const { return listener_.fd(); }
-  // Another bridge serves the socket from here on: its file stays when this is destroyed.
+  // Another bridge serves the socket from now on: the file stays when this object is destroyed.
   void keep_file() { file_ = {}; }
 
  private:

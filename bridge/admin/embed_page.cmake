@@ -1,5 +1,5 @@
-# Makes a C++ source of a text file: cmake -DFROM=page.html -DTO=page_html.cc -P embed_page.cmake.
-# A string literal may not be longer than 64 KiB everywhere, so it is given in pieces.
+# Makes a C++ source from a text file: cmake -DFROM=page.html -DTO=page_html.cc -P embed_page.cmake.
+# Some compilers limit a string literal to 64 KiB, so the text is split into pieces.
 file(READ "${FROM}" text)
 set(pieces "")
 string(LENGTH "${text}" left)

@@ -1,5 +1,5 @@
-// Every figure that is one number: where it comes from, and what it is called in the status and as
-// a metric. A new one is a row in figures.cc, and needs nothing else to be seen in both.
+// Every figure that is a single number: where it comes from, and its names in the status and as a
+// metric. A new one needs only a row in figures.cc to appear in both.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace admin {
 
-// What a figure of the bridge is taken from.
+// What the bridge's figures are taken from.
 struct BridgeView {
   const gateway::Gateway& gateway;
   const pool::Pools& pools;
 };
 
-// Rows of one family are neighbours, and tell its samples apart by a label.
+// Rows of one family are next to each other, and a label distinguishes its samples.
 template <typename Of>
 struct Figure {
   std::string_view key;        // its place in the status: "queue", "rewind/verified"; "": none
-  MetricsText::Family family;  // without a name: no metric
+  MetricsText::Family family;  // empty name: no metric
   std::uint64_t (*value)(const Of&);
   std::string_view label = {}, label_value = {};
   bool only_if_any = false;  // a metric of 0 is left out
@@ -34,7 +34,7 @@ std::span<const Figure<BridgeView>> bridge_figures();
 std::span<const Figure<pool::PoolStatus>> program_figures();
 std::span<const Figure<compare::Figures>> arm_figures();
 
-// Adds those that have a key.
+// Adds the figures that have a key.
 template <typename Of>
 void add_figures(nlohmann::json& json, std::span<const Figure<Of>> figures, const Of& of) {
   for (const Figure<Of>& figure : figures) {

@@ -9,10 +9,10 @@ namespace {
 
 struct Bound {
   std::uint64_t microseconds;
-  std::string_view seconds;  // canonical, as OpenMetrics 1.0 wants `le`
+  std::string_view seconds;  // in canonical form, as OpenMetrics 1.0 requires for `le`
 };
 
-// From a warm worker's tenth of a millisecond to the minute of a report.
+// From the tenth of a millisecond of a warm worker to the minute of a report.
 constexpr std::array kBounds = {
     Bound{100, "0.0001"},      Bound{250, "0.00025"},     Bound{500, "0.0005"},
     Bound{1'000, "0.001"},     Bound{2'500, "0.0025"},    Bound{5'000, "0.005"},
@@ -66,7 +66,7 @@ void MetricsText::seconds(const Labels& labels, std::uint64_t microseconds) {
 }
 
 void MetricsText::histogram(const Labels& labels, const compare::Histogram& values) {
-  // A thousand programs have a hundred thousand of these lines: what they share is made once.
+  // A thousand programs have a hundred thousand of these lines: the common part is made once.
   const std::string start =
       fmt::format("{}_bucket{{{}{}le=\"", name_, labels.text(), labels.text().empty() ? "" : ",");
   const auto bucket = [&](std::string_view bound, std::uint64_t count) {

@@ -14,7 +14,7 @@ namespace admin {
 class Labels {
  public:
   Labels() = default;
-  // The same with one more.
+  // The same labels and one more.
   Labels with(std::string_view name, std::string_view value) const;
   const std::string& text() const { return text_; }
 
@@ -22,22 +22,22 @@ class Labels {
   std::string text_;
 };
 
-// One family at a time: begin(), then all of its samples.
+// Writes one family at a time: begin(), then all of its samples.
 class MetricsText {
  public:
   struct Family {
-    std::string_view name;  // with its unit at the end, without "_total"
+    std::string_view name;  // ends with its unit; without "_total"
     std::string_view type;  // "counter", "gauge", "histogram", "stateset", "info"
     std::string_view help;
     std::string_view unit = {};  // "seconds", "bytes"
   };
 
   void begin(const Family& family);
-  // A sample of the family. A counter's name gets "_total" and an info's "_info".
+  // Writes a sample of the family. A counter's name gets "_total" and an info's "_info".
   void sample(const Labels& labels, std::uint64_t value);
-  // The same of a family whose unit is seconds.
+  // The same for a family whose unit is seconds.
   void seconds(const Labels& labels, std::uint64_t microseconds);
-  // values are microseconds; the family's unit is seconds.
+  // values are in microseconds; the family's unit is seconds.
   void histogram(const Labels& labels, const compare::Histogram& values);
 
   std::string finish();

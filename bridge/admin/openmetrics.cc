@@ -11,10 +11,10 @@
 namespace admin {
 namespace {
 
-// What there is of one program.
+// What there is for one program.
 struct Subject {
   pool::PoolStatus pool;
-  const compare::Comparison* comparison;  // nullptr: nothing yet
+  const compare::Comparison* comparison;  // nullptr: none yet
   config::Mode effective;
   Labels labels;
 };

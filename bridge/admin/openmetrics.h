@@ -1,4 +1,4 @@
-// The figures of the bridge and of all programs, for Prometheus and its like.
+// The figures of the bridge and of all programs, for Prometheus and similar tools.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace admin {
 inline constexpr std::string_view kOpenMetricsType =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-// OpenMetrics 1.0 text. Counters of a program begin anew when its pool was let go (bridge.
-// zygote_idle_timeout) and it is asked for again; those of its arms go on.
+// OpenMetrics 1.0 text. A program's counters start again from zero if its pool was removed (after
+// bridge.zygote_idle_timeout) and the program is requested again; those of its arms continue.
 std::string openmetrics(gateway::Gateway& gateway, const pool::Pools& pools);
 
 }  // namespace admin

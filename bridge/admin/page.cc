@@ -45,7 +45,7 @@ void replace_all(std::string& text, std::string_view mark, std::string_view valu
   }
 }
 
-// The parts of "brief&program=%2Fa": what to show. Anything else in it is left alone.
+// Parses "brief&program=%2Fa": what to show. Other parts are ignored.
 StatusScope scope_of(std::string_view query) {
   StatusScope scope;
   while (!query.empty()) {

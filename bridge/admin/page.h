@@ -1,4 +1,4 @@
-// The page that the bridge serves itself: what operators see in a browser, and the data behind it.
+// The page that the bridge serves itself: what operators see in a browser, and its data.
 #pragma once
 
 #include <functional>
@@ -18,10 +18,10 @@ namespace admin {
 //                     ?most=N only the N busiest programs
 //   GET /metrics      OpenMetrics
 //   POST /mode        {"program": path, "mode": word} switches, if bridge.page.switch_modes
-// Settings are read at each request, so a change of who may see it holds at once.
+// Settings are read at each request, so a change of who may see the page takes effect at once.
 class Page {
  public:
-  // Switches a program's mode; the result says why not.
+  // Switches a program's mode; the result says why it was not switched.
   using SwitchMode = std::function<std::optional<std::string>(const std::string& program,
                                                               const std::string& mode)>;
 

@@ -9,7 +9,7 @@
 namespace admin {
 namespace {
 
-// Takes the same time wherever they differ.
+// Takes the same time wherever a and b differ.
 bool same_secret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;
@@ -21,7 +21,7 @@ bool same_host(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// "example.org:8080" of "https://example.org:8080"; empty of "null".
+// "example.org:8080" from "https://example.org:8080"; empty for "null".
 std::string_view host_of(std::string_view origin) {
   const std::size_t scheme = origin.find("://");
   return scheme == origin.npos ? std::string_view() : origin.substr(scheme + 3);
@@ -33,7 +33,7 @@ std::string_view without_port(std::string_view host) {
   return is_port ? host.substr(0, colon) : host;
 }
 
-// nginx's own fastcgi_params give HTTP_HOST without its port: then only the names are compared, and
+// nginx's own fastcgi_params send HTTP_HOST without its port: then only the names are compared, and
 // another port of the same name is left to Sec-Fetch-Site and the token.
 bool same_place(std::string_view origin, std::string_view host) {
   const std::string_view from = host_of(origin);
@@ -49,7 +49,7 @@ bool is_json(std::string_view content_type) {
 }  // namespace
 
 std::string random_hex(std::size_t bytes) {
-  // Up to 256 bytes come whole (getrandom(2)).
+  // Up to 256 bytes come in one piece (getrandom(2)).
   std::vector<unsigned char> random(bytes);
   BRIDGE_ASSERT(::getrandom(random.data(), bytes, 0) == static_cast<ssize_t>(bytes));
   return fmt::format("{:02x}", fmt::join(random, ""));

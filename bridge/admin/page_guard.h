@@ -11,30 +11,30 @@
 
 namespace admin {
 
-// bytes of the kernel's randomness, as hex digits.
+// That many bytes from the kernel's random generator, as hex digits.
 std::string random_hex(std::size_t bytes);
 
 // The header in which a page sends its token.
 inline constexpr std::string_view kTokenVariable = "HTTP_X_CGIBRIDGE_TOKEN";
 
-// Tells a request that the page itself sent from one that another site made a browser send. The
-// latter can neither read the token nor send a header of its own nor a body of type JSON without
-// being asked first (CORS), and names where it comes from.
+// Distinguishes a request that the page itself sent from one that another site made a browser send.
+// Another site cannot read the token, and cannot send its own header or a body of type JSON without
+// a preflight (CORS); its request also names where it comes from.
 class PageGuard {
  public:
   PageGuard() : token_(random_hex(32)) {}
 
-  // What the page carries; of this daemon only.
+  // What the page carries; it belongs to this daemon only.
   const std::string& token() const { return token_; }
 
-  // Why a request that would change something is refused; nullopt: it is the page's own.
+  // Why a request that would change something is refused; nullopt: it comes from the page.
   std::optional<std::string> objection(const gateway::PageRequest& request) const;
 
  private:
   const std::string token_;
 };
 
-// The headers of each answer. nonce: of the scripts and styles in it; empty: it has none.
+// The headers of each answer. nonce: for the scripts and styles in it; empty: there are none.
 std::vector<std::pair<std::string, std::string>> security_headers(const std::string& nonce);
 
 }  // namespace admin

@@ -1,4 +1,4 @@
-// What is known of a program's workers, as `status` shows it.
+// What is known about a program's workers, as `status` shows it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,11 +8,11 @@
 
 namespace admin {
 
-// effective: the mode of now, which promotion may have moved. settings: of this program.
+// effective: the current mode, which promotion may have changed. settings: this program's.
 nlohmann::json program_json(const pool::PoolStatus& program,
                             const config::ProgramSettings& settings, config::Mode effective);
 
-// Of a program's cgroup, or of the one for all.
+// For a program's cgroup, or for the one for all programs.
 nlohmann::json cgroup_json(const limits::Figures& figures);
 
 }  // namespace admin

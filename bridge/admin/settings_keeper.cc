@@ -8,7 +8,7 @@ namespace {
 constexpr std::chrono::milliseconds kSettleTime{100};
 constexpr std::chrono::milliseconds kWatchAgain{1000};
 
-// A pattern that fnmatch(3) matches with path alone.
+// A pattern for fnmatch(3) that matches only path.
 std::string exact_pattern(const std::string& path) {
   std::string pattern;
   for (const char c : path) {
@@ -37,11 +37,12 @@ SettingsKeeper::SettingsKeeper(loop::Loop& loop, std::string path, config::Setti
 void SettingsKeeper::watch() {
   const bool was_watched = watched_;
   take_note(watch_.start(path_));
-  // What has changed meanwhile was not told.
+  // Changes in the meantime were not reported.
   if (!was_watched && watched_) on_file_event(base::Done{});
 }
 
-// An editor may have made a new file that only it may read yet; the kernel may have no watch left.
+// An editor may have made a new file that only the editor may read yet; the kernel may have no
+// watches left.
 void SettingsKeeper::take_note(const base::Status& watching) {
   if (watched_ && !watching) {
     base::log_warn(
@@ -62,7 +63,7 @@ void SettingsKeeper::on_file_event(const base::Status& watching) {
 std::shared_ptr<const config::Settings> SettingsKeeper::now() {
   if (pending_) {
     auto outcome = config::load_file(path_);
-    // What is wrong now may be half of a change; reload() speaks when it has settled.
+    // An error now may be due to half of a change; reload() reports it once the file has settled.
     if (outcome && check_(outcome.settings()).empty()) take_over(outcome.take());
   }
   return settings_;

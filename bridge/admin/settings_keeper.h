@@ -1,4 +1,4 @@
-// The settings that hold now, and how a changed file becomes them.
+// The current settings, and how a changed file takes effect.
 #pragma once
 
 #include <functional>
@@ -12,31 +12,31 @@
 
 namespace admin {
 
-// What became of a reload.
+// The result of a reload.
 struct ReloadOutcome {
   bool taken_over = false;
   std::vector<std::string> problems;  // why not, one line each
 };
 
-// Watches the file. A change is taken over by the next request at the latest; a file with an error
-// in it is refused whole, every error goes to the log, and what runs goes on.
+// Watches the file. A change takes effect at the next request at the latest. A file with an error
+// is refused as a whole: every error is logged, and the current settings stay.
 class SettingsKeeper {
  public:
-  // What is wrong with settings that are well formed, but that this system cannot follow.
+  // What is wrong with settings that are well formed but cannot be used on this system.
   using Check = std::function<std::vector<std::string>(const config::Settings&)>;
 
-  // on_change runs after other settings have come into force.
+  // on_change runs after other settings have taken effect.
   SettingsKeeper(loop::Loop& loop, std::string path, config::Settings settings,
                  std::function<void()> on_change, Check check);
 
-  // For a request that begins now: a change of the file that was noticed is looked at first.
+  // For a request that begins now: if a change of the file was noticed, the file is read first.
   std::shared_ptr<const config::Settings> now();
 
   // Reads the file at once.
   ReloadOutcome reload();
 
-  // Another mode for a program, by its name or its path, until the file is next taken over.
-  // Fails on a name or a path that no program can have.
+  // Sets another mode for a program, by its name or its path, until the file next takes effect.
+  // Fails for a name or a path that no program can have.
   base::Status switch_mode(const std::string& program, config::Mode mode);
 
  private:
@@ -54,7 +54,7 @@ class SettingsKeeper {
   bool watched_ = true;
   loop::PathWatch watch_;
   loop::Timer watch_again_;  // while it cannot be watched
-  // An editor may write a file in pieces: what is wrong with it is said once it has settled.
+  // An editor may write a file in pieces: errors in it are reported once it has settled.
   loop::Timer settle_timer_;
 };
 

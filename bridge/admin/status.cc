@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using Programs = std::vector<pool::PoolStatus>;
 
-// What of it is there, and what is asked for in vain.
+// Which cgroups there are, and which limits are asked for but not enforced.
 json cgroups_json(const limits::Cgroups& cgroups) {
   json all = {{"folders", cgroups.folders()}, {"not_held", cgroups.not_held()}};
   if (const auto figures = cgroups.figures_of_all()) all.update(cgroup_json(*figures));

@@ -10,14 +10,15 @@
 
 namespace admin {
 
-// What of the status is wanted.
+// Which part of the status is wanted.
 struct StatusScope {
   Detail detail = Detail::full;
-  std::string program;   // the path of the only one; empty: all
-  std::size_t most = 0;  // so many programs, those with the most requests; 0: all
+  std::string program;   // the path of the only program; empty: all
+  std::size_t most = 0;  // only this many programs, those with the most requests; 0: all
 };
 
-// The status: "bridge" with the daemon's own figures, "programs" with one entry a program, by path.
+// The status: "bridge" with the daemon's own figures, "programs" with one entry per program, by
+// path.
 nlohmann::json status_json(gateway::Gateway& gateway, const pool::Pools& pools,
                            const StatusScope& scope = {});
 

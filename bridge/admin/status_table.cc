@@ -25,7 +25,7 @@ std::string counts_text(const json& counts) {
   return joined;
 }
 
-// 830 us, 12.4 ms, 3.10 s: three digits tell all that a person compares.
+// 830 us, 12.4 ms, 3.10 s: three digits are all that a person compares.
 std::string time_text(const json& microseconds) {
   const double us = microseconds.get<double>();
   if (us < 1000) return fmt::format("{:.0f} us", us);
@@ -67,7 +67,8 @@ std::string memory_text(const json& program) {
   return line + "\n";
 }
 
-// How many times faster than classic an arm's median is; empty for classic, and without both.
+// How many times faster an arm's median is than classic's; empty for classic itself, or if either
+// is missing.
 std::string speed_text(const json& arms, const std::string& arm) {
   if (arm == "classic" || !arms.contains("classic")) return {};
   const double classic = arms.at("classic").at("latency_us").at("p50").get<double>();
@@ -194,7 +195,7 @@ std::string status_table(const json& status) {
   for (const json& program : status.at("programs")) {
     const json& workers = program.at("workers");
     std::string path = text(program.at("path"));
-    // A long one gets a line of its own, so that the columns stay where they are.
+    // A long path gets a separate line, so that the columns stay aligned.
     if (path.size() > 40) table += std::exchange(path, {}) + "\n";
     table += fmt::format(
         fmt::runtime(row), path, text(program.at("arm")), text(program.at("level")),

@@ -1,12 +1,12 @@
-// Where the adapters are, when the settings do not say it.
+// Where the adapters are, if the settings do not say.
 #pragma once
 
 #include <string>
 
 namespace cli {
 
-// The folder with the checkpoint library, found from where this executable is: beside it in a build
-// tree, or as it was installed. If it is nowhere, the place where it was looked for last.
+// The folder with the checkpoint library, found from this executable's location: next to it in a
+// build tree, or as installed. If it is not found, the last place that was tried.
 std::string adapters_folder();
 
 }  // namespace cli

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 
-// The words of a line; blanks part them.
+// The words of a line, separated by blanks.
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   constexpr std::string_view kBlanks = " \t\r";
@@ -141,7 +141,7 @@ std::vector<Assignment> request_params(const AskedRequest& request, const std::s
     params.emplace_back("CONTENT_LENGTH", std::to_string(request.body.size()));
     params.emplace_back("CONTENT_TYPE", kForm);
   }
-  // Of a name sent twice the last counts (cgi/environment.h).
+  // If a name is sent twice, the last value counts (cgi/environment.h).
   params.insert(params.end(), variables.begin(), variables.end());
   return params;
 }

@@ -1,4 +1,4 @@
-// A request that a person asks `check` or `try` to send: from a line of text to FastCGI records.
+// A request that a person has `check` or `try` send: from a line of text to FastCGI records.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace cli {
 
 struct AskedRequest {
   std::string method = "GET";
-  std::string path{};       // behind the program's own, as in a URL: "" or "/..."
+  std::string path{};       // after the program's own, as in a URL: "" or "/..."
   std::string query{};      // without its "?"
   std::string body_file{};  // that read_body() reads; empty: none
   std::string body{};
@@ -22,15 +22,15 @@ struct AskedRequest {
   bool operator==(const AskedRequest&) const = default;
 };
 
-// "GET /path/info?query": what stands behind the program in the URL, so "/" alone is no path info.
+// "GET /path/info?query": what comes after the program in the URL, so "/" alone means no path info.
 // A third word "@FILE" names a file with the body. The error is a sentence.
 base::Result<AskedRequest> parse_request_line(std::string_view line);
 
-// One request a line; empty lines, and those that begin with "#", are passed over. The error begins
+// One request per line; empty lines, and lines that begin with "#", are ignored. The error begins
 // with the number of the line.
 base::Result<std::vector<AskedRequest>> parse_request_lines(std::string_view text);
 
-// "GET /path/info?query", as parse_request_line() takes it.
+// "GET /path/info?query", in the form that parse_request_line() takes.
 std::string to_string(const AskedRequest& request);
 
 // Whether it may be sent as often as one likes (RFC 9110 §9.2.1).
@@ -39,10 +39,10 @@ bool is_safe(const AskedRequest& request);
 // Whether the operator said that a POST changes nothing that matters.
 enum class Posts { left_out, harmless };
 
-// What is asked of a program of which nothing is known.
+// The requests for a program about which nothing is known.
 std::vector<AskedRequest> default_requests(Posts posts);
 
-// The whole of a file.
+// The whole content of a file.
 base::Result<std::string> read_file(const std::string& path);
 
 // Reads the body_file of request, if it has one, into body.
@@ -51,18 +51,18 @@ base::Status read_body(AskedRequest& request);
 // Name and value of a meta-variable.
 using Assignment = std::pair<std::string, std::string>;
 
-// What a web server would send with request, for script (its path). variables win over what is
-// made up here.
+// What a web server would send with request, for script (its path). variables override what is made
+// up here.
 std::vector<Assignment> request_params(const AskedRequest& request, const std::string& script,
                                        const std::vector<Assignment>& variables);
 
-// The connection's bytes of a request with these params; of request as request_params() has it.
+// The connection's bytes for a request with these params; request: as in request_params().
 inline constexpr fastcgi::RequestId kAskedId = 1;
 std::string request_records(const std::vector<Assignment>& params, std::string_view body);
 std::string request_records(const AskedRequest& request, const std::string& script,
                             const std::vector<Assignment>& variables);
 
-// "K=V" apart; "K" alone has an empty value.
+// Splits "K=V"; "K" alone has an empty value.
 Assignment parse_assignment(std::string_view text);
 
 }  // namespace cli

@@ -30,7 +30,7 @@ std::string base_name(std::string_view path) {
   return std::string(path.substr(path.find_last_of('/') + 1));
 }
 
-// The first line that argv prints; empty if it takes long or says nothing.
+// The first line that argv prints; empty if it takes too long or prints nothing.
 std::string first_line_of(const std::vector<std::string>& argv) {
   auto pipe = base::make_pipe(base::NonblockingEnd::reading);
   const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -60,7 +60,7 @@ std::string first_line_of(const std::vector<std::string>& argv) {
   return base::printable(said.substr(0, said.find('\n')), 100);
 }
 
-// Of interpreters that are known to have a --version and to do nothing else then.
+// Only for interpreters that are known to have a --version option that does nothing else.
 std::string version_of(const std::string& interpreter) {
   const std::string name = base_name(interpreter);
   if (name.starts_with("perl")) return first_line_of({interpreter, "-e", "print qq(perl $^V)"});
@@ -112,7 +112,7 @@ base::Result<std::vector<AskedRequest>> asked_requests(const Invocation& invocat
     if (!text) return text.error();
     auto more = parse_request_lines(text.value());
     if (!more) return base::Error{options.requests_file + ": " + more.error().message};
-    // Files with bodies lie beside the one that names them.
+    // Files with bodies are in the same folder as the file that names them.
     const auto folder = std::filesystem::path(options.requests_file).parent_path();
     for (AskedRequest& request : more.value()) {
       if (!request.body_file.empty()) request.body_file = folder / request.body_file;
@@ -135,7 +135,7 @@ base::Result<TrialPlan> plan_of(const Invocation& invocation) {
   TrialPlan plan{.program = program.take(), .requests = requests.take()};
   for (const std::string& text : invocation.env) {
     const Assignment assignment = parse_assignment(text);
-    // What no web server may set is an affair of the settings, as in a bridge.
+    // Variables that web servers may not set go into the settings, as in a bridge.
     const bool forbidden = cgi::forbidden_name(assignment.first).has_value();
     (forbidden ? plan.settings_env : plan.variables).push_back(assignment);
   }
@@ -145,7 +145,7 @@ base::Result<TrialPlan> plan_of(const Invocation& invocation) {
   return plan;
 }
 
-// On the terminal, one line that is written again and again.
+// Uses a single line of the terminal, which is rewritten each time.
 void show_progress(const std::string& what) {
   if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\x1b[K{}", what);
 }

@@ -21,8 +21,8 @@ int fail(const std::string& why) {
   return 1;
 }
 
-// Where the bridge listens that is meant. Never another than the settings file says: what it
-// answers, or does, would be taken for the one's that was meant.
+// The control socket of the bridge that is meant. Never another one than the settings file says: an
+// answer or effect of another bridge would be mistaken for that of the one that was meant.
 base::Result<std::string> control_path(const Invocation& invocation) {
   if (!invocation.control.empty()) return invocation.control;
   std::error_code ignored;
@@ -70,7 +70,7 @@ base::Result<json> ask(int socket, const Invocation& invocation, int fd = -1) {
 
 // ---- status ----
 
-// An answer to `status` as it was asked for. The bridge that runs may be older than this binary.
+// An answer to `status` in the requested form. The running bridge may be older than this binary.
 base::Result<std::string> status_text(const Invocation& invocation, json answer) {
   if (invocation.form == Form::openmetrics) return admin::text_of(answer, "text");
   answer.erase("ok");
@@ -85,7 +85,7 @@ base::Result<std::string> status_text(const Invocation& invocation, json answer)
                       unknown.what())};
     }
   }
-  // While it is watched, a line each: what a program reads it with can take it line by line.
+  // With --watch, one line each: a program that reads it can take it line by line.
   return answer.dump(invocation.watch ? -1 : 2) + "\n";
 }
 
@@ -100,14 +100,14 @@ base::Result<std::string> look(const Invocation& invocation) {
   return status_text(invocation, answer.take());
 }
 
-// Draws over what is there line by line, so that nothing flickers.
+// Draws over the old text line by line, so that nothing flickers.
 std::string redrawn(const std::string& text) {
   std::string drawn = "\x1b[H";
   for (const char c : text) drawn += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
   return drawn + "\x1b[J";
 }
 
-// Until a signal ends it. A bridge that is away for a moment (a restart) is waited for.
+// Runs until a signal ends it. If the bridge is away for a moment (a restart), this waits for it.
 int watch(const Invocation& invocation) {
   const bool on_terminal = ::isatty(STDOUT_FILENO) == 1 && invocation.form == Form::text;
   for (bool first = true;; first = false) {
@@ -120,7 +120,7 @@ int watch(const Invocation& invocation) {
     } else {
       fmt::print(looked ? stdout : stderr, "{}", text);
     }
-    // Whoever read it is gone.
+    // Whatever read the output is gone.
     if (std::fflush(stdout) != 0) return 0;
     ::sleep(1);
   }
@@ -136,8 +136,8 @@ int run_status(const Invocation& invocation) {
 
 // ---- the others ----
 
-// mod_fcgid counts this process as the application: it lives until mod_fcgid ends it or the bridge
-// is gone. Its end closes the connection, which makes the bridge let go of the socket.
+// mod_fcgid takes this process for the application: it runs until mod_fcgid ends it or the bridge
+// is gone. Its end closes the connection, and the bridge then gives up the socket.
 int stay_attached(int socket) {
   char byte;
   while (::recv(socket, &byte, 1, 0) > 0) {

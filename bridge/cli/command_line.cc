@@ -113,9 +113,9 @@ void add_config(CLI::App& app, Invocation& invocation) {
   add("reference", "Print what can be set, as Markdown", Command::config_reference);
 }
 
-// ---- what is none of them ----
+// ---- words that are no command ----
 
-// How many letters have to be put in, left out or changed to make one word of the other.
+// How many letters have to be inserted, removed or changed to turn one word into the other.
 std::size_t edits_between(std::string_view one, std::string_view other) {
   std::vector<std::size_t> row(other.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -132,7 +132,7 @@ std::size_t edits_between(std::string_view one, std::string_view other) {
 
 std::string nearest_of(const std::vector<const CLI::App*>& commands, std::string_view word) {
   std::string nearest;
-  std::size_t least = word.size() / 2 + 1;  // farther ones are no slip
+  std::size_t least = word.size() / 2 + 1;  // more distant ones are not typing errors
   for (const CLI::App* command : commands) {
     const std::string& name = command->get_name();
     const std::size_t edits = edits_between(word, name);
@@ -144,8 +144,8 @@ std::string nearest_of(const std::vector<const CLI::App*>& commands, std::string
   return nearest;
 }
 
-// Whether a word stands where a command should, and is none; then that is said. CLI11 itself would
-// only say that a command is wanted, or what a later word lacks.
+// If a word that is not a command is where a command should be, says so. CLI11 itself would only
+// say that a command is missing, or what a later word lacks.
 bool tell_unknown_command(const CLI::App& app) {
   for (const CLI::App* level = &app; level != nullptr;) {
     const auto commands = level->get_subcommands([](const CLI::App*) { return true; });
@@ -179,7 +179,7 @@ Invocation parse_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   CLI::App* serve = add_command(app, invocation, "serve", "Run the bridge", Command::serve);
   serve->add_option("--config", invocation.config_path, "Settings file")->capture_default_str();
-  // What `upgrade` starts; of no use to anybody else.
+  // Used by `upgrade` when it starts the new bridge; of no use to anybody else.
   serve->add_option("--take-over", invocation.take_over_fd, "Descriptor of a channel")->group("");
   add_config(app, invocation);
   CLI::App* status =

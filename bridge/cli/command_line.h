@@ -1,4 +1,4 @@
-// The command line, taken apart.
+// The command line, parsed.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ enum class Command {
 
 enum class Form { text, json, openmetrics };
 
-// Of `check` alone.
+// Only for `check`.
 struct CheckOptions {
   std::vector<std::string> requests;
   std::string requests_file;
@@ -41,13 +41,13 @@ struct CheckOptions {
 };
 
 struct Invocation {
-  // Set if there is nothing left to do: help or the version was shown, or the command line is
-  // wrong and that was said.
+  // Set if there is nothing left to do: help or the version was shown, or the command line is wrong
+  // and that was reported.
   std::optional<int> exit_code;
   Command command = Command::serve;
   std::string config_path = "/etc/cgibridge/config.toml";
-  int take_over_fd = -1;  // serve: the channel to the bridge that is to be taken over from
-  std::string control;    // empty: the one of the settings file
+  int take_over_fd = -1;  // serve: the channel to the bridge to take over from
+  std::string control;    // empty: the settings file's
   Form form = Form::text;
   bool watch = false;             // status: again each second
   std::string program;            // mode, try, check
@@ -57,8 +57,8 @@ struct Invocation {
   std::string query;              // try
   std::string capture;            // replay
   std::string replay_mode;        // empty: as it was captured
-  bool config_given = false;      // --config was; replay: not the one that the capture names
-  bool without_settings = false;  // replay: none at all
+  bool config_given = false;      // --config was given; replay: do not use the capture's settings
+  bool without_settings = false;  // replay: use none at all
   CheckOptions check;
 };
 

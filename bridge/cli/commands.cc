@@ -14,7 +14,8 @@
 namespace cli {
 namespace {
 
-// As this machine, and whoever asks, can hold them: the bridge's own user may hold more or less.
+// As far as this machine, and the user who asks, can enforce them: the bridge's user may be able to
+// enforce more or less.
 void tell_of_sandboxes(const config::Settings& settings) {
   const std::string& adapters = settings.bridge.adapters;
   const sandbox::Sandboxes sandboxes(loop::system_clock(),

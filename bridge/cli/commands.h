@@ -1,11 +1,11 @@
-// The commands beside `serve`.
+// The commands besides `serve`.
 #pragma once
 
 #include "cli/command_line.h"
 
 namespace cli {
 
-// Carries out any command but serve. The exit code: 0 done; 1 refused or failed, with the reason
+// Carries out any command except serve. The exit code: 0 done; 1 refused or failed, with the reason
 // on standard error.
 int run(const Invocation& invocation);
 
@@ -16,12 +16,12 @@ int run_client_command(const Invocation& invocation);
 // server would get it; the exit code is the program's.
 int run_try(const Invocation& invocation);
 
-// `replay`: a captured request in the same way; what became of it, then and now, is said on
+// `replay`: repeats a captured request in the same way; how it ended, then and now, is reported on
 // standard error. The exit code is the program's.
 int run_replay(const Invocation& invocation);
 
-// `check`: what warm workers would bring a program, and whether it bears them. Changes nothing but
-// what the program itself does. The exit code is that of findings.h.
+// `check`: what warm workers would gain for a program, and whether it works with them. Changes
+// nothing except what the program itself does. The exit code is the one in findings.h.
 int run_check(const Invocation& invocation);
 
 }  // namespace cli

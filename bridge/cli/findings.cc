@@ -9,10 +9,10 @@ namespace {
 
 using compare::Arm;
 
-// A rewind that often has to end its worker costs more than the fork that it should save; the
-// bridge gives up on it there as well.
+// A rewind that often has to end its worker costs more than the fork that it should save; above
+// this share the bridge gives up rewinding as well.
 const unsigned kMaxRetiredPerCent = config::ProgramSettings{}.rewind.max_retired;
-// Less is not told from noise.
+// A smaller gain cannot be told from noise.
 constexpr double kWorthwhile = 1.1;
 constexpr std::size_t kStanzaColumns = 78;
 
@@ -37,8 +37,8 @@ std::string most_retired(const ArmFindings& arm) {
                                    : most->reason + (most->why.empty() ? "" : ": " + most->why);
 }
 
-// A token of the time and the process id comes out the same for all whom one worker answers within
-// a second; a process for each request gives each its own.
+// A token made from the time and the process id is the same for all clients that one worker answers
+// within a second; if each request has a new process, each gets a different token.
 bool repeats_only_in(const ArmFindings* kept, const ArmFindings* fresh) {
   return has_same_bytes(fresh) && kept != nullptr && !kept->differences.empty() &&
          kept->differences.front().what == "a value that was used before";
@@ -48,7 +48,7 @@ constexpr std::string_view kOwnProcess =
     "One process answers many requests there, so names made of the time and the process id repeat "
     "within a second; with \"fork\" each request has a process of its own.";
 
-// Why an arm is not recommended; empty if nothing speaks against it.
+// Why an arm is not recommended; empty if there is no objection.
 std::string objection(const ArmFindings* arm) {
   if (arm == nullptr) return "it was not run";
   if (!arm->unavailable.empty()) return arm->unavailable;
@@ -85,7 +85,7 @@ std::string in_quotes(std::string_view text) {
   return out + "\"";
 }
 
-// A pattern for fnmatch(3) that only path itself matches.
+// A pattern for fnmatch(3) that matches only path itself.
 std::string pattern_of(std::string_view path) {
   std::string pattern;
   for (const char c : path) {
@@ -146,7 +146,7 @@ Verdict safe(const Findings& findings, const ArmFindings& arm) {
   return verdict;
 }
 
-// What it keeps from one request to the next is meant by whoever wrote it for FastCGI.
+// What it keeps from one request to the next was intended by the author who wrote it for FastCGI.
 Verdict speaks_fastcgi(const Findings& findings, const ArmFindings& arm) {
   Verdict verdict{Safety::safe, arm.arm, speed_up(findings, arm), {}, true};
   verdict.sentence = fmt::format(
@@ -160,7 +160,7 @@ Verdict speaks_fastcgi(const Findings& findings, const ArmFindings& arm) {
 }  // namespace
 
 bool holds_pid(std::string_view text, pid_t pid) {
-  constexpr std::size_t kTimeDigits = 10;  // since 2001, until 2286
+  constexpr std::size_t kTimeDigits = 10;  // from 2001 to 2286
   const std::string wanted = std::to_string(pid);
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (wanted.size() < 3) return false;
@@ -261,7 +261,8 @@ std::string stanza(const Findings& findings, const Verdict& verdict) {
   } else {
     text += "mode = \"persistent\"\n";
     text += fmt::format("reset = \"{}\"\n", compare::to_string(verdict.arm));
-    // The setting is the deepest that is tried: what the program itself does not bear stays tried.
+    // The setting is the deepest level to try: a level that the program itself rules out is still
+    // tried.
     const std::string& level = findings.find(verdict.arm)->level;
     const bool by_itself = level == "booted" && !findings.level_reason.empty();
     if (!by_itself) text += fmt::format("level = \"{}\"\n", level);

@@ -24,11 +24,11 @@ namespace cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{2};
-// How long children have to end by themselves, and then to be gone when they were killed.
+// How long children have to end by themselves, and again to be gone after they were killed.
 constexpr std::chrono::milliseconds kGrace{500};
 constexpr std::chrono::seconds kGraveTime{5};
 
-// The web server's end of a connection: sends one request, collects the answer.
+// The web server's end of a connection: sends one request and collects the answer.
 class Visitor {
  public:
   Visitor(loop::Loop& loop, base::UniqueFd fd, const std::string& records, Heard& heard,
@@ -95,14 +95,14 @@ class Visitor {
   loop::FdWatch watch_;
 };
 
-// A link may lead anywhere: who names it here may run it anyway.
+// A link may lead anywhere: a user who names it here may run its target anyway.
 std::vector<std::string> roots_of(const std::string& script) {
   const std::filesystem::path path(script);
   return {path.parent_path().string(), script};
 }
 
-// Its folders keep their names. But what is in front of a ".." is no name: it is looked up, links
-// and all.
+// Its folders keep their names. But what comes before a ".." is not kept as a name: it is looked
+// up, following links.
 std::filesystem::path absolute_path(const std::string& given, std::error_code& error) {
   std::filesystem::path path;
   for (const auto& part : std::filesystem::absolute(given, error)) {
@@ -121,7 +121,7 @@ std::shared_ptr<const config::Settings> settings_for(const std::string& script,
   return settings;
 }
 
-// The fourth field of /proc/PID/stat, behind the name, which may hold anything.
+// The fourth field of /proc/PID/stat; it comes after the name, which may contain anything.
 pid_t parent_of(const std::filesystem::path& process) {
   std::ifstream file(process / "stat");
   std::string stat;
@@ -142,7 +142,7 @@ std::vector<pid_t> children() {
   return pids;
 }
 
-// Whether none is left.
+// Reaps children that have ended. Returns whether none is left.
 bool reap() {
   pid_t pid = 0;
   do {
@@ -155,7 +155,7 @@ bool reap_within(std::chrono::milliseconds limit, int signal_number) {
   const auto end = loop::system_clock().now() + limit;
   while (!reap()) {
     if (loop::system_clock().now() >= end) return false;
-    // Again and again: what a child leaves behind at its death becomes a child of ours.
+    // Repeated, because what a child leaves behind when it dies becomes our child.
     for (const pid_t pid : children()) ::kill(pid, signal_number);
     std::this_thread::sleep_for(kPoll);
   }
@@ -249,7 +249,7 @@ Heard OwnBridge::ask(const std::string& records, OnPiece on_piece) {
   const auto begin = loop::system_clock().now();
   gateway_.add_connection(std::move(ends.value().first));
   Visitor visitor(loop_, std::move(ends.value().second), records, heard, std::move(on_piece));
-  // A timer or a worker may stop the loop in the very turn in which the answer is complete.
+  // A timer or a worker may stop the loop, too, even in the turn in which the answer is complete.
   while (!visitor.over() && stopped_.empty()) loop_.run();
   heard.time =
       std::chrono::duration_cast<std::chrono::microseconds>(loop::system_clock().now() - begin);

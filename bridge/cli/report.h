@@ -1,4 +1,4 @@
-// What `check` found out, as a page for people and as JSON for scripts. Pure.
+// What `check` found out, as a report for people and as JSON for scripts. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,8 +9,8 @@
 
 namespace cli {
 
-// A page of at most terminal.columns columns, but for the diff and the stanza, which are quoted as
-// they are.
+// A page of at most terminal.columns columns, except for the diff and the stanza, which are quoted
+// unchanged.
 std::string report_text(const Findings& findings, const Verdict& verdict, const Terminal& terminal);
 
 // Everything that was found, and the stanza.

@@ -23,7 +23,7 @@ bool is_continuation(char byte) {
 
 Terminal terminal_of_stdout() {
   Terminal terminal;
-  // The process's own locale stays "C".
+  // This leaves the process's own locale at "C".
   const locale_t locale = ::newlocale(LC_CTYPE_MASK, "", nullptr);
   if (locale != nullptr) {
     const std::string_view charset = ::nl_langinfo_l(CODESET, locale);

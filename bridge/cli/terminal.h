@@ -1,5 +1,5 @@
-// What can be drawn in a terminal: wrapped text, bars, colours. Pure; a Terminal says what there
-// is.
+// What can be drawn in a terminal: wrapped text, bars, colours. Pure; a Terminal says what the
+// terminal supports.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@ struct Terminal {
   std::size_t columns = 80;
 };
 
-// What standard output is: unicode if the locale's charset is UTF-8; colours if it is a terminal
-// and NO_COLOR is not set (no-color.org).
+// What standard output supports: unicode if the locale's charset is UTF-8; colours if it is a
+// terminal and NO_COLOR is not set (no-color.org).
 Terminal terminal_of_stdout();
 
-// How many columns text takes: its UTF-8 characters, each counted as one wide.
+// How many columns text takes: its UTF-8 characters, each counted as one column wide.
 std::size_t width_of(std::string_view text);
 
-// text in that colour, if the terminal has any.
+// text in that colour, if the terminal has colours.
 std::string painted(std::string_view text, Colour colour, const Terminal& terminal);
 
-// A bar of share (0 to 1) of that many columns, filled up with spaces: eighths of a block, or '#'.
-// A share above 0 is never invisible.
+// A bar that fills share (0 to 1) of that many columns, padded with spaces: eighths of a block, or
+// '#'. A share above 0 is always visible.
 std::string bar(double share, std::size_t columns, const Terminal& terminal);
 
-// text in lines of at most terminal.columns: the first begins with head, the others with as many
-// spaces. Words longer than a line stand in one of their own. Ends with a line end.
+// text in lines of at most terminal.columns: the first line begins with head, the others with as
+// many spaces. Words longer than a line get their own line. Ends with a line end.
 std::string wrapped(std::string_view head, std::string_view text, const Terminal& terminal);
 
 // text padded with spaces to that many columns.

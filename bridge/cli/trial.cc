@@ -19,15 +19,16 @@ namespace {
 
 using compare::Arm;
 
-// So many pairs of answers are compared in each arm at least: a value that classic never gives
-// twice is told from a kept one after eight (compare/masks.h).
+// At least this many pairs of answers are compared in each arm: after eight, a value that classic
+// never gives twice can be told from one that was kept (compare/masks.h).
 constexpr std::size_t kPairsMin = 12;
 constexpr std::size_t kRoundsMin = 3;
-// New modules show in the requests that load them; the bridge makes at most five generations so.
+// New modules show up in the requests that load them; the bridge makes at most five generations for
+// this.
 constexpr int kWarmRoundsMax = 7;
 constexpr std::chrono::seconds kSettleMax{30};
-// Of all time, at most this part goes into the comparing of one arm, and into its measuring; but
-// one round of each is always made.
+// Comparing one arm takes at most this part of the total time, and so does measuring it; but one
+// round of each is always made.
 constexpr int kTimeShare = 9;
 constexpr std::size_t kDifferencesKept = 5;
 constexpr std::size_t kLastWordsMax = 4000, kWordsLineMax = 1500;
@@ -38,7 +39,7 @@ config::ProgramSettings settings_of(const TrialPlan& plan, Arm arm,
   settings.launch = launch;
   settings.level = plan.level;
   settings.env.insert(plan.settings_env.begin(), plan.settings_env.end());
-  // How often a worker cannot stay is judged here.
+  // How often a worker cannot stay is judged here, not by the bridge.
   settings.rewind.max_retired = 100;
   settings.mode = arm == Arm::classic ? config::Mode::classic : config::Mode::persistent;
   if (arm == Arm::fork) settings.reset = config::Reset::fork;
@@ -46,7 +47,7 @@ config::ProgramSettings settings_of(const TrialPlan& plan, Arm arm,
   return settings;
 }
 
-// One worker that takes every request, and is looked at behind each.
+// One worker takes every request, and is checked after each.
 config::ProgramSettings strict(config::ProgramSettings settings) {
   settings.workers.max = 1;
   settings.workers.spare = 1;
@@ -54,9 +55,9 @@ config::ProgramSettings strict(config::ProgramSettings settings) {
   return settings;
 }
 
-// Whether a program's file has a word in it that FastCGI programs have, or is run by the PHP that
-// speaks it. Only such a program is started as one: another might do things for which nobody asked
-// it.
+// Whether a program's file contains a word that FastCGI programs contain, or is run by the PHP that
+// speaks FastCGI. Only such a program is started as a FastCGI program: another one might do things
+// that nobody asked for.
 bool mentions_fastcgi(const std::string& program) {
   if (worker::inspect(program, cgi::kDefaultPath).language == worker::Language::php) return true;
   std::ifstream file(program, std::ios::binary);
@@ -68,7 +69,7 @@ bool mentions_fastcgi(const std::string& program) {
   return false;
 }
 
-// What standard error holds, fit for a terminal.
+// What was written to standard error, made safe for a terminal.
 std::string shown_words(std::string_view errors) {
   std::string shown;
   while (!errors.empty() && shown.size() < kLastWordsMax) {
@@ -117,8 +118,8 @@ class Trial {
   OwnBridge bridge_;
   std::vector<std::string> records_;
   compare::ShadowRecord record_;
-  config::Launch launch_ = config::Launch::cgi;  // of the arm that is tried
-  std::array<std::uint64_t, policy::kRetirementKinds> retired_before_{};  // in the arms before
+  config::Launch launch_ = config::Launch::cgi;                           // for the current arm
+  std::array<std::uint64_t, policy::kRetirementKinds> retired_before_{};  // in earlier arms
 };
 
 void Trial::run() {
@@ -184,7 +185,7 @@ bool Trial::answers_at_all() {
   return any;
 }
 
-// Classic has no answer: perhaps it is no CGI program at all.
+// Classic gives no answer: perhaps it is not a CGI program at all.
 void Trial::look_for_fastcgi_alone() {
   if (!bridge_.stopped().empty()) return;
   progress_("fastcgi: asking");
@@ -219,7 +220,7 @@ void Trial::try_arm(Arm arm, config::Launch launch) {
     found.requests = bridge_.status().persistent - warm_before;
     take_status(arm, found);
   }
-  // One that only mentions FastCGI is no arm: it has answered nothing by it.
+  // A program that only mentions FastCGI does not get this arm: it has answered nothing that way.
   const bool is_arm = launch == config::Launch::cgi || (found.by_fastcgi() && found.requests > 0);
   if (is_arm) findings_.arms.push_back(std::move(found));
 }
@@ -228,7 +229,8 @@ bool Trial::wait_settled() {
   return bridge_.run_until(kSettleMax, [this] { return bridge_.settled(); });
 }
 
-// Until the generation that loads ahead what the requests need serves, with the arm's reset.
+// Waits until a generation serves that loads in advance what the requests need, with the arm's
+// reset.
 bool Trial::make_warm(Arm arm, ArmFindings& found) {
   const config::ProgramSettings settings = strict(settings_of(plan_, arm, launch_));
   std::uint64_t generation = 0;
@@ -239,7 +241,7 @@ bool Trial::make_warm(Arm arm, ArmFindings& found) {
     }
     const pool::PoolStatus now = bridge_.status();
     if (now.level == "none") break;
-    // The first round ran classic while it was made, so nobody learned of modules then.
+    // The first round ran classic while the generation was made, so no modules were learned then.
     if (now.level != "compiled" || now.generation == generation) break;
     generation = now.generation;
   }
@@ -251,7 +253,7 @@ bool Trial::make_warm(Arm arm, ArmFindings& found) {
     found.unavailable = now.reset_reason;
     if (!now.level_reason.empty()) found.unavailable += " (" + now.level_reason + ")";
   }
-  // The level that counts is the one of an arm that may be recommended.
+  // The level of an arm that may be recommended is the one that counts.
   found.level = now.level;
   if (arm == Arm::fork || (arm == Arm::rewind && warm)) {
     findings_.learned = now.learned;
@@ -275,7 +277,7 @@ void Trial::compare_answers(Arm arm, ArmFindings& found) {
     if (round > 0 && loop::system_clock().now() > enough) return;
     for (std::size_t i = 0; i < records_.size(); ++i) {
       if (!is_compared(i)) continue;
-      // While a worker is replaced, a request may run classic: once more.
+      // While a worker is replaced, a request may run classic: try once more.
       if (!compare_once(arm, i, found) && wait_settled()) compare_once(arm, i, found);
       if (!bridge_.stopped().empty()) return;
     }
@@ -320,13 +322,13 @@ void Trial::take_times(Arm arm, ArmFindings& found) {
   const config::ProgramSettings settings = settings_of(plan_, arm, launch_);
   const auto enough =
       loop::system_clock().now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
-  // A round 0 is not counted: workers that are to stand ready are forked in it.
+  // Round 0 is not counted: in it, the workers are forked that are to be ready for the rest.
   for (std::size_t round = arm == Arm::classic ? 1 : 0;
        round <= plan_.runs && bridge_.stopped().empty(); ++round) {
     if (round > 1 && loop::system_clock().now() > enough) break;
     for (std::size_t i = 0; i < records_.size(); ++i) {
       if (!is_compared(i)) continue;
-      // A process that is started ahead of need gets the time that a site at rest gives it.
+      // A process that is started ahead of need gets the time that it would have on an idle site.
       if (findings_.level == "booted" && arm == Arm::fork) {
         bridge_.run_until(kSettleMax, [this] { return bridge_.status().idle > 0; });
       }
@@ -362,7 +364,7 @@ void Trial::take_memory(ArmFindings& found) {
   admin::add_memory(status);
   const nlohmann::json& memory = status["programs"][0]["memory"];
   if (memory.contains("zygote_kib")) found.zygote_kib = memory["zygote_kib"].get<std::uint64_t>();
-  // The one with the most memory has served.
+  // The worker with the most memory has served.
   for (const auto& [pid, kib] : memory["workers_kib"].items()) {
     found.worker_kib = std::max(found.worker_kib.value_or(0), kib.get<std::uint64_t>());
   }

@@ -18,9 +18,9 @@
 namespace cli {
 namespace {
 
-// Longer than any start of a zygote, with all that it falls back to.
+// Longer than any start of a zygote, including everything that it falls back to.
 constexpr std::chrono::minutes kWarmingMax{2};
-// Where the status of an answer stands, for replay.
+// How much of an answer is kept to find its status, for replay.
 constexpr std::size_t kHeadKept = 64 * base::kKiB;
 
 int fail(const std::string& why) {
@@ -28,12 +28,13 @@ int fail(const std::string& why) {
   return 1;
 }
 
-// Asks a bridge of its own, and prints what comes, as it comes. Of the output the first bytes, so
-// many, are in what it returns.
+// Asks a bridge in this process, and prints what comes as it comes. The return value contains the
+// first `kept` bytes of the output.
 Heard ask(const std::string& script, const config::ProgramSettings& settings,
           const std::vector<Assignment>& params, std::string_view body, std::size_t kept) {
   auto bridge = std::make_unique<OwnBridge>(script, settings);
-  // Asked for persistent, it answers persistent: the request waits until the program is warm.
+  // With mode persistent, the answer must be persistent: the request waits until the program is
+  // warm.
   if (settings.mode == config::Mode::persistent && bridge->begin_warming(params)) {
     bridge->run_until(kWarmingMax, [&bridge] { return bridge->settled(); });
   }
@@ -50,7 +51,7 @@ Heard ask(const std::string& script, const config::ProgramSettings& settings,
   return heard;
 }
 
-// Never 0 if it was the bridge that answered, with an error.
+// Never 0 if the bridge itself answered, with an error.
 int exit_code_of(const Heard& heard) {
   const int code = heard.complete ? static_cast<int>(heard.exit_code & 0xff) : 1;
   return heard.refused && code == 0 ? 1 : code;
@@ -80,8 +81,9 @@ int run_try(const Invocation& invocation) {
 
 namespace {
 
-// The settings file that a capture runs under; empty: none. As root never none unasked: a capture
-// may well be an attacker's request, which the settings kept from root's rights and in its sandbox.
+// The settings file that a capture runs under; empty: none. As root, there must be settings unless
+// the user asks for none: a capture may be an attacker's request, and the settings kept it from
+// root's rights and in its sandbox.
 base::Result<std::string> settings_file_for(const Invocation& invocation,
                                             const journal::Capture& capture) {
   if (invocation.without_settings) return std::string();
@@ -101,7 +103,8 @@ base::Result<std::string> settings_file_for(const Invocation& invocation,
   return std::string();
 }
 
-// What the settings say of the program, but that one side answers it, the one asked for.
+// What the settings say about the program, except that one side answers, the one that was asked
+// for.
 base::Result<config::ProgramSettings> settings_for(const Invocation& invocation,
                                                    const journal::Capture& capture) {
   config::ProgramSettings settings;
@@ -123,7 +126,7 @@ base::Result<config::ProgramSettings> settings_for(const Invocation& invocation,
   return settings;
 }
 
-// As whom the program ran, and how it was held.
+// Which user the program ran as, and how its sandbox was enforced.
 std::string as_whom(const config::ProgramSettings& settings, const std::string& script) {
   limits::Identities identities(loop::system_clock(), adapters_folder());
   const auto terms = identities.terms_for(settings, script);
@@ -166,7 +169,7 @@ std::vector<Assignment> params_of(const journal::Capture& capture, const Invocat
   if (announced && capture.body.size() < capture.body_bytes) {
     params.emplace_back("CONTENT_LENGTH", std::to_string(capture.body.size()));
   }
-  // Of a name sent twice the last counts (cgi/environment.h).
+  // If a name is sent twice, the last value counts (cgi/environment.h).
   for (const std::string& text : invocation.env) params.push_back(parse_assignment(text));
   return params;
 }

@@ -110,7 +110,8 @@ ArmChoice choose_arm(const config::ProgramSettings& settings, const cgi::Variabl
   const Side side = mode == Mode::shadow
                         ? Side::classic
                         : split_side(settings.split, variables, comparison.splitter);
-  // While a split may still be promoted, what classic answers in it goes on to be compared.
+  // As long as a split may still be promoted, the requests that classic answers in it are compared,
+  // too.
   const bool compared = mode == Mode::shadow || is_promoted(settings);
   return {.side = side,
           .shadowed = side == Side::classic && compared &&

@@ -1,4 +1,4 @@
-// Which side answers a request, and whether the other is to answer it as well.
+// Decides which side answers a request, and whether the other side is to answer it as well.
 #pragma once
 
 #include "cgi/variables.h"
@@ -7,12 +7,13 @@
 
 namespace gateway {
 
-// How the program's requests are answered now: its mode, or where promotion has brought it.
+// How the program's requests are answered now: by its mode, or by the mode that promotion has
+// reached.
 config::Mode effective_mode(const config::ProgramSettings& settings,
                             const compare::Promotion& promotion);
 
-// Begins promotion anew if the program has another version, mode or rule than it began with.
-// version: of the program's file, as a number that another version does not have.
+// Starts promotion again if the program's version, mode or rule differs from those it began with.
+// version: a number that stands for this version of the program's file and for no other.
 void keep_promotion(const config::ProgramSettings& settings, std::uint64_t version,
                     compare::Comparison& comparison);
 
@@ -21,8 +22,8 @@ struct ArmChoice {
   bool shadowed = false;  // the persistent side is to answer it as well, to be compared
 };
 
-// In this order: a pin that may be believed; the mode. What may not be shadowed though its share
-// was drawn is counted in comparison.shadow.
+// Decides in this order: a pin that may be trusted; the mode. A request whose share was drawn but
+// that must not be shadowed is counted in comparison.shadow.
 ArmChoice choose_arm(const config::ProgramSettings& settings, const cgi::Variables& variables,
                      compare::Comparison& comparison);
 

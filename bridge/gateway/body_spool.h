@@ -1,4 +1,4 @@
-// A body whose length nobody has announced, kept until it has come whole.
+// A body whose length was not announced, kept until it is complete.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace gateway {
 
-// RFC 3875 §4.1.2: a program that gets a body gets its CONTENT_LENGTH. Of a chunked body that the
-// web server passes on as it comes (Apache's mod_proxy_fcgi does), only the end tells it. The body
-// waits in a file without a name, in /tmp or, where that has none, in memory; limits.body bounds
-// it.
+// RFC 3875 §4.1.2: a program that gets a body gets its CONTENT_LENGTH. If the web server passes on
+// a chunked body as it arrives (Apache's mod_proxy_fcgi does), the length is known only at its end.
+// The body waits in a file without a name, in /tmp or, where that has none, in memory; limits.body
+// bounds it.
 class BodySpool {
  public:
   static base::Result<BodySpool> make();

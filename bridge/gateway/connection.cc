@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64 * base::kKiB;
 constexpr std::chrono::milliseconds kLingerMax{2000};
-// How long a new connection whose request has come whole goes unwatched.
+// How long a new connection stays unwatched if its request has arrived completely.
 constexpr std::chrono::milliseconds kUnwatched{2};
 
 std::array<char, kReadBytes>& read_bytes() {
-  static std::array<char, kReadBytes> bytes;  // one loop, and used up within the turn
+  static std::array<char, kReadBytes> bytes;  // one loop; used only within a turn
   return bytes;
 }
 
@@ -102,7 +102,7 @@ void Connection::handle(fastcgi::Event& event) {
   }
 }
 
-// Told of once a connection: the metric has all.
+// Logged once per connection; the metric counts all.
 void Connection::tell_refused(const fastcgi::Event& event) {
   ++gateway_.counts().requests_refused;
   if (std::exchange(refusal_told_, true)) return;
@@ -162,7 +162,8 @@ void Connection::let_finish(fastcgi::RequestId id) {
 }
 
 void Connection::break_off(fastcgi::RequestId id, std::uint32_t app_status) {
-  // An END_REQUEST would make half an answer look whole; others on this connection need it though.
+  // An END_REQUEST would make half an answer look whole; but other requests on this connection need
+  // it.
   if (requests_.size() > 1) return finish(id, app_status);
   finished_.push_back(std::move(requests_.at(id)));
   requests_.clear();
@@ -180,7 +181,7 @@ void Connection::end_of_turn() {
   set_asked();
 }
 
-// A byte a second does not make an unfinished request younger.
+// An unfinished request that gets a byte a second does not count as younger for it.
 void Connection::note_use() {
   using Use = policy::ConnectionUse;
   Use use = Use::serving;
@@ -198,7 +199,7 @@ void Connection::flush() {
   if (gone_) return;
   if (short_of_room_ && out_.size() < kOutHeldMax / 2) {
     short_of_room_ = false;
-    // Resuming one may finish it, which changes the map.
+    // Resuming a request may finish it, which changes the map.
     std::vector<Request*> all;
     for (auto& [id, request] : requests_) all.push_back(request.get());
     for (Request* request : all) request->resume();
@@ -217,7 +218,7 @@ void Connection::send() {
 }
 
 // Everything is sent. Closing with unread bytes would reset the connection, and the client could
-// lose the answer: it is told that nothing follows, and what it still sends is read and dropped.
+// lose the answer: so we only stop sending, and read and drop what the client still sends.
 void Connection::after_last_byte() {
   if (!body_cut_) return close();
   phase_ = Phase::lingering;
@@ -231,10 +232,10 @@ void Connection::drain() {
   if (phase_ == Phase::open && idle() && codec_.active_requests() == 0) close();
 }
 
-// Nothing that came for it is lost: what this side has not read is read by the other.
+// Nothing that arrives for it is lost: what this bridge has not read is read by the other one.
 bool Connection::handed_over() {
   if (gone_ || phase_ != Phase::open || !idle() || !codec_.at_rest()) return false;
-  watch_.ask(loop::kNothing);  // our loop would hear of it as long as anybody has it open
+  watch_.ask(loop::kNothing);  // our loop would get its events as long as anybody has it open
   unwatched_timer_.stop();
   gateway_.pass_on(fd_);
   close();
@@ -252,7 +253,7 @@ void Connection::watch() {
   set_asked();
 }
 
-// Whether nothing can come but the client's giving up, which may be noticed a little later.
+// Whether nothing can arrive except the client's giving up, which may be noticed a little later.
 bool Connection::may_stay_unwatched() const {
   if (watched_ || requests_.empty() || !out_.empty() || phase_ != Phase::open) return false;
   return std::all_of(requests_.begin(), requests_.end(),
@@ -266,7 +267,7 @@ void Connection::set_asked() {
   unwatched_timer_.stop();
   bool may_read = true;
   for (const auto& [id, request] : requests_) may_read &= !request->body_full();
-  // A client that does not take its answers gets no further requests in either.
+  // If a client does not take its answers, no further requests are read from it.
   may_read &= out_.size() < 2 * kOutHeldMax;
   watch_.ask((may_read ? loop::kReadable : loop::kPeerGone) |
              (out_.empty() ? loop::kNothing : loop::kWritable));

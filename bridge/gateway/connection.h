@@ -15,32 +15,32 @@
 
 namespace gateway {
 
-// Owned by the gateway, which destroys it at the end of the turn after gone(). Records of a turn
-// are sent together at its end.
+// Owned by the gateway, which destroys it at the end of the turn after gone(). A turn's records are
+// sent together at its end.
 class Connection : public Answer {
  public:
-  // Above this, programs' output is no longer read; below half of it, again.
+  // Above this, programs' output is not read any further; below half of it, reading resumes.
   static constexpr std::size_t kOutHeldMax = 256 * base::kKiB;
 
   Connection(Gateway& gateway, base::UniqueFd fd);
   ~Connection() override;
 
-  // Reads what came with the connection: nearly always its first request.
+  // Reads what arrived with the connection: nearly always its first request.
   void begin();
 
-  // No request is active, nothing waits to be sent: it may be closed without loss.
+  // Whether no request is active and nothing waits to be sent: it may then be closed without loss.
   bool idle() const { return requests_.empty() && out_.empty(); }
   bool gone() const { return gone_; }
-  // As of the end of the turn in which something last happened on it.
+  // Its state at the end of the last turn in which something happened on it.
   const policy::ConnectionView& view() const { return view_; }
   void close();
-  // Closes as soon as it is idle, or goes to another bridge (Gateway::hand_over()) as soon as
-  // nothing of a request has come.
+  // Closes as soon as it is idle, or goes to another bridge (Gateway::hand_over()) as soon as no
+  // part of a request has arrived.
   void drain();
 
  private:
-  // open: serving. closing: what is queued is still sent. lingering: all is sent, and what the
-  // client still sends is read and dropped, so that it does not lose the answer to a reset.
+  // open: serving. closing: what is queued is still sent. lingering: everything is sent, and what
+  // the client still sends is read and dropped, so that a reset does not cost it the answer.
   enum class Phase { open, closing, lingering };
 
   // Answer
@@ -77,13 +77,13 @@ class Connection : public Answer {
   Phase phase_ = Phase::open;
   policy::ConnectionView view_;
   bool gone_ = false;
-  bool body_cut_ = false;  // a request finished before its body had come whole
+  bool body_cut_ = false;  // a request finished before its body was complete
   bool short_of_room_ = false;
   bool refusal_told_ = false;
   loop::FdWatch watch_;
   loop::Deferred flush_;
-  // A connection for a single request that is answered at once is never watched: until this is due,
-  // or something has to be waited for.
+  // A connection with a single request that is answered at once is never watched: watching starts
+  // when this timer fires, or when something has to be waited for.
   loop::Timer unwatched_timer_;
   bool watched_ = false;
   std::unique_ptr<loop::Timer> linger_timer_;

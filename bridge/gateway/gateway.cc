@@ -19,14 +19,15 @@ void log_step(const std::string& program, const std::optional<compare::Step>& st
             compare::to_string(step->to), step->why);
 }
 
-// A client chooses no names; a web server that has more of them than this has told enough.
+// Clients cannot choose these names; if a web server sends more of them than this, enough have been
+// logged.
 constexpr std::size_t kKeptBackTold = 50;
-// How often connections are looked at while one is unfinished or all are taken.
+// How often connections are checked while one is unfinished or all are taken.
 constexpr std::chrono::milliseconds kCareEvery{250};
-// A web server that has just been answered, or has just connected, may be about to send a request.
+// A web server that was just answered, or has just connected, may be about to send a request.
 constexpr std::chrono::seconds kAtRest{1};
 constexpr std::chrono::minutes kTellFullEvery{1};
-// Paths of programs whose files are known.
+// How many paths of programs are remembered with their files.
 constexpr std::size_t kProgramsRemembered = 4096;
 
 std::size_t descriptor_limit() {
@@ -53,7 +54,7 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
 }
 
 Gateway::~Gateway() {
-  // Requests that are still open leave their programs to remains_.
+  // Requests that are still open pass their programs to remains_.
   connections_.clear();
   epilogues_.clear();
   shadows_.clear();
@@ -115,8 +116,8 @@ void Gateway::let_finish(std::unique_ptr<Request> request) {
       std::make_unique<Epilogue>(std::move(request), [this] { sweep_.schedule(); }));
 }
 
-// At bridge.connections_max new connections wait in the kernel's queue until one goes, or an idle
-// one is closed.
+// At bridge.connections_max new connections wait in the kernel's queue until one is closed by its
+// client, or an idle one is closed here.
 void Gateway::pace_listeners() {
   for (auto& [id, listener] : listeners_) {
     listener->set_accepting(full() || draining() ? Accepting::off : accepting_);
@@ -205,7 +206,7 @@ void Gateway::settings_changed() {
   pools_.set_limits({.workers_max = fitting_.workers_max,
                      .zygotes_max = fitting_.zygotes_max,
                      .zygote_idle_timeout = settings->bridge.zygote_idle_timeout});
-  // Which files need no x bit is the settings' word: whatever was seen is looked at again.
+  // The settings decide which files need no x bit: so everything seen before is examined again.
   const bool same_roots = resolver_ != nullptr && roots_ == settings->bridge.roots;
   roots_ = settings->bridge.roots;
   const auto has_interpreter = [this](const std::string& program) {

@@ -1,4 +1,4 @@
-// Everything that requests share: the connections, the way to a program, the settings of now.
+// Everything that requests share: the connections, the way to a program, the current settings.
 #pragma once
 
 #include <functional>
@@ -31,10 +31,10 @@ struct Counts {
   std::uint64_t peers_refused = 0;      // that bridge.allow, or the control socket, refused
   std::uint64_t closed_for_room = 0;    // idle connections, at bridge.connections_max
   std::uint64_t closed_unfinished = 0;  // for bridge.params_timeout
-  RequestTime::Counts background;       // programs that go on behind their answers
+  RequestTime::Counts background;       // programs that go on after their answers
 };
 
-// The settings that hold for a request that begins now.
+// The settings that apply to a request that begins now.
 using SettingsNow = std::function<std::shared_ptr<const config::Settings>()>;
 
 // One per daemon. Owns listeners and connections.
@@ -46,26 +46,26 @@ class Gateway {
 
   // Serves fd, a listening socket. The id names it for remove_listener().
   std::uint64_t add_listener(base::UniqueFd fd, const std::string& name);
-  // Who may connect from here on: says whether a connection, by its descriptor, is taken. None:
-  // everybody, and nothing is asked.
+  // Who may connect from now on: admits says whether a connection, given as its descriptor, is
+  // accepted. None: everybody may, and nothing is checked.
   void set_admission(std::function<bool(int fd)> admits) { admits_ = std::move(admits); }
-  // No new connections from there; those that are open go on.
+  // Accepts no new connections from it; those that are open go on.
   void remove_listener(std::uint64_t id);
 
   void add_connection(base::UniqueFd fd);  // one that is open already
 
-  // No new connections and no new requests; on_idle runs once everything begun is answered.
+  // Accepts no new connections or requests; on_idle runs once all that has begun is answered.
   void drain(std::function<void()> on_idle);
   bool draining() const { return on_idle_ != nullptr; }
 
-  // Gives a connection to another bridge; here it is closed, given or not.
+  // Gives a connection to another bridge; it is closed here, whether that succeeded or not.
   using PassOn = std::function<void(const base::UniqueFd&)>;
-  // The same, but connections are not closed: each goes to pass_on as soon as nothing is open on
-  // it.
+  // Like drain(), but connections are not closed: each goes to pass_on as soon as nothing is open
+  // on it.
   void hand_over(PassOn pass_on, std::function<void()> on_idle);
   bool hands_over() const { return pass_on_ != nullptr; }
   void pass_on(const base::UniqueFd& connection) { pass_on_(connection); }
-  // While it is held, new connections wait in the kernel's queue.
+  // While accepting is held, new connections wait in the kernel's queue.
   void hold(Accepting accepting);
   const std::unordered_map<std::uint64_t, std::unique_ptr<Listener>>& listeners() const {
     return listeners_;
@@ -76,36 +76,36 @@ class Gateway {
   pool::Pools& pools() { return pools_; }
   router::Resolver& resolver() { return *resolver_; }
   std::shared_ptr<const config::Settings> settings() { return settings_now_(); }
-  // settings' env as cgi wants it; valid until the settings change.
+  // settings' env in the form that cgi needs; valid until the settings change.
   cgi::ConfiguredEnvironment configured_environment(const config::ProgramSettings& settings);
   fastcgi::ServerLimits server_limits();
   Counts& counts() { return counts_; }
   const Counts& counts() const { return counts_; }
   std::size_t connections() const { return connections_.size(); }
   void connection_gone() { sweep_.schedule(); }
-  void look_after_connections();  // one has begun a request and not ended its params
-  // A param of that name does not reach programs: told of once.
+  void look_after_connections();  // one has begun a request whose params are not complete
+  // A param of that name is kept from programs: logged once.
   void tell_kept_back(std::string_view name);
-  // Ends the program of a request that is given up, and reads what it prints until it is dead.
+  // Ends the program of a request that was given up, and reads what it writes until it is dead.
   void bury(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stderr,
             const std::string& label, std::shared_ptr<const config::ProgramSettings> settings,
             std::unique_ptr<journal::Entry> entry);
-  // The client of a request has its whole answer and leaves; the program may come to its end.
+  // The client of a request has its whole answer and leaves; the program may run to its end.
   void let_finish(std::unique_ptr<Request> request);
-  // What is known of the programs' arms.
+  // What is known about the programs' arms.
   compare::Comparisons& comparisons() { return comparisons_; }
   const compare::Comparisons& comparisons() const { return comparisons_; }
   shadow::Shadows& shadows() { return shadows_; }
   journal::Journal& journal() { return journal_; }  // what is written down of requests
   const journal::Journal& journal() const { return journal_; }
-  // A request of that program is over. May promote the program, or bring it back.
+  // A request for that program is over. May promote the program, or take promotion back.
   void observe(const std::string& program, const compare::Observation& observation);
-  // The shadow has compared one of that program's requests. The same.
+  // The shadow has compared one of that program's requests. Same effects.
   void compared(const std::string& program, compare::Match match);
-  // Answers what is below bridge.page.path; without one nothing is. Set once, before requests come.
+  // Answers what is below bridge.page.path, if that is set. Set once, before requests come.
   void set_page(PageHandler handler) { page_ = std::move(handler); }
   const PageHandler& page() const { return page_; }
-  // To be called when settings_now() has begun to give others.
+  // To be called when settings_now() has begun to return other settings.
   void settings_changed();
 
  private:
@@ -139,7 +139,7 @@ class Gateway {
   bool caring_ = false;
   base::TimePoint full_told_{};
   std::function<bool(int fd)> admits_;
-  std::set<std::string, std::less<>> kept_back_;  // told of
+  std::set<std::string, std::less<>> kept_back_;  // already logged
   Accepting accepting_ = Accepting::on;
   std::function<void()> on_idle_;
   PassOn pass_on_;

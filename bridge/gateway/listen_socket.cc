@@ -18,7 +18,7 @@
 namespace gateway {
 namespace {
 
-constexpr int kBacklog = 4096;      // the kernel takes no more than net.core.somaxconn
+constexpr int kBacklog = 4096;      // the kernel accepts at most net.core.somaxconn
 constexpr int kSystemdFirstFd = 3;  // SD_LISTEN_FDS_START
 
 base::Error failed(const config::ListenAddress& address, const char* step) {
@@ -52,12 +52,12 @@ base::Result<base::UniqueFd> listen_on_unix(const config::ListenAddress& address
     }
     ::unlink(name.sun_path);
   }
-  // The socket exists with its final mode from its first moment.
+  // This gives the socket its final mode from its first moment.
   const ::mode_t umask_before = ::umask(static_cast<::mode_t>(~mode & 0777));
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
   ::umask(umask_before);
   if (bound != 0) return failed(address, "bind");
-  // Nobody gets in before listen(), so nobody sees it with another owner.
+  // Nobody can connect before listen(), so nobody sees it with another owner.
   const bool given = owner.uid != SocketOwner{}.uid || owner.gid != SocketOwner{}.gid;
   const bool owned = !given || ::lchown(name.sun_path, owner.uid, owner.gid) == 0;
   if (owned && ::listen(fd.get(), kBacklog) == 0) return fd;

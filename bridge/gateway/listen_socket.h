@@ -1,4 +1,4 @@
-// Makes listening sockets, or takes over those that somebody else made.
+// Makes listening sockets, or takes over existing ones.
 #pragma once
 
 #include <sys/types.h>
@@ -11,25 +11,25 @@
 
 namespace gateway {
 
-// Whose a unix socket is; -1: as the kernel has it, the bridge's own user or group.
+// The owner of a unix socket; -1: the default, the bridge's own user or group.
 struct SocketOwner {
   ::uid_t uid = static_cast<::uid_t>(-1);
   ::gid_t gid = static_cast<::gid_t>(-1);
 };
 
-// Binds and listens. A unix socket's file gets mode and owner; a stale file of a bridge that is
-// gone is replaced, one that somebody listens on is an error. On failure no file is left.
+// Binds and listens. A unix socket's file gets mode and owner. A stale file of a bridge that is
+// gone is replaced; a file that somebody listens on is an error. On failure no file is left.
 base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::mode_t mode,
                                        SocketOwner owner = {});
 
-// The file of a unix socket, as it is now: known again when it is to be removed.
+// The file of a unix socket as it is now, so that it is recognised when it is to be removed.
 class SocketFile {
  public:
   SocketFile() = default;  // none
   explicit SocketFile(std::string path);
 
   const std::string& path() const { return path_; }
-  // Unless another socket has taken its place, whose it is then.
+  // Does nothing if another socket has taken its place.
   void remove() const;
 
  private:
@@ -43,13 +43,13 @@ struct InheritedSocket {
   std::string name;
 };
 
-// Listening sockets that this process was started with: systemd's (LISTEN_FDS, LISTEN_PID,
-// sd_listen_fds(3)) and a web server's or spawn-fcgi's on descriptor 0 (FastCGI 1.0 §2.2, as
-// libfcgi's FCGX_IsCGI tells it). Descriptor 0 becomes /dev/null. Called once, by main.
+// The listening sockets that this process was started with: systemd's (LISTEN_FDS, LISTEN_PID,
+// sd_listen_fds(3)), and a web server's or spawn-fcgi's on descriptor 0 (FastCGI 1.0 §2.2, as
+// recognised by libfcgi's FCGX_IsCGI). Descriptor 0 becomes /dev/null. Called once, by main.
 std::vector<InheritedSocket> inherited_sockets();
 
-// From which addresses connections may come, as the web server that started this process has it
-// (FCGI_WEB_SERVER_ADDRS, FastCGI 1.0 §3.2); empty: it says nothing. Called once, by the daemon.
+// The addresses from which connections may come, as set by the web server that started this process
+// (FCGI_WEB_SERVER_ADDRS, FastCGI 1.0 §3.2); empty: it sets none. Called once, by the daemon.
 std::vector<std::string> web_server_addresses();
 
 }  // namespace gateway

@@ -31,7 +31,8 @@ void Listener::ask() {
   watch_.ask(accepting_ == Accepting::on ? loop::kReadable : loop::kNothing);
 }
 
-// One connection an event: more of them make another event, and a look that finds nobody is saved.
+// Accepts one connection per event: if there are more, another event follows, and no call is wasted
+// on an empty queue.
 void Listener::on_readable() {
   base::UniqueFd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (fd) return on_connection_(std::move(fd));

@@ -1,4 +1,4 @@
-// A listening socket that takes connections as they come.
+// A listening socket that accepts connections as they come.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ enum class Accepting { off, on };
 
 class Listener {
  public:
-  // on_connection gets each new connection: close-on-exec and non-blocking. It may not destroy the
+  // on_connection gets each new connection, close-on-exec and non-blocking. It must not destroy the
   // listener.
   Listener(loop::Loop& loop, base::UniqueFd fd, std::string name,
            std::function<void(base::UniqueFd)> on_connection);
@@ -34,7 +34,7 @@ class Listener {
   std::function<void(base::UniqueFd)> on_connection_;
   Accepting accepting_ = Accepting::on;
   loop::FdWatch watch_;
-  // Out of descriptors, accept() would fail again at once: a pause instead of a busy loop.
+  // Without free descriptors accept() would fail again at once: pause instead of a busy loop.
   loop::Timer retry_timer_;
 };
 

@@ -7,8 +7,8 @@
 namespace gateway {
 namespace {
 
-// What the client asked for, without the query: web servers set REQUEST_URI to that whatever they
-// made of it for the program.
+// The path that the client asked for, without the query: web servers put it into REQUEST_URI,
+// whatever they changed for the program.
 std::string path_of(const cgi::Variables& variables) {
   const std::string_view uri = cgi::value_or_empty(variables, "REQUEST_URI");
   if (!uri.empty()) return std::string(uri.substr(0, uri.find('?')));

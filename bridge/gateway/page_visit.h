@@ -1,4 +1,4 @@
-// What the bridge answers by itself: requests for its own page, not for a program.
+// What the bridge answers itself: requests for its own page, not for a program.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@
 
 namespace gateway {
 
-// A request below bridge.page.path. All views are borrowed for the call.
+// A request below bridge.page.path. All views are borrowed for the duration of the call.
 struct PageRequest {
   std::string_view method;  // "GET"
-  std::string_view below;   // of the path, behind bridge.page.path: "", "/data.json"
+  std::string_view below;   // of the path, after bridge.page.path: "", "/data.json"
   std::string_view query;
-  std::string_view body;    // whole; at most kPageBodyMax bytes
+  std::string_view body;    // complete; at most kPageBodyMax bytes
   std::string_view client;  // REMOTE_ADDR
-  // A request header by its CGI name ("HTTP_ORIGIN", "CONTENT_TYPE"); "" if it is not there.
+  // A request header by its CGI name ("HTTP_ORIGIN", "CONTENT_TYPE"); "" if there is none.
   std::function<std::string_view(std::string_view name)> variable;
 };
 
@@ -39,13 +39,14 @@ using PageHandler = std::function<PageAnswer(const PageRequest&)>;
 // Collects the request's body; then the page's handler answers it.
 class PageVisit {
  public:
-  // If the request is for page_path or what is below it; page_path "" is nobody's.
+  // Returns a visit if the request is for page_path or below it; an empty page_path matches
+  // nothing.
   static std::optional<PageVisit> of(const std::string& page_path, const cgi::Variables& variables);
 
-  // False: more than kPageBodyMax.
+  // False: the body exceeds kPageBodyMax.
   bool add_body(base::ByteView piece);
 
-  // The whole answer, as a program would print it.
+  // The whole answer, in the form in which a program would print it.
   std::string answer(const PageHandler& handler) const;
 
  private:

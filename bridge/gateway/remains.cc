@@ -41,10 +41,11 @@ worker::Printed Remains::on_ended(const worker::Ending& ending) {
   over_ = true;
   if (stderr_ != nullptr) stderr_->drain();
   on_over_();
-  return {};  // nobody looked
+  return {};  // nobody checked
 }
 
-// A worker that had been given it may be gone before it began: then it shall not begin at all.
+// A worker that had been given the request may be gone before it began: then it must not begin at
+// all.
 base::Result<std::array<int, 3>> Remains::descriptors() {
   return base::Error{"nobody waits for it any more"};
 }
@@ -55,7 +56,7 @@ void Remains::on_refused(const cgi::Refusal&) {
   over_ = true;
   on_over_();
 }
-// A run that is handed over has been started.
+// A run that is handed over has already started.
 void Remains::on_started(compare::Arm) {
   BRIDGE_ASSERT(false);
 }
@@ -65,7 +66,7 @@ void Remains::on_started(compare::Arm) {
 Epilogue::Epilogue(std::unique_ptr<Request> request, std::function<void()> on_over)
     : on_over_(std::move(on_over)), request_(std::move(request)) {
   request_->move_to(*this);
-  request_->resume();  // the client's slowness may have stopped it
+  request_->resume();  // it may have stopped because of a slow client
 }
 
 void Epilogue::finish(fastcgi::RequestId, std::uint32_t) {

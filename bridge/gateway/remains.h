@@ -15,15 +15,14 @@
 
 namespace gateway {
 
-// Ends the program of a request that was given up (the client left, time was up), and until it is
-// dead keeps reading what it prints: a program that tidies up at SIGTERM must not be killed by
-// SIGPIPE for a last word. Its standard error still reaches the log.
+// Ends the program of a request that was given up (the client left, time was up), and keeps reading
+// what it writes until it is dead: a program that tidies up at SIGTERM must not be killed by
+// SIGPIPE for a last message. Its standard error still goes to the log.
 class Remains : public pool::RunClient {
  public:
-  // run: running. The pipes' reading ends may be closed already. on_over: the program is dead; it
-  // runs on the loop, and may not destroy this before the end of the turn.
-  // stderr_max: limits.error_output. entry: is told how it ended; none: the journal does not want
-  // to know of it.
+  // run: is running. The pipes' reading ends may be closed already. on_over: the program is dead;
+  // it runs on the loop, and must not destroy this object before the end of the turn. stderr_max:
+  // limits.error_output. entry: is told how it ended; none: the journal does not need it.
   Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
           base::UniqueFd stderr_end, const std::string& label, std::uint64_t stderr_max,
           std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over);
@@ -53,12 +52,12 @@ class Remains : public pool::RunClient {
   std::unique_ptr<pool::Run> run_;
 };
 
-// A request that was answered whole before its client left: curl, for one, leaves at the last byte
-// that Content-Length promised. Its program comes to its own end, or to a limit of `timeouts`; what
-// it still prints reaches nobody, its standard error the log.
+// A request that was answered completely before its client left: curl, for one, leaves at the last
+// byte that Content-Length promised. Its program runs to its end, or to a limit in `timeouts`. What
+// it still writes is dropped, except that its standard error goes to the log.
 class Epilogue : public Answer {
  public:
-  // on_over: as for Remains.
+  // on_over: as in Remains.
   Epilogue(std::unique_ptr<Request> request, std::function<void()> on_over);
 
   bool over() const { return over_; }

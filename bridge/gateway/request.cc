@@ -9,7 +9,7 @@
 
 namespace gateway {
 namespace {
-// php-cgi as a CGI program answers only what a web server has "redirected" to it.
+// php-cgi as a CGI program answers only requests that a web server has "redirected" to it.
 constexpr std::string_view kRedirectStatus = "REDIRECT_STATUS";
 }  // namespace
 
@@ -40,7 +40,7 @@ Request::~Request() {
                 {target_.keep_alive, target_.settings}, record_.release_entry());
 }
 
-// What the log calls it.
+// Its name in the log.
 std::string Request::label() const {
   return gateway_.journal().text_of(record_.name()) + " " + target_.subject();
 }
@@ -61,7 +61,8 @@ void Request::start(const fastcgi::Params& params) {
   if (const auto refusal = route(variables)) {
     return fail(refusal->status, {}, refusal->reason);
   }
-  // A body without a length comes first: the program gets both.
+  // If the body has no announced length, it is collected first: the program gets both body and
+  // length.
   if (!body_.is_kept()) run();
 }
 
@@ -82,7 +83,7 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   if (!resolved) return resolved.refusal();
   router::Resolution& resolution = resolved.value();
 
-  // By the name that the web server has for it.
+  // By the name that the web server uses for it.
   target_.settings = &target_.keep_alive->for_program(resolution.program);
   const config::ProgramSettings& settings = *target_.settings;
   const cgi::PathSplit split = cgi::split_path(variables, resolution.script, resolution.path_info);
@@ -141,7 +142,7 @@ void Request::open_response(BodyWanted body_wanted) {
 
 base::Result<std::array<int, 3>> Request::descriptors() {
   auto made = streams_.descriptors();
-  // The worker that was to take it by FastCGI did not.
+  // The worker that should have taken it by FastCGI did not.
   if (made && phase_ == Phase::running) connect_response();
   return made;
 }
@@ -172,7 +173,7 @@ void Request::add_fields(compare::Arm arm) {
   if (!field.empty()) response_->add_field(field, "request_id_header");
 }
 
-// When it has run for slowlog.after, from its start, which is now.
+// Fires when the program has run for slowlog.after, from its start, which is now.
 void Request::begin_slow_watch() {
   const auto after = target_.settings->slowlog.after;
   if (after.count() == 0) return;
@@ -206,14 +207,14 @@ void Request::begin_time() {
             record_.set_ended_in_background();
             run_->terminate();
           },
-          // While the client takes nothing, the program's silence is not its own.
+          // While the client takes nothing, the program is not to blame for its silence.
           [this] {
             return answer_->has_room() ? response_->last_output() : gateway_.loop().now();
           }});
 }
 
-// Nobody writes to its standard output any more. Without a whole head that is no answer, and what
-// the program does next may say why: its end is waited for.
+// Nobody can write to its standard output any more. Without a complete head this is not an answer,
+// and what the program does next may say why: so we wait for its end.
 void Request::on_output_closed() {
   if (finished() || !response_->head_read() || !run_->running()) return;
   time_->output_closed(run_->pid());
@@ -224,7 +225,7 @@ void Request::on_answered() {
   record_.set_answered();
   slow_.timer.reset();
   response_->let_go();
-  // One whose client has left already is an Epilogue, which waits for the program's end.
+  // If its client has already left, an Epilogue has it, which waits for the program's end.
   if (!moved_) answer_->finish(id_, 0);
 }
 
@@ -286,7 +287,8 @@ void Request::on_errors(base::ByteView bytes) {
   if (!finished()) response_->take_errors(bytes);
 }
 
-// What a program that speaks FastCGI never called whole must not look whole.
+// If a program that speaks FastCGI did not mark its answer as complete, the answer must not look
+// complete.
 void Request::complete() {
   if (!record_.ending().incomplete || finished()) return finish();
   break_off(record_.ending().app_status);
@@ -302,7 +304,8 @@ worker::Printed Request::on_ended(const worker::Ending& ending) {
   streams_.close_program_ends();
   body_.close();
   response_->program_ended();
-  // What a slow client has left in the pipes began with something that it has taken.
+  // If a slow client has left output in the pipes, it has already taken some; so bytes_read() is
+  // enough.
   return {.output = response_->bytes_read() > 0, .errors = !response_->last_error_line().empty()};
 }
 
@@ -335,8 +338,8 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
     return break_off(0);
   }
   record_.set_status(status);
-  if (record_.name().id.empty()) record_.set_name({});  // its params were never whole
-  // Status lines of the log below 500 are a client's doing.
+  if (record_.name().id.empty()) record_.set_name({});  // its params were never complete
+  // A status below 500 is the client's fault, so it is logged only as a warning.
   const auto level = status >= 500 ? base::LogLevel::error : base::LogLevel::warn;
   base::log(level, "{}: {}: {}", label(), status, reason);
   gateway_.counts().errors += 1;

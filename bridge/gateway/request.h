@@ -20,23 +20,24 @@ namespace gateway {
 
 class Gateway;
 
-// Where a request's answer goes: its connection, as far as the request knows it.
+// Where a request's answer goes: its connection, as far as the request knows about it.
 class Answer {
  public:
   virtual ~Answer() = default;
   virtual base::OutBuffer& out() = 0;
   virtual bool has_room() const = 0;
   virtual void wrote() = 0;
-  // A body piece found (no) room: reading of the connection may (not) go on.
+  // A piece of the body found (no) room: reading from the connection may (not) go on.
   virtual void body_room_changed() = 0;
-  // END_REQUEST with this exit code. A request whose program goes on is the gateway's then, any
-  // other is destroyed at the end of the turn.
+  // Sends END_REQUEST with this exit code. A request whose program goes on then belongs to the
+  // gateway; any other is destroyed at the end of the turn.
   virtual void finish(fastcgi::RequestId id, std::uint32_t app_status) = 0;
   // The answer cannot be completed and must not look complete.
   virtual void break_off(fastcgi::RequestId id, std::uint32_t app_status) = 0;
 };
 
-// Owned by its connection. Destroying it while its program runs leaves that to its end (Remains).
+// Owned by its connection. If it is destroyed while its program runs, Remains takes care of the
+// program's end.
 class Request : public pool::RunClient {
  public:
   Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id);
@@ -44,10 +45,10 @@ class Request : public pool::RunClient {
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
-  // Chapter one: which program, with which environment. Ends in a Run, or in an error response.
+  // Chapter one: which program, with which environment. Leads to a Run, or to an error response.
   void start(const fastcgi::Params& params);
 
-  // The body, as it comes.
+  // The body, as it arrives.
   void body_bytes(base::ByteView piece);
   void body_end();
   bool body_full() const { return body_.full(); }
@@ -56,27 +57,29 @@ class Request : public pool::RunClient {
   // The connection has room again.
   void resume();
 
-  // Answers without a program; an answer whose head the client was given already is broken off.
-  // reason_public is shown to the client, reason to the log. failure: for the program's figures.
+  // Answers without a program; if the client already got the head of an answer, that answer is
+  // broken off. reason_public is shown to the client, reason goes to the log. failure: for the
+  // program's figures.
   void fail(int status, const std::string& reason_public, const std::string& reason,
             compare::Failure failure = compare::Failure::none);
 
-  // Whether its client has no reason to wait any longer, though the program may still do something.
+  // Whether its client has no reason to wait any longer, even if the program may still do
+  // something.
   bool answer_is_whole() const;
 
-  // Goes on without its client: what it still answers goes there.
+  // Goes on without its client: the rest of its answer goes to answer.
   void move_to(Answer& answer);
 
-  // Nobody waits for it any more: it answers nothing from here on.
+  // Nobody waits for it any more: from now on it answers nothing.
   void cancel() { phase_ = Phase::finished; }
 
  private:
-  // arriving: its body may still come first, or it waits for its program. running: the program was
-  // given it. finished: the client was told its end, or is gone; what the program still does
+  // arriving: its body may still be arriving, or it waits for its program. running: the program has
+  // got it. finished: the client was told that it ended, or is gone; what the program still does
   // reaches nobody.
   enum class Phase { arriving, running, finished };
 
-  // Whether it has run for slowlog.after, and what its program is doing then.
+  // Whether it has run for slowlog.after, and what its program is then doing.
   struct SlowWatch {
     std::unique_ptr<loop::Timer> timer;
     std::unique_ptr<journal::StackQueue::Turn> turn;  // if it has to wait
@@ -108,7 +111,7 @@ class Request : public pool::RunClient {
   void finish();
   void break_off(std::uint32_t app_status);
   void close_record();
-  std::string label() const;  // what the log calls it
+  std::string label() const;  // its name in the log
 
   Gateway& gateway_;
   Answer* answer_;
@@ -117,10 +120,10 @@ class Request : public pool::RunClient {
   bool moved_ = false;  // its client has left with the whole answer
   Target target_;
   RequestRecord record_;
-  std::unique_ptr<PageVisit> visit_;  // if no program is meant, but the bridge's page
+  std::unique_ptr<PageVisit> visit_;  // if it is for the bridge's page, not for a program
   RequestBody body_;
   worker::ProgramStreams streams_;
-  std::unique_ptr<ResponseStream> response_;  // once it is known which program
+  std::unique_ptr<ResponseStream> response_;  // once the program is known
   std::unique_ptr<RequestTime> time_;         // while the program runs
   SlowWatch slow_;                            // while the program runs
   std::unique_ptr<pool::Run> run_;

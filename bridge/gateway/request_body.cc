@@ -51,7 +51,7 @@ void RequestBody::connect(base::UniqueFd writing_end) {
   timer_->start(kPause);
 }
 
-// A client that pauses in its body, though there is room for it, may be waiting for the answer.
+// A client that pauses in its body, although there is room for it, may be waiting for the answer.
 void RequestBody::watch() {
   if (complete_) return;
   if (pipe_->received() == seen_ && !pipe_->full()) return events_.on_pause();

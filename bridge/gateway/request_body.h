@@ -14,11 +14,12 @@
 
 namespace gateway {
 
-// One whose length was announced is passed on as it comes; one without a length (a chunked one) is
-// kept until it has come whole, and its program starts then. Owned by the request.
+// A body whose length was announced is passed on as it arrives. One without a length (chunked) is
+// kept until it is complete, and the program starts then. Owned by the request.
 class RequestBody {
  public:
-  // A body that does not go on for so long, though it could, no longer holds back the answer.
+  // If a body pauses for this long although there is room for it, it no longer holds back the
+  // answer.
   static constexpr std::chrono::milliseconds kPause{100};
 
   // Both run on the loop.
@@ -29,25 +30,25 @@ class RequestBody {
 
   RequestBody(loop::Loop& loop, Events events) : loop_(loop), events_(std::move(events)) {}
 
-  // Its length as announced, if it was; chunked: it was not, and there is a body. An error: it
-  // cannot be kept.
+  // length: as announced, if it was; chunked: it was not, and there is a body. An error: it cannot
+  // be kept.
   base::Status open(std::optional<std::uint64_t> length, bool chunked);
 
   bool is_passed_on() const { return pipe_ != nullptr; }
   bool is_kept() const { return spool_.has_value(); }
   bool complete() const { return complete_; }
-  // The program has to take some of it before more is read.
+  // Whether the program has to take some of it before more is read.
   bool full() const { return pipe_ != nullptr && pipe_->full(); }
   std::uint64_t received() const;
 
-  // bytes_max: limits.body, 0: no limit. Why it goes no further, if it does not.
+  // bytes_max: limits.body; 0: no limit. Returns why the body must not go on, if so.
   std::optional<cgi::Refusal> take(base::ByteView piece, std::uint64_t bytes_max);
-  // It has come whole, or as much of it as will come.
+  // The body is complete, or no more of it will come.
   void end();
-  // The kept one, from its start. Once, after end().
+  // The kept body, to be read from its start. To be called once, after end().
   base::UniqueFd take_kept();
 
-  // The program has begun: writing_end is where it is passed on.
+  // The program has begun: the body is passed on to writing_end.
   void connect(base::UniqueFd writing_end);
   // The program has ended.
   void close();
@@ -60,7 +61,7 @@ class RequestBody {
   std::unique_ptr<worker::BodyPipe> pipe_;
   std::optional<BodySpool> spool_;
   bool complete_ = false;
-  std::uint64_t seen_ = 0;  // of it, when the client was last looked at
+  std::uint64_t seen_ = 0;  // of it, when the client was last checked
   std::unique_ptr<loop::Timer> timer_;
 };
 

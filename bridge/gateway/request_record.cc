@@ -8,7 +8,7 @@
 namespace gateway {
 namespace {
 
-// Another for each version of a file; in the event that two agree, promotion goes on as it was.
+// A different number for each version of a file; should two be equal, promotion just goes on.
 std::uint64_t version_of(const router::FileIdentity& identity) {
   std::uint64_t version = 0;
   for (const std::uint64_t part :
@@ -20,7 +20,7 @@ std::uint64_t version_of(const router::FileIdentity& identity) {
   return version;
 }
 
-// What a request counts to that never began.
+// The arm that a request counts for if it never began.
 compare::Arm intended_arm(const Target& target) {
   if (target.side == compare::Side::classic) return compare::Arm::classic;
   const bool keeps = target.settings->launch == config::Launch::fastcgi;
@@ -35,7 +35,7 @@ base::TimePoint RequestRecord::now() const {
   return gateway_.loop().now();
 }
 
-// ---- as it goes ----
+// ---- while it runs ----
 
 void RequestRecord::set_name(const cgi::Variables& variables) {
   name_ = gateway_.journal().name(variables);
@@ -55,7 +55,7 @@ void RequestRecord::set_shadow(std::unique_ptr<shadow::Task> task, std::size_t a
   copy_ = std::make_unique<shadow::AnswerCopy>(answer_max);
 }
 
-// The other side never gets more than was announced, which is what the program is given.
+// The other side never gets more than was announced, and neither does the program.
 void RequestRecord::add_body(base::ByteView piece, std::uint64_t length_announced) {
   if (entry_ != nullptr) entry_->add_body(piece);
   if (shadow_ == nullptr) return;
@@ -111,7 +111,7 @@ void RequestRecord::judge(const ResponseStream& response) {
     if (seen_.status >= 500) seen_.failure = compare::Failure::status;
     if (ending_.app_status != 0) seen_.failure = compare::Failure::exit_code;
     if (!ending_.description.empty()) seen_.failure = compare::Failure::signal;
-    // Its answer was whole long before.
+    // Its answer was complete long before.
     if (ended_in_background_) seen_.failure = compare::Failure::none;
   }
   // An answer that was broken off, or that nobody waited for, had begun all the same.
@@ -122,7 +122,7 @@ void RequestRecord::judge(const ResponseStream& response) {
 void RequestRecord::note_in_journal(const Target& target, const ResponseStream* response) {
   entry_->program = target.program;
   entry_->seen = seen_;
-  entry_->seen.bytes_in = entry_->received;  // one without a length, too
+  entry_->seen.bytes_in = entry_->received;  // right also for a body without a length
   if (started_ && seen_.arm != compare::Arm::classic) {
     entry_->level = gateway_.pools().of(target.program).warm_level();
   }

@@ -1,5 +1,5 @@
-// What is noted of a request: for its program's figures, for the journal, and for the comparison of
-// the two sides.
+// What is noted about a request: for its program's figures, for the journal, and for the comparison
+// of the two sides.
 #pragma once
 
 #include <memory>
@@ -25,30 +25,31 @@ class RequestRecord {
   RequestRecord(const RequestRecord&) = delete;
   RequestRecord& operator=(const RequestRecord&) = delete;
 
-  // ---- as it goes ----
+  // ---- while it runs ----
 
   void set_name(const cgi::Variables& variables);
   const journal::RequestName& name() const { return name_; }
-  // The response header with its id, as request_id_header says; "" if that is empty.
+  // The response header that carries the request's id, as request_id_header says; "" if that is
+  // empty.
   std::string id_field(const config::ProgramSettings& settings) const;
-  // An entry of the journal, if that wants one.
+  // Begins an entry for the journal, if the journal needs one.
   void begin_entry(const cgi::Variables& variables);
-  // What it counts to until it begins.
+  // The arm that it counts for until it begins.
   void set_intended_arm(compare::Arm arm) { seen_.arm = arm; }
-  // Classic answers it, and the other side is to answer it as well.
+  // Classic answers it, and the other side is to answer it afterwards.
   void set_shadow(std::unique_ptr<shadow::Task> task, std::size_t answer_max);
   void add_body(base::ByteView piece, std::uint64_t length_announced);
   // nullptr: nobody wants the answer.
   shadow::AnswerCopy* answer_copy() { return copy_.get(); }
   void set_started(compare::Arm arm, pid_t pid);
   compare::Arm arm() const { return seen_.arm; }
-  // Its answer is whole, though its program goes on.
+  // Its answer is complete, but its program goes on.
   void set_answered() { answered_at_ = now(); }
-  // Its program was ended for going on too long after that.
+  // Its program was ended because it went on too long after that.
   void set_ended_in_background() { ended_in_background_ = true; }
   void set_program_ended(const worker::Ending& ending);
   const worker::Ending& ending() const { return ending_; }
-  // The bridge answers instead of the program. reason: what the log says.
+  // The bridge answers instead of the program. reason: as in the log.
   void set_failed(compare::Failure failure, const std::string& reason);
   // Its client has left.
   void set_gone() { seen_.failure = compare::Failure::gone; }
@@ -56,14 +57,14 @@ class RequestRecord {
 
   // ---- at its end ----
 
-  // It is clear how it ended. What comes after the first call is not noted. response: nullptr if
-  // none was begun; queue: how long it waited for its program.
+  // How it ended is known. What comes after the first call is not noted. response: nullptr if none
+  // was begun; queue: how long it waited for its program.
   void close(const Target& target, const ResponseStream* response, std::uint64_t body_received,
              std::chrono::microseconds queue);
   bool closed() const { return closed_; }
   // The request is destroyed, and its program has ended.
   void end_entry(const config::ProgramSettings* settings);
-  // The same, but its program has not ended yet: somebody else ends the entry, if there is one.
+  // The same, but its program has not ended yet: the caller ends the entry, if there is one.
   std::unique_ptr<journal::Entry> release_entry() { return std::move(entry_); }
 
  private:
@@ -78,15 +79,15 @@ class RequestRecord {
   journal::RequestName name_;
   compare::Observation seen_;
   worker::Ending ending_;
-  std::unique_ptr<journal::Entry> entry_;     // if the journal wants to know of it
+  std::unique_ptr<journal::Entry> entry_;     // if the journal needs one
   std::unique_ptr<shadow::Task> shadow_;      // for the other side, once this is answered
-  std::unique_ptr<shadow::AnswerCopy> copy_;  // of the answer, for it
-  base::TimePoint answered_at_{};             // before its program's end; else unset
+  std::unique_ptr<shadow::AnswerCopy> copy_;  // copy of the answer, for that side
+  base::TimePoint answered_at_{};             // before its program's end; otherwise unset
   bool started_ = false, ended_in_background_ = false, closed_ = false;
 };
 
-// Which side answers the request, and whether the other one is to answer it too. identity: of the
-// program's file.
+// Decides which side answers the request, and whether the other one is to answer it too. identity:
+// of the program's file.
 void take_side(compare::Comparisons& comparisons, const cgi::Variables& variables,
                const router::FileIdentity& identity, Target& target, RequestRecord& record);
 

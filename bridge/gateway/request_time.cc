@@ -13,7 +13,7 @@
 namespace gateway {
 namespace {
 
-// Between the last close of a process that ends and its death.
+// Time between the last close of a process that ends and its death.
 constexpr base::Duration kFirstPause{5};
 constexpr base::Duration kLongestPause{500};
 
@@ -26,8 +26,8 @@ After after_its_output(const ProcessLook& first, const ProcessLook& now, base::D
   return works || sleeps || waited >= kLongestEnd ? After::goes_on : After::may_end;
 }
 
-// Of /proc/PID/stat, behind the name, which may hold anything: the state, the ninth word in all,
-// which has PF_EXITING, and the times of processor, in ticks.
+// Reads /proc/PID/stat after the name, which may contain anything: the state, the ninth word in all
+// (the flags, with PF_EXITING), and the processor times, in ticks.
 ProcessLook look_at_process(pid_t pid) {
   constexpr unsigned kExiting = 4;
   const base::UniqueFd file(

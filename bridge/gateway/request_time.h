@@ -1,4 +1,4 @@
-// How long a request may take: until its answer is whole, and a program that goes on behind it.
+// How long a request may take until its answer is complete, and a program that goes on after that.
 #pragma once
 
 #include <sys/types.h>
@@ -13,40 +13,41 @@
 
 namespace gateway {
 
-// What /proc/PID/stat says of a process; of one that is gone, nothing.
+// What /proc/PID/stat says about a process; all empty if it is gone.
 struct ProcessLook {
-  bool is_exiting = false;  // it has begun to end, so that it runs nothing of its program any more
-  bool is_asleep = false;   // it waits for something, or was stopped
-  base::Duration used{0};   // of processor time, since its start
+  bool is_exiting = false;  // it has begun to end, and runs none of its program any more
+  bool is_asleep = false;   // it waits for something, or is stopped
+  base::Duration used{0};   // processor time, since its start
 };
 ProcessLook look_at_process(pid_t pid);
 
-// What a program does that closed its output: it may take a while until it ends, and on a busy
-// machine has not come to it yet. One that works or sleeps longer than an end takes goes on.
+// What a program that closed its output does next: ending may take a while, and on a busy machine
+// it may not have got to it yet. If it works or sleeps longer than an end takes, it goes on.
 enum class After { ends, may_end, goes_on };
 inline constexpr base::Duration kWorkAtEnd{20};  // of processor time
 inline constexpr base::Duration kSleepAtEnd{10};
 inline constexpr base::Duration kLongestEnd{1000};
-// first is the look when the output was closed, now is that after so long.
+// first: what was seen when the output was closed; now: what was seen `waited` later.
 After after_its_output(const ProcessLook& first, const ProcessLook& now, base::Duration waited);
 
 // Made when the program of a request starts, and owned by the request, which destroys it when the
-// program has ended. Its answer is whole when nobody writes to its standard output any more. Nearly
-// always that is the end of the program, of which its death says more than its silence: so that is
-// waited for as long as the process is ending. One that lives on does so in the background.
+// program has ended. The answer is complete when nobody can write to the program's standard output
+// any more. Nearly always the program ends then, and its death says more than its silence: so that
+// is awaited as long as the process is ending. A program that lives on goes on in the background.
 class RequestTime {
  public:
-  // All run on the loop, and none may destroy this.
+  // All run on the loop, and none may destroy this object.
   struct Events {
-    // timeouts.request or timeouts.output is over: why says which, "not done after 1000 ms (...)".
+    // timeouts.request or timeouts.output has expired. why says which: "not done after 1000 ms
+    // (...)".
     std::function<void(const std::string& why)> on_too_long;
-    std::function<void()> on_answered;  // the program goes on; told once
+    std::function<void()> on_answered;  // the program goes on; called once
     std::function<void()> on_background_too_long;
-    // Since when the program has been silent by its own doing.
+    // Since when the program has been silent for its own reasons.
     std::function<base::TimePoint()> silent_since;
   };
 
-  // How many programs go on behind their answers now, have done so far, and were ended for it.
+  // How many programs go on after their answers now, have done so, and were ended for it.
   struct Counts {
     std::uint64_t now = 0, total = 0, ended = 0;
   };
@@ -58,7 +59,7 @@ class RequestTime {
   RequestTime(const RequestTime&) = delete;
   RequestTime& operator=(const RequestTime&) = delete;
 
-  // Nobody writes to the standard output of this program any more. Once.
+  // Nobody can write to the standard output of this program any more. To be called once.
   void output_closed(pid_t pid);
 
  private:

@@ -13,7 +13,7 @@
 namespace gateway {
 namespace {
 
-// What is read at once: a pipe's capacity, and so at most one record's content.
+// How much is read at once: a pipe's capacity, and so at most one record's content.
 constexpr std::size_t kReadBytes = fastcgi::kRecordContentMax;
 static_assert(kReadBytes <= fastcgi::kRecordContentMax);
 
@@ -28,7 +28,7 @@ void append_record(base::OutBuffer& out, fastcgi::RecordType type, fastcgi::Requ
   }
 }
 
-// Reads into out, behind a record header that it then writes. What read(2) gave.
+// Reads into out, after a record header that it then fills in. Returns what read(2) returned.
 ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type, fastcgi::RequestId id) {
   char* room = out.room(fastcgi::kHeaderSize + kReadBytes + 8);
   const ssize_t got = ::read(fd, room + fastcgi::kHeaderSize, kReadBytes);
@@ -42,8 +42,8 @@ ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type, fast
   return got;
 }
 
-// head with more lines (each with CR LF) in front of its blank one; "" if there are none to be
-// added. They end as the blank one does: Apache finds no end of a head in CR LF LF.
+// head with more lines (each with CR LF) before its blank line; "" if there are none to add. They
+// end as the blank line does: Apache does not recognise CR LF LF as the end of a head.
 std::string with_fields(base::ByteView head, const std::string& fields) {
   if (fields.empty()) return {};
   const std::size_t blank = head.ends_with("\r\n") ? 2 : 1;
@@ -55,7 +55,7 @@ std::string with_fields(base::ByteView head, const std::string& fields) {
   return longer;
 }
 
-// What of it does not reach the client as it is.
+// Logs what does not reach the client as the program wrote it.
 void tell_of_head(const worker::Label& label, const cgi::ResponseHead& head) {
   if (head.dropped_lines > 0) {
     base::log_warn("{}: {} line(s) of its head are dropped: {}", label(), head.dropped_lines,
@@ -67,7 +67,7 @@ void tell_of_head(const worker::Label& label, const cgi::ResponseHead& head) {
 }
 
 std::array<char, kReadBytes>& scratch() {
-  static std::array<char, kReadBytes> bytes;  // one loop, and never held over a turn
+  static std::array<char, kReadBytes> bytes;  // one loop; used only within a turn
   return bytes;
 }
 
@@ -134,7 +134,7 @@ void ResponseStream::resume() {
   set_asked();
 }
 
-// One read an event while the program runs: others want their turn.
+// One read per event while the program runs: others want their turn.
 void ResponseStream::pump_stdout() {
   if (!sink_.has_room()) return;
   const ReadStep step = head_sent_ || head_bad_ ? read_body() : read_head();
@@ -144,13 +144,13 @@ void ResponseStream::pump_stdout() {
 }
 
 void ResponseStream::pump_stderr() {
-  // Beyond its limit nothing of it is passed on, and so nothing that a slow client does stops it.
+  // Beyond the limit nothing of it is passed on, so a slow client cannot stop it.
   if (!errors_.is_used_up() && !sink_.has_room()) return;
   if (read_errors() == ReadStep::over) end_stderr();
 }
 
-// What is in the pipes now is the rest. Nearly always that is some output and nothing else: it is
-// read first, and then one poll() asks for more in both.
+// What is in the pipes now is the rest. Nearly always that is some output and nothing else: so it
+// is read first, and then one poll() checks both pipes for more.
 void ResponseStream::drain() {
   if (over_) return;
   bool is_output = true, is_error = false;
@@ -236,7 +236,8 @@ void ResponseStream::take_head() {
   body_bytes_ += body.size();
   const std::string longer = with_fields(head_.head().bytes, added_fields_);
   const base::ByteView head = longer.empty() ? head_.head().bytes : base::ByteView(longer);
-  // A head that needed no change stands right before what came with it: one record for both.
+  // A head that was not changed is directly before the bytes that came with it: one record for
+  // both.
   const bool adjoin = head.data() + head.size() == body.data();
   const std::size_t together = adjoin ? head.size() + body.size() : head.size();
   append_record(output(), fastcgi::RecordType::std_out, id_, {head.data(), together});
@@ -246,7 +247,7 @@ void ResponseStream::take_head() {
 
 ResponseStream::ReadStep ResponseStream::read_body() {
   const bool wanted = body_wanted_ == BodyWanted::yes && !head_bad_;
-  // RFC 3875 §6.4: all that the program prints is read, whether anybody wants it or not.
+  // RFC 3875 §6.4: everything that the program prints is read, whether anybody needs it or not.
   const ssize_t got = wanted
                           ? read_record(stdout_.get(), output(), fastcgi::RecordType::std_out, id_)
                           : ::read(stdout_.get(), scratch().data(), kReadBytes);

@@ -18,15 +18,15 @@ namespace gateway {
 // What the web server wants of the body (RFC 3875 §4.3.3: HEAD wants none).
 enum class BodyWanted { no, yes };
 
-// Whether output waits until the request's body has come whole. nginx stops sending a body as soon
-// as it has passed an answer's head on to the client, but git, for one, prints its head first.
+// Whether output waits until the request's body is complete. nginx stops sending a body as soon as
+// it has passed an answer's head on to the client; but git, for one, prints its head first.
 enum class HoldBack { no, yes };
 
 // Reads both pipes at once, turns what comes into records, and stops reading while the connection
-// has no room. The body is read by the kernel right behind its record header, without a copy.
-// Most programs are done before anybody could have seen their first byte: so for the first kUnseen
-// the pipes are not even watched, and the whole answer is one read and one wakeup, of us and of the
-// web server. From then on output is passed on as it is written.
+// has no room. The body is read into place after its record header, without a copy. Most programs
+// are done before anybody could have seen their first byte: so for the first kUnseen the pipes are
+// not even watched, and the whole answer takes one read and one wakeup, of us and of the web
+// server. After that, output is passed on as it is written.
 class ResponseStream {
  public:
   // The connection's side. All run on the loop.
@@ -34,40 +34,40 @@ class ResponseStream {
     base::OutBuffer* out;             // where records go
     std::function<bool()> has_room;   // whether out may grow further
     std::function<void()> wrote;      // out has grown
-    std::function<void()> on_begun;   // the first byte came
-    std::function<void()> on_closed;  // nobody writes output any more, before the program's end
-    // The head is no CGI response head (reason is a sentence). Told once, when all that the program
-    // printed was read, so that its standard error is known; nothing was written.
+    std::function<void()> on_begun;   // the first byte has arrived
+    std::function<void()> on_closed;  // nobody can write output any more, before the program's end
+    // The head is not a CGI response head (reason is a sentence). Called once, when all that the
+    // program wrote has been read, so that its standard error is known; nothing was sent.
     std::function<void(const std::string& reason)> on_bad_head;
-    std::function<void()> on_complete;  // all that belongs to the request is in out
+    std::function<void()> on_complete;  // everything that belongs to the request is in out
     std::function<void(const cgi::ResponseHead&)> on_head;
-    // The body that the client is given, as it passes; empty: nobody else wants it.
+    // Gets the body as it passes to the client; empty: nobody else needs it.
     std::function<void(base::ByteView piece)> on_body{};
   };
 
-  // How much of an answer is held back at most: a program that answers more before it has read its
-  // whole body gets its answer forwarded at once.
+  // How much of an answer is held back at most: if a program answers more before it has read its
+  // whole body, its answer is forwarded at once.
   static constexpr std::size_t kHeldMax = 256 * base::kKiB;
 
-  // How long a program may run before its output is looked at.
+  // How long a program may run before its output is watched.
   static constexpr base::Duration kUnseen{2};
 
   ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
                  HoldBack hold_back, std::size_t head_bytes_max, worker::Label label, Sink sink);
 
-  // The program's ends are ready. Ours must not block.
+  // The program's ends are ready. The arguments, our ends, must not block.
   void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
 
-  // The same without pipes, for a program that speaks FastCGI: its output, and its standard error,
-  // as they come.
+  // The same without pipes, for a program that speaks FastCGI: its output and its standard error,
+  // as they arrive.
   void take_output(base::ByteView bytes);
   void take_errors(base::ByteView bytes);
 
-  // How much of its standard error is passed on, and logged; the rest is read and dropped, and a
+  // How much of its standard error is passed on and logged; the rest is read and dropped, and a
   // line says how much that was. 0: no limit.
   void limit_errors(std::uint64_t bytes_max) { errors_ = worker::ErrorAllowance(bytes_max); }
 
-  // One more line for the head, before the first output; the program's own of that name go.
+  // Adds a line to the head, before the first output; the program's own of that name are removed.
   void add_field(const std::string& line, std::string_view setting) {
     added_fields_ += line;
     head_.reserve_name(line.substr(0, line.find(':')), setting);
@@ -75,33 +75,33 @@ class ResponseStream {
 
   void set_server_redirects(bool does) { head_.set_server_redirects(does); }
 
-  // The program came to its end: what is in the pipes now is the rest, whoever still holds them.
+  // The program ended: what is in the pipes now is the rest, whoever still holds them open.
   void program_ended();
 
-  // The request's body has come whole, or its client pauses: nothing is held back any more.
+  // The request's body is complete, or its client pauses: nothing is held back any more.
   void let_go();
   void resume();  // the connection has room again
 
-  // Whether out holds all of the answer, whatever the program still does: a body as long as its
-  // Content-Length, the head of an answer without one, or all output, if nobody writes any more.
+  // Whether out has the whole answer, whatever the program still does: a body as long as its
+  // Content-Length, the head of an answer without a body, or all output, if nobody writes any more.
   bool answer_is_whole() const;
   bool head_read() const { return head_sent_; }
 
-  // Records go there from here on.
+  // From now on records go to out.
   void move_to(base::OutBuffer& out) { sink_.out = &out; }
-  // The pipes' reading ends, for somebody else to read; nothing comes from here any more.
+  // Hands over the pipes' reading ends; this object then reads nothing any more.
   base::FdPair release();
 
-  // Whether the client was given a head; one that is held back can still be another.
+  // Whether the client was given a head; a head that is held back can still be replaced.
   bool head_given() const { return head_sent_ && held_.empty(); }
   std::uint64_t bytes_read() const { return bytes_read_; }
-  base::TimePoint last_output() const { return last_output_; }  // its making, before the first
-  // What the client was given; 0: no head.
+  base::TimePoint last_output() const { return last_output_; }  // its creation, before the first
+  // The status that the client was given; 0: no head yet.
   int status() const { return head_given() ? head_.head().status : 0; }
   const std::string& last_error_line() const { return error_lines_.last_line(); }
 
  private:
-  // What one read of a pipe led to: it may go on, or its end was read.
+  // The result of one read of a pipe: it may go on, or its end was read.
   enum class ReadStep { open, over };
 
   void watch();
@@ -137,14 +137,14 @@ class ResponseStream {
   loop::Timer unseen_timer_;
   HoldBack held_back_;
   base::OutBuffer held_;
-  std::uint64_t bytes_read_ = 0, body_bytes_ = 0;  // of these, the body's that are passed on
+  std::uint64_t bytes_read_ = 0, body_bytes_ = 0;  // of these, body bytes passed on
   base::TimePoint last_output_ = loop_.now();
   bool begun_ = false;
   bool head_sent_ = false;
   bool head_bad_ = false;  // what follows is read and dropped
   bool closed_ = false;    // the end of its standard output was read
   bool ended_ = false;
-  bool over_ = false;  // on_bad_head or on_complete was told
+  bool over_ = false;  // on_bad_head or on_complete was called
 };
 
 }  // namespace gateway

@@ -12,18 +12,18 @@
 
 namespace gateway {
 
-// A program, and what it is given. Filled from the request's params; of one that leads to no
-// program only the first fields are.
+// A program, and what it is given. Filled from the request's params; if they lead to no program,
+// only the first fields are filled.
 struct Target {
-  std::shared_ptr<const config::Settings> keep_alive;  // holds settings
+  std::shared_ptr<const config::Settings> keep_alive;  // keeps settings alive
   const config::ProgramSettings* settings = nullptr;
   std::string program;  // its path; empty: there is none
   cgi::Environment environment;
-  bool has_chunked_body = false;  // whose length only its end tells
+  bool has_chunked_body = false;  // whose length is known only at its end
   std::vector<std::string> query_words;
   compare::Side side = compare::Side::persistent;
 
-  // What the log calls it: "program=/usr/lib/cgi-bin/a.pl".
+  // Its name in the log: "program=/usr/lib/cgi-bin/a.pl".
   std::string subject() const { return program.empty() ? "request" : "program=" + program; }
 
   void add_variable(std::string_view name, std::string_view value) {

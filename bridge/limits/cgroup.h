@@ -11,40 +11,41 @@
 
 namespace limits {
 
-// Where a cgroup stands in one tree.
+// Where a cgroup is in one tree.
 struct Branch {
   Version version = Version::v1;
   std::vector<Controller> controllers;
   std::string folder;
 };
 
-// A value: destroying it leaves the kernel's cgroup as it is. Whoever has it made removes it.
+// A value: destroying it leaves the kernel's cgroup as it is. Whoever makes the kernel's cgroup
+// removes it.
 class Cgroup {
  public:
   explicit Cgroup(std::vector<Branch> branches);
 
-  // The cgroup of that name below this one.
+  // The cgroup with that name below this one.
   Cgroup below(std::string_view name) const;
 
-  // Makes what is not there, with the limits that it was last held to.
+  // Makes what does not exist yet, with the limits that were last applied.
   base::Status make();
 
-  // Holds all of it to these from here on. What the kernel refuses is given back, a sentence each.
+  // Applies these limits from now on. Returns what the kernel refused, one sentence each.
   std::vector<std::string> hold(const config::CgroupLimits& limits);
   const config::CgroupLimits& held() const { return held_; }
 
-  // Removes it; false: something lives in it or below it, or it may not.
+  // Removes it. False: something runs in it or below it, or the bridge may not remove it.
   bool remove() const;
 
   // The names of the cgroups directly below.
   std::vector<std::string> names_below() const;
 
-  // What can be read of it; 0 for the rest.
+  // The figures that can be read; 0 for the rest.
   Figures figures() const;
 
-  // A process is in it once it has written "0" to each of these files, in the trees of v1; and in
-  // that of v2, if it has one, when it was made in this folder's cgroup (clone3(2)), or has written
-  // "0" to that file.
+  // How a process enters it: by writing "0" to each of these files, in the trees of v1; in the tree
+  // of v2, if the cgroup has a part there, by being made in this folder's cgroup (clone3(2)), or by
+  // writing "0" to that file.
   const std::vector<std::string>& tasks_files() const { return tasks_files_; }
   const std::string& unified() const { return unified_; }
   const std::string& unified_procs() const { return unified_procs_; }
@@ -57,9 +58,9 @@ class Cgroup {
   config::CgroupLimits held_;
 };
 
-// The whole of a small file; empty if it cannot be read.
+// The whole content of a small file; empty if it cannot be read.
 std::string read_small_file(const std::string& path);
-// In one write, as the kernel's files want it.
+// Writes text in a single write(), as the kernel's files require.
 base::Status write_small_file(const std::string& path, std::string_view text);
 
 }  // namespace limits

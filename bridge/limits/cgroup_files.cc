@@ -7,15 +7,15 @@
 namespace limits {
 namespace {
 
-// The kernel's own; a ceiling is counted anew in each.
+// The kernel's own default; in each period, a ceiling is counted from zero.
 constexpr std::uint64_t kPeriodUs = 100'000;
 
-// Of kPeriodUs; per cent of one core.
+// In microseconds per kPeriodUs; cpu is in per cent of one core.
 std::uint64_t quota_us(double cpu) {
   return static_cast<std::uint64_t>(std::llround(cpu * double(kPeriodUs) / 100));
 }
 
-// As systemd turns CPUWeight= into CPUShares=: 100 is the kernel's default of 1024.
+// As systemd turns CPUWeight= into CPUShares=: 100 corresponds to the kernel's default of 1024.
 std::uint64_t shares_of(unsigned weight) {
   return std::clamp<std::uint64_t>(std::uint64_t(weight) * 1024 / 100, 2, 262'144);
 }
@@ -31,8 +31,8 @@ std::vector<FileText> cpu_texts(Version version, const config::CgroupLimits& lim
           {"cpu.max", (limits.cpu > 0 ? quota : "max") + " " + period}};
 }
 
-// Memory and swap together: what is over it is to end, not to be slow. v1's second limit may not be
-// below the first, in whichever direction both move.
+// Limits memory and swap together: what exceeds the limit is to be killed, not to be slow. v1's
+// second limit may not be below the first, whichever way both change.
 std::vector<FileText> memory_texts(Version version, const config::CgroupLimits& limits) {
   const std::string bytes = std::to_string(limits.memory);
   const bool limited = limits.memory > 0;

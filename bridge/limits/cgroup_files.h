@@ -1,5 +1,5 @@
-// What stands in the files of a cgroup: the limits that are written, the figures that are read.
-// Pure; kernel documentation: admin-guide/cgroup-v1/, admin-guide/cgroup-v2.rst.
+// The content of a cgroup's files: the limits that are written, the figures that are read. Pure;
+// kernel documentation: admin-guide/cgroup-v1/, admin-guide/cgroup-v2.rst.
 #pragma once
 
 #include <cstdint>
@@ -13,43 +13,44 @@
 
 namespace limits {
 
-// A file below a cgroup's folder, and what is written to it.
+// A file in a cgroup's folder, and what is written to it.
 struct FileText {
   std::string_view file;
   std::string text;
-  bool needed = true;  // false: a kernel may lack the file, and nothing is to be said about it
+  bool needed = true;  // false: a kernel may lack the file, which is not worth a message
 
   bool operator==(const FileText&) const = default;
 };
 
-// In the order in which they are written; whatever stood there before.
+// In the order in which they are to be written; they replace any earlier limits.
 std::vector<FileText> texts_of(Version version, Controller controller,
                                const config::CgroupLimits& limits);
 
-// The names of the settings among cpu, cpu_weight, memory and processes that ask for something, and
-// that this controller holds.
+// Those of the settings cpu, cpu_weight, memory and processes that set a limit which this
+// controller enforces.
 std::vector<std::string_view> asked_of(Controller controller, const config::CgroupLimits& limits);
 
-// own as a cgroup can have it below one with the limits above: v1 refuses a CPU ceiling that is
-// higher than the one above it.
+// Limits own, as a cgroup can have them below a cgroup with the limits above: v1 refuses a CPU
+// ceiling higher than its parent's.
 config::CgroupLimits within(config::CgroupLimits own, const config::CgroupLimits& above);
 
-// What the processes of a cgroup, and of those below it, have used.
+// What the processes of a cgroup, and of the cgroups below it, have used.
 struct Figures {
-  std::uint64_t cpu_us = 0;         // since it was made
-  std::uint64_t throttled_us = 0;   // in which a ceiling made it wait, summed over its CPUs
-  std::uint64_t memory = 0;         // now, files in the page cache included
+  std::uint64_t cpu_us = 0;         // since the cgroup was made
+  std::uint64_t throttled_us = 0;   // time that a ceiling made it wait, summed over its CPUs
+  std::uint64_t memory = 0;         // now, including files in the page cache
   std::uint64_t memory_peak = 0;    // 0: not known (v2 before Linux 5.19)
-  std::uint64_t processes = 0;      // now, threads included
-  std::uint64_t oom_kills = 0;      // processes that the kernel killed for the memory limit
-  std::uint64_t forks_refused = 0;  // for the limit of processes
+  std::uint64_t processes = 0;      // now, including threads
+  std::uint64_t oom_kills = 0;      // processes that the kernel killed because of the memory limit
+  std::uint64_t forks_refused = 0;  // because of the limit of processes
 
   bool operator==(const Figures&) const = default;
 };
 
 using Figure = std::uint64_t Figures::*;
 
-// A file that holds a figure. key: in front of it on its line; empty: it stands alone.
+// A file that contains a figure. key: the word before it on its line; empty: the figure stands
+// alone.
 struct FigureSource {
   Version version;
   Controller controller;
@@ -61,7 +62,7 @@ struct FigureSource {
 
 const std::vector<FigureSource>& figure_sources();
 
-// The number that stands behind key, or alone, in a file's text.
+// The number after key, or alone, in a file's text.
 std::optional<std::uint64_t> number_in(std::string_view text, std::string_view key);
 
 }  // namespace limits

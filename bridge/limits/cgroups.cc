@@ -22,7 +22,7 @@ namespace limits {
 namespace {
 
 const std::vector<Controller> kWanted = {Controller::cpu, Controller::memory, Controller::pids};
-// At the end, for zygotes and workers that are on their way out.
+// How long to wait at the end for zygotes and workers that are exiting.
 constexpr std::chrono::milliseconds kEndPatience{500};
 constexpr std::chrono::milliseconds kEndStep{5};
 
@@ -33,7 +33,7 @@ std::uint32_t hash_of(std::string_view text) {
   return hash;
 }
 
-// folder and what is above it, below mount; for v2 each one passes the controllers on.
+// Makes folder and what is above it, below mount; in v2 each one passes the controllers on.
 base::Status make_path(const Hierarchy& hierarchy, const std::string& folder) {
   for (std::size_t end = hierarchy.mount.size(); end != std::string::npos;) {
     const std::string part = folder.substr(0, end);
@@ -47,7 +47,7 @@ base::Status make_path(const Hierarchy& hierarchy, const std::string& folder) {
   return base::Done{};
 }
 
-// Everything that somebody asks for, by the word in the settings.
+// Every limit that somebody asks for, by its name in the settings.
 std::vector<std::string> asked_words(const config::Settings& settings, Controller controller) {
   std::vector<std::string> words;
   const auto add = [&](std::string_view section, const config::CgroupLimits& limits) {
@@ -68,7 +68,7 @@ bool asks_for_any(const config::Settings& settings) {
                      [](const auto& program) { return program.limits.any(); });
 }
 
-// Whether a living bridge uses the cgroup of that folder.
+// Whether a running bridge uses the cgroup of that folder.
 bool is_locked(const std::string& folder) {
   const base::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;
@@ -116,7 +116,7 @@ std::string Cgroups::base_in(const Hierarchy& hierarchy) const {
 
 void Cgroups::open() {
   opened_ = true;
-  const Raised into_other_folders(CAP_DAC_OVERRIDE);  // a root of v1 may be writable to nobody
+  const Raised into_other_folders(CAP_DAC_OVERRIDE);  // a root of v1 may be read-only for all
   const auto hierarchies = find_hierarchies(read_small_file("/proc/self/mountinfo"),
                                             read_small_file("/proc/self/cgroup"));
   std::vector<Branch> branches;
@@ -130,7 +130,7 @@ void Cgroups::open() {
   base::log_info("cgroups: what asks for limits runs below {}", fmt::join(folders(), ", "));
 }
 
-// The part of the cgroup for all in one tree; none if that is not to be had.
+// The part in one tree of the cgroup for all; none if it is not available.
 std::optional<Branch> Cgroups::open_branch(const Hierarchy& hierarchy) {
   Branch branch{hierarchy.version, hierarchy.controllers, base_in(hierarchy)};
   const bool unified = hierarchy.version == Version::v2;
@@ -160,7 +160,7 @@ std::optional<Branch> Cgroups::open_branch(const Hierarchy& hierarchy) {
   return std::nullopt;
 }
 
-// Another bridge of this name may be at its end.
+// Another bridge of this name may be about to end.
 void Cgroups::lock() {
   const std::string& folder = all_->branches().front().folder;
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -170,7 +170,7 @@ void Cgroups::lock() {
   }
 }
 
-// What a bridge that was killed has left: removed if nothing lives in it.
+// Removes what a killed bridge has left, if nothing runs in it.
 void Cgroups::take_over(const std::vector<Hierarchy>& hierarchies) {
   const bool in_use = std::any_of(hierarchies.begin(), hierarchies.end(), [&](const auto& one) {
     return is_locked(base_in(one) + "/" + name_);
@@ -192,7 +192,7 @@ void Cgroups::take_over(const std::vector<Hierarchy>& hierarchies) {
   }
 }
 
-// ---- what they hold ----
+// ---- what they enforce ----
 
 void Cgroups::apply(const config::Settings& settings) {
   if (name_.empty()) return;
@@ -229,7 +229,7 @@ void Cgroups::judge(const config::Settings& settings) {
   }
 }
 
-// v1 refuses a ceiling of CPU that is above its parent's, and one that is below a child's.
+// v1 refuses a CPU ceiling that is above the parent's, and one that is below a child's.
 void Cgroups::hold_all(const config::Settings& settings) {
   const config::CgroupLimits& together = settings.bridge.limits;
   if (all_->held() != together) {
@@ -275,7 +275,7 @@ void Cgroups::release(const std::string& program) {
   programs_.erase(found);
 }
 
-// It is in use again.
+// The folder is in use again.
 void Cgroups::forget_leftover(const std::string& folder) {
   std::erase_if(leftovers_,
                 [&](const Cgroup& old) { return old.branches().front().folder == folder; });
@@ -322,7 +322,7 @@ std::optional<Figures> Cgroups::figures(const std::string& program) const {
   return found->second.cgroup.figures();
 }
 
-// v1 counts a kill only where the process was.
+// v1 counts a kill only in the cgroup where the process was.
 std::optional<Figures> Cgroups::figures_of_all() const {
   if (!all_) return std::nullopt;
   Figures all = all_->figures();

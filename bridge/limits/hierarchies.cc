@@ -17,7 +17,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   return parts;
 }
 
-// proc(5): blanks, tabs, line feeds and backslashes in a path are \ooo.
+// proc(5): blanks, tabs, line feeds and backslashes in a path are written as \ooo.
 std::string unescaped(std::string_view path) {
   std::string plain;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -35,7 +35,7 @@ std::string unescaped(std::string_view path) {
 
 struct Mount {
   Version version;
-  std::string root;  // the cgroup that is seen at point
+  std::string root;  // the cgroup that is visible at point
   std::string point;
   std::vector<Controller> controllers;
 };
@@ -56,7 +56,7 @@ std::optional<Mount> mount_of(std::string_view line) {
   return mount;
 }
 
-// "4:memory:/path", "0::/path": the path in the tree that has that controller, or in v2's.
+// "4:memory:/path", "0::/path": the path in the tree that has that controller, or in v2's tree.
 std::optional<std::string_view> own_path(std::string_view own_cgroups,
                                          std::optional<Controller> controller) {
   for (const std::string_view line : split(own_cgroups, "\n")) {
@@ -72,7 +72,7 @@ std::optional<std::string_view> own_path(std::string_view own_cgroups,
   return std::nullopt;
 }
 
-// Where path is seen, if it is below the mount's root.
+// The folder at which path is visible, if it is below the mount's root.
 std::optional<std::string> folder_of(const Mount& mount, std::string_view path) {
   if (path == mount.root || (path == "/" && mount.root == "/")) return mount.point;
   const std::string root = mount.root == "/" ? "/" : mount.root + "/";

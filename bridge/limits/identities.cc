@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kOwner = "owner";
 
-// "defaults", "program[1]", ...: as problems of the file name them.
+// "defaults", "program[1]", ...: as problem messages for the file name them.
 template <typename Do>
 void for_each_section(const config::Settings& settings, const Do& act) {
   act("defaults", settings.defaults);
@@ -30,7 +30,7 @@ bool is_open_to_others(const config::ListenAddress& address) {
          address.host != "::1";
 }
 
-// The same of the links by which program leads to its file.
+// The same for the links by which program leads to its file.
 std::optional<std::string> why_not_by_links(const std::string& program,
                                             const router::PathWalk& walk, ::uid_t owner) {
   const std::size_t slash = program.rfind('/');
@@ -119,7 +119,7 @@ cgi::OrRefusal<Identity> Identities::owner_of(const std::string& program) {
   if (walk.error_number != 0) {
     return cgi::Refusal{403, program + ": " + std::strerror(walk.error_number)};
   }
-  // No links are on a real path; one that has taken a folder's place since then is no folder.
+  // A real path has no links; a link that has taken a folder's place since then is not a folder.
   const auto facts = facts_of(walk.real);
   if (!facts) return cgi::Refusal{403, facts.error().message};
   if (const auto why = why_not_as_owner(facts.value(), floors_)) return cgi::Refusal{403, *why};
@@ -133,7 +133,8 @@ cgi::OrRefusal<Identity> Identities::owner_of(const std::string& program) {
   return owner.value();
 }
 
-// Supplementary groups apart: without rights they cannot be changed, and root needs none.
+// Supplementary groups are not compared: without rights they cannot be changed, and root needs
+// none.
 bool Identities::is_own(const Identity& identity) {
   return identity.uid == ::geteuid() && identity.gid == ::getegid();
 }
@@ -141,7 +142,7 @@ bool Identities::is_own(const Identity& identity) {
 std::vector<std::string> Identities::problems_of(const config::Settings& settings) {
   std::vector<std::string> problems;
   Users users(loop::system_clock());
-  std::string told;  // [defaults] is said again by every [[program]] that does not say otherwise
+  std::string told;  // every [[program]] that does not override [defaults] repeats it
   for_each_section(settings, [&](const std::string& section, const auto& program) {
     if (!names_a_user(program) || program.user == told) return;
     const auto& user = users.named(program.user);

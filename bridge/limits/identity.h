@@ -1,4 +1,4 @@
-// As whom a program runs.
+// The user and groups that a program runs as.
 #pragma once
 
 #include <sys/types.h>
@@ -8,9 +8,9 @@
 
 namespace limits {
 
-// The ids that a process takes on, all of them: real, effective, saved, and supplementary groups.
+// All ids that a process takes on: real, effective, saved, and supplementary groups.
 struct Identity {
-  std::string name;  // the user's, for words to people; its number if it has none
+  std::string name;  // the user's name, for messages; its number if it has none
   ::uid_t uid = 0;
   ::gid_t gid = 0;
   std::vector<::gid_t> groups;  // supplementary, sorted; gid may be among them

@@ -59,7 +59,7 @@ bool is_in_group(const Identity& user, ::gid_t group) {
          std::find(user.groups.begin(), user.groups.end(), group) != user.groups.end();
 }
 
-// Who of those that are not its owner may write, as far as that concerns user; "": nobody.
+// Who besides the owner may write, as far as that concerns user; "": nobody.
 std::string_view others_who_write(const FileFacts& file, const Identity& user) {
   if (S_ISLNK(file.mode)) return "";  // its mode says nothing
   if ((file.mode & S_IWOTH) != 0) return "everybody";
@@ -69,7 +69,7 @@ std::string_view others_who_write(const FileFacts& file, const Identity& user) {
   return file.has_access_list ? "those in its access list" : "";
 }
 
-// What lies in a sticky folder is moved by its owner alone.
+// In a sticky folder, only the owner of a file can move it.
 bool keeps_what_it_holds(const FileFacts& folder) {
   return S_ISDIR(folder.mode) && (folder.mode & S_ISVTX) != 0;
 }

@@ -1,5 +1,5 @@
-// Who may change a file: suEXEC's conditions, under which a program runs as the user whom its file
-// belongs to, and whether a user can change another. What stat() said goes in.
+// Who may change a file: suEXEC's conditions for running a program as its file's owner, and whether
+// a user can change a file. Works on what stat() returned.
 #pragma once
 
 #include <sys/types.h>
@@ -13,16 +13,16 @@
 
 namespace limits {
 
-// What stat() says of a program, or of a folder above it.
+// What stat() says about a program, or about a folder above it.
 struct FileFacts {
   std::string path;
   ::uid_t owner = 0;
   ::mode_t mode = 0;
   ::gid_t group = 0;
-  bool has_access_list = false;  // acl(5): mode's group part is the most that it grants
+  bool has_access_list = false;  // acl(5): the group part of mode is then the most that it grants
 };
 
-// Nobody below these is an owner whose programs run: root, and the system's own users.
+// The lowest ids of owners whose programs may run: below are root and the system's own users.
 struct OwnerFloors {
   unsigned uid_min = 1000;
   unsigned gid_min = 100;
@@ -31,33 +31,34 @@ struct OwnerFloors {
 // Why a program must not run as its owner; nullopt: it may. files: the program, the folder that it
 // is in, the folder above that, and so on up to "/".
 //
-// Whoever can write to the program, or put another one in its place, can do what its owner can. So
-// nobody but the owner may: the program and its folder are his and writable by him alone; the
-// folders above are his or root's, and writable by no others, but for those that are sticky, where
-// others can move nothing that is not theirs.
+// Whoever can write to the program, or put another file in its place, can do what its owner can. So
+// only the owner may: the program and its folder belong to the owner and are writable only by the
+// owner; the folders above belong to the owner or root, and are writable by no others, except
+// sticky ones, where others can move only what is theirs.
 std::optional<std::string> why_not_as_owner(const std::vector<FileFacts>& files,
                                             const OwnerFloors& floors);
 
-// The same of a link on the program's path, so that nobody else chooses which of the owner's
-// programs it leads to: files is the link, the folder that it is in, and so on. named: it is the
-// link by which the program is called, which is held to what the program is held to; any other may
-// be root's as well, and so may its folder.
+// The same for a link on the program's path, so that nobody else chooses which of the owner's
+// programs it leads to. files: the link, the folder that it is in, and so on. named: the link by
+// which the program is called, which must meet the program's conditions; any other link may belong
+// to root as well, and so may its folder.
 enum class LinkUse { named, on_the_way };
 std::optional<std::string> why_not_by_link(const std::vector<FileFacts>& files, ::uid_t owner,
                                            LinkUse use);
 
-// The same of the group that its owner is in.
+// The same for the group of the owner.
 std::optional<std::string> why_not_in_group(::gid_t gid, const OwnerFloors& floors);
 
-// Why user may change what stands at files' first path: he may write to it, or to a folder above
-// it, or may take himself the right to, as their owner. nullopt: he may not. An access list that
-// lets a group write is taken for one that names him. root may everything, so of him it is asked
-// whether somebody else may.
+// Why user may change the first path in files: the user may write to it, or to a folder above it,
+// or may grant itself the right to, as the owner. nullopt: it may not. An access list that lets a
+// group write is assumed to name the user. root may do everything, so for root this checks whether
+// somebody else may write.
 std::optional<std::string> why_changeable(const std::vector<FileFacts>& files,
                                           const Identity& user);
 
-// What lstat() says of path, an absolute one without links but perhaps itself, and of every folder
-// above it, up to "/". An error: one of them is not there, or what ought to be a folder is none.
+// What lstat() says about path (absolute, and free of links except perhaps at its end) and about
+// every folder above it, up to "/". An error: one of them does not exist, or something that should
+// be a folder is not one.
 base::Result<std::vector<FileFacts>> facts_of(std::string path);
 
 }  // namespace limits

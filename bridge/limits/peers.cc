@@ -27,10 +27,10 @@ std::string address_text(const sockaddr_storage& storage) {
   return text.data();
 }
 
-// /proc/sys/kernel/overflowuid, which nobody changes: also the number of "nobody".
+// /proc/sys/kernel/overflowuid, which nobody changes; also the number of "nobody".
 constexpr ::uid_t kOverflowUid = 65534;
 
-// Whether this user namespace has a number for every user there is.
+// Whether this user namespace has a number for every user that exists.
 bool has_all_users() {
   std::ifstream map("/proc/self/uid_map");
   std::uint64_t inside = 1, outside = 1, count = 0;
@@ -77,7 +77,8 @@ base::Result<PeerRules> PeerRules::of(const config::BridgeSettings& settings,
     if (block) rules.addresses.push_back(block.take());
   }
   for (const std::string& text : more) {
-    // A list with nothing right in it must not become an empty one: a default-made block is ::/128.
+    // A list with only wrong entries must not become an empty list: a default-constructed block is
+    // ::/128.
     auto block = base::AddressBlock::parse(text);
     rules.addresses.push_back(block ? block.take() : base::AddressBlock());
   }

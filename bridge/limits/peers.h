@@ -1,4 +1,4 @@
-// Who may connect: beyond what a socket's permissions say, by user or by address.
+// Who may connect: besides the socket's permissions, by user or by address.
 #pragma once
 
 #include <sys/types.h>
@@ -14,34 +14,34 @@
 
 namespace limits {
 
-// Whoever has connected, as the kernel tells it.
+// What the kernel reports about a peer that has connected.
 struct Peer {
   bool is_unix = false;
-  ::uid_t uid = 0;      // of a unix socket: who made the connection
-  std::string address;  // of any other
-  // Of a unix socket: false if the bridge's user namespace (user_namespaces(7)) has no number for
-  // whoever it is, and uid is the one that stands for all such.
+  ::uid_t uid = 0;      // of a unix socket's peer: the user that connected
+  std::string address;  // of any other peer
+  // For a unix socket: false if the bridge's user namespace (user_namespaces(7)) has no number for
+  // the user; uid is then the number that stands for all such users.
   bool known = true;
 };
 base::Result<Peer> peer_of(int fd);
 
-// Of bridge.allow; an empty list allows everybody.
+// From bridge.allow; an empty list allows everybody.
 struct PeerRules {
   std::set<::uid_t> uids;
   std::vector<base::AddressBlock> addresses;
 
-  // more: addresses beside those of the settings; what is no address there allows nobody. The error
-  // names what of the settings is at fault: a user whom the system does not know.
+  // more: addresses in addition to those in the settings; an entry that is not an address allows
+  // nobody. The error says what is wrong in the settings: a user that the system does not know.
   static base::Result<PeerRules> of(const config::BridgeSettings& settings,
                                     const std::vector<std::string>& more = {});
   bool empty() const { return uids.empty() && addresses.empty(); }
-  // Why not, if the peer is not allowed.
+  // Why the peer is not allowed; nullopt: it is.
   std::optional<std::string> why_not(const Peer& peer) const;
 };
 
-// Who may steer the bridge, whatever the control socket's permissions became: root, and its own
-// user. Why not, if the peer is somebody else. One who is not known comes from outside a container:
-// the permissions have decided.
+// Only root and the bridge's own user may steer the bridge, whatever the control socket's
+// permissions have become. Returns why the peer may not. A peer whose user is not known comes from
+// outside a container: there the permissions have decided.
 std::optional<std::string> why_no_operator(const Peer& peer, ::uid_t own);
 
 }  // namespace limits

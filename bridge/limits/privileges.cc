@@ -18,13 +18,13 @@ struct Kept {
   const char* name;
 };
 
-// setuid and setgid are not among them: cgibridge-step-down has them by its exec().
+// setuid and setgid are not among them: cgibridge-step-down gets them by its exec().
 constexpr std::array kKept = {
-    Kept{CAP_KILL, "kill"},              // other users' programs are ended when their time is up
-    Kept{CAP_CHOWN, "chown"},            // their standard streams are theirs
-    Kept{CAP_SYS_PTRACE, "sys_ptrace"},  // which libraries their zygotes have loaded
-    Kept{CAP_DAC_READ_SEARCH, "dac_read_search"},  // programs in folders that only their users see
-    Kept{CAP_SYS_RESOURCE, "sys_resource"},        // limits above those that the bridge was given
+    Kept{CAP_KILL, "kill"},              // to end other users' programs when their time is up
+    Kept{CAP_CHOWN, "chown"},            // to give these programs their standard streams
+    Kept{CAP_SYS_PTRACE, "sys_ptrace"},  // to see which libraries their zygotes have loaded
+    Kept{CAP_DAC_READ_SEARCH, "dac_read_search"},  // to find programs in folders closed to others
+    Kept{CAP_SYS_RESOURCE, "sys_resource"},        // to set limits above the bridge's own
 };
 
 using Sets = std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3>;
@@ -51,13 +51,13 @@ bool may_change_users() {
 }
 
 std::string drop_privileges() {
-  // Ambient ones would pass to every program.
+  // Ambient capabilities would pass to every program.
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0L, 0L, 0L);
   if (::geteuid() != 0) return "not started as root: all programs run as the bridge's user";
   Sets sets{};
   if (!read_own(sets)) return std::string("keeps its capabilities: capget: ") + ::strerror(errno);
-  // What is permitted stays: it comes back with any exec() of root's anyway, and where an exec()
-  // adds to it the kernel forgets which signal the program gets when the bridge dies.
+  // What is permitted stays: any exec() of root's brings it back anyway, and where an exec() adds
+  // to the permitted set, the kernel forgets which signal the program gets when the bridge dies.
   Sets kept{};
   std::string names;
   for (std::size_t i = 0; i < sets.size(); ++i) kept[i].permitted = sets[i].permitted;

@@ -37,8 +37,8 @@ Terms terms_of(const config::ProgramSettings& settings) {
   add(terms, RLIMIT_NOFILE, limits.open_files, "set limits.open_files");
   add(terms, RLIMIT_NPROC, limits.user_processes, "set limits.user_processes");
   add(terms, RLIMIT_AS, limits.address_space, "set limits.address_space");
-  // Of these two the hard one stays: the snapshot of a zygote is a file as well, and a worker
-  // counts anew for each request. Both raise the soft one.
+  // For these two the hard limit stays: the snapshot of a zygote is a file as well, and a worker
+  // starts its count again for each request. Both raise the soft limit.
   add_soft(terms, RLIMIT_FSIZE, limits.file_size, "set limits.file_size");
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time).count();
   add_soft(terms, RLIMIT_CPU, static_cast<std::uint64_t>(seconds), "set limits.cpu_time");
@@ -67,7 +67,8 @@ const char* apply(const Terms& terms) {
       return wanted.action;
     }
   }
-  // With it root's exec() would give cgibridge-step-down no rights; that sets it itself.
+  // If it were set here, root's exec() would give cgibridge-step-down no rights; so step-down sets
+  // it itself.
   if (terms.steps_down()) return nullptr;
   if (terms.no_new_privileges && ::prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) != 0) {
     return "set no_new_privs";
@@ -89,7 +90,7 @@ std::vector<std::string> step_down_argv(const Terms& terms, const std::string& c
   return words;
 }
 
-// As the kernel has it, a pipe is its maker's alone, and its name in /proc opens it anew.
+// By default a pipe belongs to its maker alone, and opening its name in /proc opens it again.
 void give_streams(const Identity& identity, const int* fds, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     struct stat status = {};

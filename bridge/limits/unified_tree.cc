@@ -16,7 +16,7 @@ bool has(const std::vector<Controller>& controllers, Controller controller) {
   return std::find(controllers.begin(), controllers.end(), controller) != controllers.end();
 }
 
-// One write each: the kernel takes all of a write or nothing.
+// Writes each controller separately: the kernel takes all of a write or nothing.
 std::vector<Controller> enable(const std::string& folder, const std::vector<Controller>& wanted) {
   const std::string file = folder + "/cgroup.subtree_control";
   for (const Controller controller : wanted) {
@@ -51,8 +51,8 @@ base::Result<std::vector<Controller>> open_controllers(const std::string& folder
   std::vector<Controller> there = controllers_in(read_small_file(folder + "/cgroup.controllers"));
   std::erase_if(there, [&](Controller one) { return !has(wanted, one); });
   if (there.empty()) return base::Error{folder + " was given no controllers"};
-  // The kernel would pass cpu and pids on from a cgroup with processes in it as well, but then
-  // takes only threads of these below. The root is free of that, and has no cgroup.type.
+  // The kernel would also pass cpu and pids on from a cgroup with processes in it, but then accepts
+  // only threads of these processes below. The root is exempt from that, and has no cgroup.type.
   const bool is_root = ::access((folder + "/cgroup.type").c_str(), F_OK) != 0;
   if (!is_root && is_alone_in(folder)) {
     if (const auto moved = move_below(folder); !moved) return moved.error();

@@ -15,9 +15,9 @@
 namespace limits {
 namespace {
 
-// Who was not there may be made meanwhile.
+// A user that was not found may be created meanwhile.
 constexpr std::chrono::seconds kUnknownFor{5};
-// Beyond so many users at once, all are forgotten and looked up again.
+// If more users than this are known at once, all are forgotten and looked up again.
 constexpr std::size_t kKnownMax = 10'000;
 constexpr std::size_t kEntryBytesMax = 1024 * 1024;
 
@@ -31,14 +31,14 @@ std::optional<unsigned> number_of(std::string_view text) {
   unsigned number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data(), end, number);
-  // The greatest one means "nobody's" to chown() and setresuid().
+  // The greatest number means "nobody's" to chown() and setresuid().
   if (failure != std::errc() || rest != end || text.empty()) return std::nullopt;
   if (number == std::numeric_limits<unsigned>::max()) return std::nullopt;
   return number;
 }
 
-// Calls one of the system's get...nam_r() with a buffer that is large enough. nullopt: there is
-// none; an Error: it could not be asked.
+// Calls one of the system's get...nam_r() with a buffer that is large enough. nullopt: no such
+// entry; an Error: the system could not be asked.
 template <typename Entry, typename Ask>
 base::Result<std::optional<Entry>> ask_system(const Ask& ask, std::string& buffer) {
   for (buffer.resize(1024); buffer.size() <= kEntryBytesMax; buffer.resize(buffer.size() * 2)) {
@@ -47,7 +47,7 @@ base::Result<std::optional<Entry>> ask_system(const Ask& ask, std::string& buffe
     const int failure = ask(&entry, buffer.data(), buffer.size(), &found);
     if (failure == ERANGE || failure == EINTR) continue;
     if (found != nullptr) return std::optional<Entry>(entry);
-    // What stands for "not there" differs by who answers (getpwnam(3)).
+    // The error number for "not found" depends on what answers (getpwnam(3)).
     if (failure == 0 || failure == ENOENT || failure == ESRCH || failure == EBADF ||
         failure == EPERM) {
       return std::optional<Entry>();

@@ -1,4 +1,4 @@
-// Users and groups by name and number, as the system knows them.
+// Users and groups by name and number, from the system's database.
 #pragma once
 
 #include <sys/types.h>
@@ -15,24 +15,25 @@
 
 namespace limits {
 
-// A number, or the name of a user or a group. Asks the system each time, which may take a while
-// where a network answers: for the start, for reloads, and for a user's first request.
+// text: a number, or the name of a user or a group. Asks the system each time, which may take a
+// while if a server on the network answers: for the start, for reloads, and for a user's first
+// request.
 base::Result<::uid_t> uid_of(std::string_view text);
 base::Result<::gid_t> gid_of(std::string_view text);
 
-// The system's answers, kept: a user that was found until forget(), one that was not for a moment.
-// Owned by Identities.
+// Caches the system's answers: a user that was found until forget(), one that was not found only
+// briefly. Owned by Identities.
 class Users {
  public:
   explicit Users(const loop::Clock& clock) : clock_(clock) {}
 
-  // "www-data", "33", "www-data:adm", "33:4". Groups are those that the user is in, as
-  // initgroups(3) has it; a number that no user has needs a group, and gets no more than that.
+  // "www-data", "33", "www-data:adm", "33:4". The groups are those that the user is in, as with
+  // initgroups(3); a number that no user has needs a group, and gets only that one.
   const base::Result<Identity>& named(const std::string& text);
-  // Whose number that is; he must have a name (suEXEC).
+  // The user with that number, who must have a name (suEXEC).
   const base::Result<Identity>& numbered(::uid_t uid);
 
-  // Everybody is looked up again.
+  // All users are looked up again.
   void forget() { known_.clear(); }
 
  private:
@@ -47,7 +48,7 @@ class Users {
   std::map<std::string, Known> known_;
 };
 
-// As whom programs run that are given no user: the bridge's own.
+// The identity of programs that no user is configured for: the bridge's own.
 Identity own_identity();
 
 }  // namespace limits

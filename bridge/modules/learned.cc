@@ -23,13 +23,14 @@ bool is_word(std::string_view text) {
          text.find_first_not_of(kWordChars) == text.npos;
 }
 
-// A name in a folder: no switch, none that is hidden, none that leads upward.
+// A name in a folder: not a switch, not hidden, and not leading upward.
 bool is_plain_file(std::string_view text) {
   return !text.empty() && kWordChars.find(text.front()) != text.npos &&
          text.find_first_not_of(kFileChars) == text.npos;
 }
 
-// Whether every piece between separators passes. The pieces, joined by slashes, go to path.
+// Whether every piece between separators passes. The pieces, joined with slashes, are appended to
+// path.
 bool is_list_of(std::string_view name, std::string_view separator, bool (*passes)(std::string_view),
                 std::string& path) {
   for (;;) {
@@ -48,7 +49,7 @@ bool ends_with_any(std::string_view text, std::initializer_list<std::string_view
                      [text](std::string_view ending) { return text.ends_with(ending); });
 }
 
-// file without "/NAME.pm", or what else a module of that name has for a file, is not empty.
+// Whether file can be the file of the Python module at path ("/a/b" for a.b).
 bool is_file_of_python(std::string_view path, std::string_view file) {
   if (file.ends_with(std::string(path) + "/__init__.py")) return true;
   const std::size_t dot = file.find('.', file.rfind('/'));
@@ -87,7 +88,7 @@ bool is_below(const std::filesystem::path& file, const std::string& folder) {
   return end == real.end();
 }
 
-// One of everybody's: whoever it is that the program's own user lets in.
+// Stands for everybody: a user that has only the rights that all users have.
 limits::Identity anybody() {
   constexpr ::uid_t kNobody = 65534;
   return {.name = "nobody", .uid = kNobody, .gid = kNobody, .groups = {}};
@@ -127,7 +128,7 @@ std::optional<std::string> why_not_ahead(const LoadedModule& module,
                                          config::Learn learn, const limits::Identity& user) {
   std::error_code error;
   const std::filesystem::path named = module.file;
-  // The file itself may be a link, if nobody but those who may change modules can have made it.
+  // The file itself may be a link, if only those who may change modules can have made it.
   const std::filesystem::path file =
       std::filesystem::canonical(named.parent_path(), error) / named.filename();
   const std::filesystem::path target =

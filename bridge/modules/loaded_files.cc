@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::string_view kGoneMark = " (deleted)";
 
-// All zero for a file that is not there, which differs from any that was.
+// All zero for a file that does not exist, which differs from every file that did.
 router::FileIdentity look_at(const std::string& path) {
   struct stat file;
   return ::stat(path.c_str(), &file) == 0 ? router::identity_of(file) : router::FileIdentity{};
 }
 
-// Of a bridge under chroot, where a process in a sandbox has mounts of its own: the files that it
-// has mapped are then named from the machine's root, not from its own. Else empty.
+// For a bridge under chroot, where a process in a sandbox has mounts of its own: the files that it
+// has mapped are then named from the machine's root, not from the process's. Empty otherwise.
 std::string root_of(pid_t pid) {
   std::error_code error;
   const auto root = std::filesystem::read_symlink(fmt::format("/proc/{}/root", pid), error);
@@ -37,8 +37,8 @@ void LoadedFiles::add(std::string_view paths) {
     paths.remove_prefix(std::min(path.size() + 1, paths.size()));
     if (!path.starts_with('/') || path == program_ || files_.size() >= kFilesMax) continue;
     router::FileIdentity identity = look_at(path);
-    // A time in the future is another machine's. (Since Linux 6.13 a file's may be ahead of the
-    // coarse clock, but not of the fine one.)
+    // A time in the future comes from another machine. (Since Linux 6.13 a file's time may be ahead
+    // of the coarse clock, but not of the fine one.)
     const bool is_younger = launched_ns_ > 0 && identity.changed_ns >= launched_ns_;
     if (is_younger && identity.changed_ns <= now_ns) identity = {};
     files_.emplace(path, identity);
@@ -60,14 +60,14 @@ void LoadedFiles::add_maps(std::string_view maps) {
   while (!maps.empty()) {
     std::string_view line = maps.substr(0, maps.find('\n'));
     maps.remove_prefix(std::min(line.size() + 1, maps.size()));
-    // "from-to perms offset dev inode   path": nothing before the path holds a slash.
+    // "from-to perms offset dev inode   path": nothing before the path contains a slash.
     line.remove_prefix(std::min(line.find('/'), line.size()));
     if (!line.ends_with(kGoneMark)) {
       add(line);
       continue;
     }
-    // Replaced since it was mapped, if there is another file by that name. (Memory has such names,
-    // too.)
+    // The file was replaced after it was mapped, if another file has that name now. (Memory has
+    // such names, too.)
     line.remove_suffix(kGoneMark.size());
     const std::string path(line);
     if (S_ISREG(look_at(path).mode)) files_.insert_or_assign(path, router::FileIdentity{});

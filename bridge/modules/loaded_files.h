@@ -13,10 +13,10 @@
 
 namespace modules {
 
-// A module that was edited must not answer from a zygote that compiled the old one. Files are
-// looked at again by stat(), all of them in one look, which may take one per cent of the time: so
-// looks are kLeastInterval to kMostInterval apart. Within that a changed module may serve once
-// more, as a request that began before the change would.
+// An edited module must not answer from a zygote that compiled the old one. Files are checked again
+// with stat(), all of them in one look. Looks may take one per cent of the time: so they are
+// kLeastInterval to kMostInterval apart. Within that interval a changed module may serve once more,
+// as it would for a request that began before the change.
 class LoadedFiles {
  public:
   static constexpr std::chrono::milliseconds kLeastInterval{10};
@@ -24,20 +24,21 @@ class LoadedFiles {
   static constexpr std::size_t kFilesMax = 2000;
 
   // A file that changed since launched_ns (loop::Clock::file_stamp_ns()) counts as changed from the
-  // beginning: nobody knows whether it was read before or after. 0: none does. program is passed
-  // over, as it is looked at for each request. clock outlives this.
+  // beginning, because nobody knows whether it was read before or after; 0: no file counts as
+  // changed so. program is left out, because it is checked for each request anyway. clock outlives
+  // this object.
   explicit LoadedFiles(const loop::Clock& clock, std::int64_t launched_ns = 0,
                        std::string program = {})
       : clock_(&clock), launched_ns_(launched_ns), program_(std::move(program)) {}
 
-  // paths: one a line. Those that are not absolute, or more than kFilesMax, are passed over.
+  // paths: one per line. Those that are not absolute, or that exceed kFilesMax, are ignored.
   void add(std::string_view paths);
-  // What is mapped into a process: the program or its interpreter, and shared libraries.
+  // Adds what is mapped into a process: the program or its interpreter, and shared libraries.
   void add_mapped(pid_t pid);
-  // The same, of the text of /proc/PID/maps.
+  // The same, from the text of /proc/PID/maps.
   void add_maps(std::string_view maps);
 
-  // The path of a file that has changed since it was added, or "". Looks at most once in its
+  // The path of a file that has changed since it was added, or "". Checks at most once per
   // interval.
   std::string changed();
 
@@ -53,10 +54,10 @@ class LoadedFiles {
 
 // Keeps a program whose files change all the time from being made warm for nothing: each start
 // costs as much as tens of requests. A change is followed at once by a new generation. But if
-// changes throw away generations younger than kCalm, two and more in a row, the next one is started
-// only when nothing has changed for kFirstPause, then twice as long each time, kLongestPause at
-// most; meanwhile the program runs classic, and so answers as its newest version does. One that is
-// left alone for kCalm ends that.
+// changes throw away two or more generations in a row that are younger than kCalm, the next one is
+// started only when nothing has changed for kFirstPause, then twice as long each time, up to
+// kLongestPause; meanwhile the program runs classic, and so answers as its newest version does. A
+// generation that is left alone for kCalm ends that.
 class ChangeDamper {
  public:
   static constexpr std::chrono::seconds kCalm{10};
@@ -65,12 +66,12 @@ class ChangeDamper {
 
   void note_change(base::TimePoint now);
   void note_start(base::TimePoint now);
-  // How long to wait yet before a start; zero: it may be now.
+  // How much longer to wait before a start; zero: it may happen now.
   base::Duration wait(base::TimePoint now) const;
-  // How long nothing must change.
+  // For how long nothing may change before a start.
   base::Duration pause() const;
   std::string describe() const;
-  // True once for each length of the pause until the next start: it is worth a line in the log.
+  // True once for each length of the pause until the next start: worth a line in the log.
   bool tell();
   bool is_told() const { return told_pause_.count() > 0; }
 

@@ -12,16 +12,16 @@ namespace pool {
 namespace {
 // Workers are also lost when their zygote dies, which may show a moment later.
 constexpr std::chrono::milliseconds kVerdictDelay{100};
-// A zygote that ends by itself is replaced at once, later ones ever later, and then no more; one
-// that stood for kLongLife ended for a reason of its own.
+// A zygote that ends by itself is replaced at once, later ones after longer and longer pauses, and
+// finally no more; a zygote that lasted for kLongLife ended for a reason of its own.
 constexpr unsigned kSuddenEndsMax = 6;
 constexpr unsigned kSuddenEndsAtOnce = 3;
 constexpr std::chrono::milliseconds kSuddenEndPause{250};
 constexpr std::chrono::milliseconds kSuddenEndPauseMost{8000};
 constexpr std::chrono::seconds kLongLife{60};
 
-// A program that speaks FastCGI is told of each request's variables by that protocol alone; but php
-// has read some for good, as in classic.
+// A program that speaks FastCGI gets each request's variables only by that protocol; but php reads
+// some of them once and for all, as in classic.
 policy::LaunchVariables launched_with(const GenerationPlan& plan, bool by_fastcgi) {
   policy::ConstantVariables constants = plan.constants;
   std::erase_if(constants, [&](const auto& variable) {
@@ -58,9 +58,10 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
   }
 }
 
-// False: it must not run, or not as that user; its requests hear the same when they run classic.
+// False: the program must not run, or not as that user. Its requests are told the same when they
+// run classic.
 bool Generation::take_terms() {
-  // Another zygote is started long after a request was looked at.
+  // Another zygote may be started long after a request was checked.
   const auto refusal = starts_ == 0 || surroundings_.judge == nullptr
                            ? std::nullopt
                            : surroundings_.judge(plan_.program);
@@ -155,7 +156,7 @@ void Generation::on_note(std::uint32_t kind, const std::string& text) {
   }
 }
 
-// A program keeps its state only where its adapter can give it the next request.
+// A program can keep its state only if its adapter can give it the next request.
 config::Reset Generation::reset_to_ask() const {
   if (!plan_.demotion.empty()) return config::Reset::fork;
   const bool none = plan_.settings.reset == config::Reset::none;

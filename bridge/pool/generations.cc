@@ -10,15 +10,15 @@
 namespace pool {
 namespace {
 
-// After a program could not be made warm it runs classic for so long before another try; after the
-// next one for twice as long, and so on.
+// When a program could not be made warm, it runs classic for this long before another try; after
+// the next failure for twice as long, and so on.
 constexpr std::chrono::seconds kColdPause{60};
 constexpr std::chrono::minutes kColdPauseMost{32};
-// After a zygote for other settings could not be made, an older one serves for this long before
+// When a zygote for other settings could not be made, an older one serves for this long before
 // another try.
 constexpr std::chrono::seconds kFailedSettingsPause{60};
-// A request that is started anew costs what it would cost at level linked, and a little more: while
-// some are not, the deeper level pays.
+// A request that is started again costs a little more than it would cost at level linked: as long
+// as some are not, the deeper level pays.
 constexpr unsigned kAnewPerCentMost = 80;
 
 }  // namespace
@@ -65,7 +65,7 @@ void Generations::keep_up(std::string_view environment) {
   carry_out(policy::next_generation(seen, now()), seen, environment);
 }
 
-// Looks at the files that the generation that serves has loaded.
+// Checks the files that the serving generation has loaded.
 policy::GenerationsView Generations::view() {
   const Generation* newest = upcoming_ != nullptr ? upcoming_.get() : active_.get();
   policy::GenerationsView view{.exists = newest != nullptr,
@@ -87,7 +87,8 @@ policy::GenerationsView Generations::view() {
   return view;
 }
 
-// Made for other settings than those of now, with which one can be made as far as is known.
+// Whether it was made for other settings than the current ones, which, as far as is known, can be
+// made warm.
 bool Generations::is_for_others(const Generation& generation) const {
   if (failed_.settings == settings_ && now() < failed_.at + kFailedSettingsPause) return false;
   const GenerationPlan& plan = generation.plan();
@@ -114,11 +115,11 @@ void Generations::carry_out(const policy::NextGeneration& next, const policy::Ge
 void Generations::forget_version() {
   version_.take();
   using Names = modules::Learner::Names;
-  learner_.begin_anew(newest_ > 0 ? Names::go : Names::stay);  // before: what was inherited
+  learner_.begin_anew(newest_ > 0 ? Names::go : Names::stay);  // at 0, the names are inherited
   start_choice_.forget_read();
 }
 
-// While its files change all the time, it runs classic.
+// While its files change all the time, the program runs classic.
 void Generations::begin_when_calm() {
   if (active_ != nullptr || upcoming_ != nullptr || !surroundings_.shares->zygote_room()) return;
   const base::Duration wait = damper_.wait(now());
@@ -138,7 +139,7 @@ void Generations::begin(Depth depth) {
                       .enclosed = surroundings_.cgroups.wanted(settings_.limits),
                       .depth = depth};
   if (settings_.learn != config::Learn::none) plan.learned = learner_.names();
-  // A static one cannot be preloaded, but it can listen.
+  // A static program cannot be preloaded, but it can listen.
   if (worker::speaks_fastcgi(plan.executable, settings_.launch)) {
     plan.executable.cold_reason.clear();
   }
@@ -173,7 +174,7 @@ bool Generations::judge(Turn& turn) {
   const std::uint64_t number = active_->plan().number;
   const std::string_view environment = turn.job().environment;
   const std::string name = active_->misfit(environment);
-  // Settings that changed: a zygote of the old ones serves until one of the new ones is warm.
+  // The settings changed: a zygote with the old ones serves until one with the new ones is warm.
   const auto &then = active_->plan().settings.env, &now_set = settings_.env;
   if (name.empty() || (then != now_set && (then.contains(name) || now_set.contains(name)))) {
     start_choice_.count_fit();
@@ -207,7 +208,7 @@ void Generations::settle() {
 }
 
 void Generations::improve() {
-  // Not before a request has named all that it loaded.
+  // Not before a request has named everything that it loaded.
   const bool may_learn =
       upcoming_ == nullptr && active_ != nullptr && !workers_.any_names_modules();
   if (may_learn && learner_.wants_generation()) {
@@ -227,11 +228,11 @@ void Generations::adopt_upcoming() {
   retry_.forget_pause();
 }
 
-// A generation may have been cold from the beginning, or become it, or no longer be as deep.
+// A generation may have been cold from the beginning, or become cold, or lose its depth.
 void Generations::note_warmth() {
   if (active_ == nullptr || active_->warmth() == Warmth::warming) return;
   const bool is_warm = active_->warmth() == Warmth::warm;
-  // No request comes to them any more, and nothing else would let them go.
+  // No request comes to these workers any more, and nothing else would let them go.
   if (!is_warm) workers_.retire_idle(Workers::kAll);
   if (!active_->fell_short()) {
     retry_.forget_pause();
@@ -244,7 +245,7 @@ void Generations::note_warmth() {
                  program_, is_warm ? "as deep as can be" : "warm", retry_.pause().count() / 1000);
 }
 
-// A change of a file has ended the old generation already; one that still serves answers rightly.
+// A change of a file has already ended the old generation; one that still serves answers rightly.
 bool Generations::keep_active_instead() {
   failed_.steps.clear();
   const bool was_to_be_deeper = upcoming_->plan().depth == Depth::deepest;
@@ -254,7 +255,7 @@ bool Generations::keep_active_instead() {
     failed_.steps.push_back(fmt::format("{} in generation {}", step, upcoming_->plan().number));
   }
   if (was_to_be_deeper) {
-    retry_.forget_pause();  // the next is longer
+    retry_.forget_pause();  // the next pause is longer
   } else {
     failed_.settings = upcoming_->plan().settings;
     failed_.at = now();
@@ -274,8 +275,8 @@ void Generations::cool_down() {
   on_change_();
 }
 
-// That requests leave workers which cannot be put back may be one visitor's doing: it matters only
-// where rewinding costs more than forking would.
+// That requests leave workers that cannot be reset may be one visitor's doing: it matters only if
+// rewinding costs more than forking would.
 void Generations::demote_if_due() {
   if (!warm()) return;
   if (workers_.started_anew().more_than(kAnewPerCentMost)) {
@@ -299,8 +300,8 @@ void Generations::demote_if_due() {
   begin();
 }
 
-// What one request left was there for the next. No other worker of that zygote is trusted either;
-// requests run classic until one that forks stands.
+// Something that one request left was visible to the next. No other worker of that zygote is
+// trusted either; requests run classic until a generation that forks is warm.
 void Generations::on_difference(const std::string& difference) {
   if (demotion_.is_proven()) return;
   demotion_.prove("a rewind left something behind: " + base::printable(difference, 300), settings_,
@@ -314,7 +315,7 @@ void Generations::on_difference(const std::string& difference) {
   begin();
 }
 
-// Such a request is answered as classic would; it moves nobody else.
+// Such a request is answered as in classic; it has no effect on others.
 void Generations::note_started_anew(const std::string& why) {
   ++started_anew_;
   if (start_choice_.follow_first_request()) {

@@ -19,12 +19,12 @@
 
 namespace pool {
 
-// Owned by the pool, whose settings it reads and whose workers it tells which generation they are
-// of. What happens to a generation is acted on at the end of the turn, by settle() and improve().
+// Owned by the pool, whose settings it reads and whose workers it tells which generation serves.
+// settle() and improve() act on what happened to a generation, at the end of the turn.
 class Generations {
  public:
-  // All outlive it, but `workers`, which is only used while the pool lives. on_change: settle() has
-  // something to do.
+  // All of these outlive it, except `workers`, which is used only while the pool lives. on_change:
+  // settle() has something to do.
   Generations(const Surroundings& surroundings, const std::string& program,
               const config::ProgramSettings& settings, Workers& workers,
               std::function<void()> on_change);
@@ -34,32 +34,36 @@ class Generations {
 
   // ---- a request comes ----
 
-  // What was found by the program's name, and the request's environment.
+  // Takes what was found under the program's name, and the request's environment.
   void see(const router::ProgramFile& file, bool other_interpreter, std::string_view environment);
-  // It may be answered warm: begins another generation where that is due. Another version of a file
-  // ends the old one at once; other settings leave it serving until the new one is warm.
+  // The request may be answered warm: begins another generation if one is due. Another version of a
+  // file ends the old generation at once; after a change of settings it serves until the new one is
+  // warm.
   void keep_up(std::string_view environment);
-  // Whether the zygote that serves was launched with what this request brings; true if none serves.
-  // If most bring something else, another is launched with that, and this one serves on until then.
+  // Whether the zygote that serves was launched with the values that this request brings; true if
+  // none serves. If most requests bring other values, another zygote is launched with those, and
+  // this one serves until then.
   bool suits(Turn& turn);
 
   // ---- at the end of a turn ----
 
-  // Before requests are served: the upcoming one takes over if it is ready.
+  // To be called before requests are served: the upcoming generation takes over if it is ready.
   void settle();
-  // After that: begins another one for what was learned, or with a cheaper reset, if that is due.
+  // To be called after that: begins another one for what was learned, or with a cheaper reset, if
+  // due.
   void improve();
 
   // ---- what its workers say ----
 
   void on_note(const message::Received& note);
-  // One was not as it should have been after a rewind: none of that zygote is trusted any more.
+  // A worker was not in its first state after a rewind: no worker of that zygote is trusted any
+  // more.
   void on_difference(const std::string& difference);
 
-  // Lets the zygotes go; they come back with the next request.
+  // Lets the zygotes exit; they come back with the next request.
   void cool_down();
 
-  // The one that serves, or will first; nullptr: none. It may be cold.
+  // The generation that serves, or will be the first to; nullptr: none. It may be cold.
   Generation* serving() const { return active_.get(); }
   bool warm() const { return active_ != nullptr && active_->warmth() == Warmth::warm; }
   bool has_zygote() const;
@@ -68,13 +72,13 @@ class Generations {
   std::vector<std::string> learned() const { return learner_.names(); }
   // What the next zygote is launched with, as "K=V\0...".
   std::string constant_environment() const;
-  // Fills what is about generations.
+  // Fills in what concerns generations.
   void describe(PoolStatus& status) const;
 
  private:
-  // The last one that did not come up while an older one served on.
+  // The last generation that did not come up while an older one went on serving.
   struct Failed {
-    std::optional<config::ProgramSettings> settings;  // with which it was made, if that was new
+    std::optional<config::ProgramSettings> settings;  // that it was made with, if they were new
     base::TimePoint at{};
     std::vector<std::string> steps;
   };
@@ -104,16 +108,16 @@ class Generations {
   policy::StartChoice start_choice_;
   modules::Learner learner_;
   policy::Demotion demotion_;
-  std::uint64_t started_anew_ = 0;  // requests, as the level was wrong for them
-  std::string anew_why_;            // the last of them
-  std::string misfit_name_;         // by which variable a request did not suit, the last of them
+  std::uint64_t started_anew_ = 0;  // requests, because the level was wrong for them
+  std::string anew_why_;            // reason for the last of them
+  std::string misfit_name_;         // the variable that made the last request unsuitable
   modules::ChangeDamper damper_;
   Failed failed_;
   // upcoming takes over from active once it is no longer warming.
   std::unique_ptr<Generation> active_, upcoming_;
   std::vector<std::unique_ptr<Generation>> outgoing_;  // destroyed at the end of the turn
   std::uint64_t newest_ = 0;                           // its number
-  policy::Retry retry_;     // of what did not become warm, or not as deep as it can be
+  policy::Retry retry_;     // of what did not become warm, or is less deep than it can be
   loop::Timer calm_timer_;  // runs while changes come too fast
 };
 

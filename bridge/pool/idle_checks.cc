@@ -6,9 +6,9 @@
 namespace pool {
 namespace {
 
-// How soon it is looked again whether a core is free.
+// How soon to check again whether a core is free.
 constexpr std::chrono::milliseconds kBusyPause{250};
-// A comparison that took longer is not waited for: its zygote has other troubles.
+// A comparison that takes longer is given up: its zygote is in other trouble.
 constexpr std::chrono::seconds kGiveUp{10};
 constexpr double kLeastPerCent = 0.01;
 
@@ -33,14 +33,14 @@ void IdleChecks::look() {
   is_due_ = false;
   const base::TimePoint now = loop_.now();
   if (settings_.rewind.verify_cpu <= 0) return;
-  if (check_ && now - check_->since < kGiveUp) return;  // its end plans the next
+  if (check_ && now - check_->since < kGiveUp) return;  // its end plans the next comparison
   check_.reset();
   const std::vector<Candidate> candidates = events_.candidates();
   std::vector<policy::RestingWorker> resting;
   for (const Candidate& candidate : candidates) resting.push_back(candidate.resting);
   const auto waits = [](const policy::RestingWorker& worker) { return worker.behaviours != 0; };
   if (std::none_of(resting.begin(), resting.end(), waits)) return;
-  // Who gives it all of a core does not ask for a free one.
+  // An operator who allows a whole core for this does not want to wait for a free one.
   const bool waits_for_core = settings_.rewind.verify_cpu < 100;
   if (waits_for_core && events_.idle_cores() == 0) return look_after(kBusyPause);
   const auto chosen = policy_.choose(resting, now);

@@ -1,4 +1,4 @@
-// Workers that rest are compared with their zygote while a core is free.
+// Compares idle workers with their zygote while a core is free.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace pool {
 
-// When which, one at a time, within rewind.verify_cpu. The worker stays idle meanwhile: a request
-// that comes to it ends the comparison, and what was found by then is not looked at. So nobody ever
-// waits for one. Owned by the workers.
+// Decides when to compare which worker, one at a time, within rewind.verify_cpu. The worker stays
+// idle meanwhile: a request that comes to it ends the comparison, and what was found until then is
+// ignored. So nobody ever waits for a comparison. Owned by the workers.
 class IdleChecks {
  public:
   struct Candidate {
@@ -25,21 +25,22 @@ class IdleChecks {
   // Both run on the loop.
   struct Events {
     std::function<std::vector<Candidate>()> candidates;
-    // Asks this worker whether it rests: the id of the look that follows. 0: it cannot be asked.
+    // Asks this worker whether it is at rest; returns the id of the look that follows. 0: it cannot
+    // be asked.
     std::function<std::uint64_t(std::uint64_t worker_id)> ask;
     std::function<unsigned()> idle_cores;
   };
 
-  // settings are read when they are needed, and outlive it.
+  // settings are read when needed, and outlive this object.
   IdleChecks(loop::Loop& loop, const config::ProgramSettings& settings, Events events);
 
   // A worker has come to rest.
   void plan();
-  // That worker rests, and is looked at from here on.
+  // The worker is at rest, and its comparison begins now.
   void begun(std::uint64_t look_id);
-  // It was looked at, whatever came of it.
+  // The comparison is over, whatever its result.
   void over(std::uint64_t look_id);
-  // The worker that was asked has got a request meanwhile, or cannot be looked at.
+  // The worker that was asked has got a request meanwhile, or cannot be compared.
   void dropped();
 
  private:
@@ -55,7 +56,7 @@ class IdleChecks {
   const config::ProgramSettings& settings_;
   const Events events_;
   policy::SelfCheck policy_;
-  std::optional<Check> check_;  // under way
+  std::optional<Check> check_;  // the comparison under way
   bool is_due_ = false;
   loop::Timer timer_;
 };

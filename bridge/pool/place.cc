@@ -21,14 +21,15 @@ bool too_much_memory(const Place& place, const config::ProgramSettings::Workers&
          base::has_more_than(place.worker->pid(), limits.max_memory / base::kKiB);
 }
 
-// What execve(2) replaces: the file, and where the stack began, which is another after each.
+// What execve(2) replaces: the file, and the start of the stack, which is different after each
+// execve().
 struct Image {
   std::string file;
   std::string stack;
   bool operator==(const Image&) const = default;
 };
 
-// proc(5): startstack is the 28th word of stat, 25 behind the name's closing parenthesis.
+// proc(5): startstack is the 28th field of stat, 25 fields after the name's closing parenthesis.
 Image image_of(pid_t pid) {
   const std::filesystem::path folder = fmt::format("/proc/{}", pid);
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// A worker, and what its pool knows of it.
+// A worker, and what its pool knows about it.
 #pragma once
 
 #include <functional>
@@ -19,66 +19,66 @@ class Turn;
 
 struct Place {
   std::unique_ptr<worker::Worker> worker;
-  upstream::FastcgiWorker* by_fastcgi = nullptr;  // the same, if it speaks that
+  upstream::FastcgiWorker* by_fastcgi = nullptr;  // the same worker, if it speaks FastCGI
   ZygoteId zygote{};                              // all zero: launched by the bridge
   compare::Arm arm = compare::Arm::classic;
   Turn* turn = nullptr;
   base::TimePoint born{};
-  base::TimePoint since{};    // of its fork, or of what it does behind a request
+  base::TimePoint since{};    // when its fork began, or what it does after a request
   unsigned behaviours = 0;    // policy::kOrdinary and the like, since it was last compared
   std::uint64_t look_id = 0;  // of the comparison with its zygote under way; 0: none
-  bool started_anew = false;  // its request was: the level was wrong for it
+  bool started_anew = false;  // its request was, because the level was wrong for it
   bool loads = false;         // its request has loaded something
-  std::string executed = {};  // what it went over to in its request: executed_instead()
+  std::string executed = {};  // what it executed instead, in its request: executed_instead()
   bool heavy = false;         // above workers.max_memory when it was last looked at
 };
 
 // What `status` says of a worker.
 struct WorkerStatus {
   pid_t pid = -1;
-  std::string_view state;  // worker::to_string(WorkerState)
+  std::string_view state;  // as from worker::to_string(WorkerState)
   compare::Arm arm = compare::Arm::classic;
   std::uint64_t served = 0;  // requests that came to their end
   base::Duration in_state{};
 };
 
-// What a pool hears of its workers. All run on the loop.
+// What a pool is told about its workers. All run on the loop.
 struct WorkersEvents {
   std::function<void()> on_change;  // something that a pump should look at
   std::function<worker::Printed(Turn&, const worker::Ending&)> on_ended;
-  // The turn's worker ended without having begun it: it waits again.
+  // The turn's worker ended without having begun the request: the turn waits again.
   std::function<void(Turn&)> on_unbegun;
   std::function<void(const message::Received&)> on_note;
-  // A worker went over to another program in its request.
+  // A worker executed another program in its request.
   std::function<void(const std::string& path)> on_executed;
-  // A worker that should have been as at first was not. None of that zygote's is given a request
-  // any more when it returns.
+  // A worker that should have been in its first state was not. When this returns, no worker of that
+  // zygote is given a request any more.
   std::function<void(const std::string& difference)> on_difference;
 };
 
 // How a worker with this reset answers.
 compare::Arm arm_of(config::Reset reset);
-// Whether its process ends with its request.
+// Whether a worker's process ends with its request.
 bool exits_behind_request(compare::Arm arm);
 
-// Why a worker takes no further request, though it could.
+// Why a worker takes no further request although it could.
 struct Relief {
   std::uint32_t retirement;
   std::string why;
 };
-// Of one that has no request and stays. Reads its memory only if it was found heavy.
+// For a worker that has no request and stays. Reads its memory only if it was found heavy.
 std::optional<Relief> relief_of(const Place& place, const config::ProgramSettings::Workers& limits,
                                 base::TimePoint now);
 
-// Looks whether it has more memory than it may. One that rewinds is looked at only without a
-// request: what a request takes is put back behind it.
+// Checks whether it has more memory than allowed. A worker that rewinds is checked only without a
+// request: the rewind gives back what a request takes.
 void look_at_memory(Place& place, const config::ProgramSettings::Workers& limits);
 
-// The file that process pid executes now, if it is no longer the one that it was forked from its
-// zygote with; empty: it is, or it is ending, or nobody may look.
+// The file that process pid executes now, if it is no longer the one with which its zygote forked
+// it; empty if it is, if the process is ending, or if the bridge may not look.
 std::string executed_instead(pid_t pid, pid_t zygote);
 
-// Whether it died, with nothing to do, so soon after its start that another would do the same.
+// Whether it died, with nothing to do, so soon after its start that another one would do the same.
 bool died_young(const worker::Worker& worker, base::TimePoint now);
 
 }  // namespace pool

@@ -12,13 +12,13 @@ using policy::PoolView;
 
 namespace {
 
-// How often it is looked whether something takes too long, while requests wait.
+// How often to check whether something takes too long, while requests wait.
 constexpr std::chrono::milliseconds kWatchInterval{500};
 
-// How often it is looked whether workers have grown too old or too large.
+// How often to check whether workers have become too old or too large.
 constexpr std::chrono::milliseconds kCareInterval{1000};
 
-// A request that so many workers were given and none began runs classic.
+// A request that was given to this many workers, of which none began it, runs classic.
 constexpr unsigned kStartsMax = 3;
 
 }  // namespace
@@ -137,7 +137,8 @@ void Pool::pump() {
   check_invariants();
 }
 
-// Its own limit is asked first: who may run no more for that waits for no place of others.
+// The program's own limit is checked first: if that lets no more run, it need not wait for places
+// of other programs.
 bool Pool::has_room() {
   const PoolView now = view();
   update_claim(now);
@@ -181,12 +182,13 @@ bool Pool::serve_shadow(Turn& turn) {
   return true;
 }
 
-// Where the queue is full no more may, and one runs classic: it has a place.
+// When the queue is full, no more requests may wait, and this one runs classic: it has a place.
 bool Pool::may_wait(std::size_t before) const {
   return before < settings_.queue.max && workers_.worth_waiting(before);
 }
 
-// What its path led to was looked at when it came. If it had to wait, that may be other than now.
+// The file behind its path was checked when it came. If the request had to wait, that may have
+// changed.
 bool Pool::refuse_changed(Turn& turn) {
   const bool has_waited = turn.has_waited() || !turn.is_for_client();
   if (!has_waited || surroundings_.judge == nullptr) return false;
@@ -257,7 +259,7 @@ worker::Printed Pool::on_ended(Turn& turn, const worker::Ending& ending) {
     if (ending.app_status == 128 + SIGXCPU) ++counts_.over_cpu_time;
     if (ending.app_status == 128 + SIGXFSZ) ++counts_.over_file_size;
   }
-  // The kernel says it by a signal that may have come from anybody.
+  // The kernel reports this with a signal that may have come from anybody.
   const std::string why = ending.app_status == 128 + SIGKILL
                               ? surroundings_.cgroups.why_killed(program_)
                               : std::string();
@@ -267,7 +269,7 @@ worker::Printed Pool::on_ended(Turn& turn, const worker::Ending& ending) {
   return turn.end(explained);
 }
 
-// Its client knows nothing of it. It was the first of those that wait now.
+// Its client does not learn about it. It was the first of those that wait now.
 void Pool::on_unbegun(Turn& turn) {
   count_started(turn, -1);
   turn.take_back();
@@ -280,10 +282,11 @@ void Pool::on_unbegun(Turn& turn) {
 void Pool::carry_out(const policy::PoolPlan& plan) {
   claim_.lack(0);
   if (!generations_.warm()) return;
-  // A program switched to classic stays warm until it has rested: it may be switched back.
+  // A program switched to classic stays warm until it has been idle long enough: it may be switched
+  // back.
   const bool may_fork = settings_.mode != config::Mode::classic ||
                         queue_.waiting_for_workers() > 0 || warmth_wanted_ == last_used_;
-  // Requests that are admitted get workers; the others are made as far as there is room.
+  // Requests that are admitted get workers; further workers are made as far as there is room.
   const policy::Shares& shares = *surroundings_.shares;
   const PoolView now = view();
   unsigned needed = 0;
@@ -310,8 +313,8 @@ void Pool::look_after_workers() {
   pump_.schedule();
 }
 
-// A zygote that takes too long over a fork (it is stopped, or swapped out) holds no request: it is
-// replaced, and what waits runs classic meanwhile.
+// A zygote that takes too long over a fork (it is stopped, or swapped out) has no request of its
+// own: it is replaced, and waiting requests run classic meanwhile.
 void Pool::watch_forks() {
   if (!generations_.warm()) return;
   const std::string overdue = workers_.end_overdue();
@@ -322,7 +325,8 @@ void Pool::watch_forks() {
   if (!queue_.empty()) fork_timer_.start(kWatchInterval);
 }
 
-// No pump for workers.idle_timeout: workers may have been idle for so long, beside one that runs.
+// There has been no pump for workers.idle_timeout: workers may have been idle for that long beside
+// one that runs.
 void Pool::note_rest() {
   const auto rest = now() - last_used_;
   if (!runs_any() && rest < settings_.workers.idle_timeout) {

@@ -20,43 +20,46 @@ namespace pool {
 
 struct WarmNote;
 
-// Lives as long as its program is known. Events are noted; a pump() at the turn's end acts.
+// Lives as long as its program is known. Events are noted; a pump() at the end of the turn acts on
+// them.
 class Pool : private WaitQueue::Server {
  public:
   Pool(const Surroundings& surroundings, std::string program);
   ~Pool() override;
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  // What the next request is about: its settings and the file that was just seen by its name.
-  // Another version starts a new generation, and the old one serves nobody from here on; other
-  // settings start one too, but the old one serves until the new one is warm.
-  // environment: of the request, for what stays constant from one to the next.
-  // side: which may answer it. A program is made warm if its mode or this asks for it.
+  // What the next request is about: its settings, and the file that was just found under its name.
+  // Another version starts a new generation, and the old one serves nobody from now on; other
+  // settings start one too, but the old one serves until the new one is warm. environment: the
+  // request's, from which values that stay constant between requests are learned. side: which side
+  // may answer it. A program is made warm if its mode or this asks for it.
   void refresh(const config::ProgramSettings& settings, const router::ProgramFile& file,
                std::string_view environment, compare::Side side);
-  // The reset of its warm workers, and the level of their checkpoint, if it is warm now; else none.
+  // The reset of its warm workers, and the level of their checkpoint, if it is warm now; otherwise
+  // none.
   std::optional<compare::Arm> warm_arm() const;
   std::string_view warm_level() const;
 
   PoolStatus status() const;
   const std::string& program() const { return program_; }
-  // Whether php-cgi runs it, as refresh() saw; that wants REDIRECT_STATUS.
+  // Whether php-cgi runs it, as refresh() found; php-cgi needs REDIRECT_STATUS.
   bool is_php() const { return generations_.version().language() == worker::Language::php; }
   bool has_zygote() const { return generations_.has_zygote(); }
-  // What another bridge needs to know of it; there: before its first refresh().
+  // What another bridge needs to know about it; there: to be given to it before its first
+  // refresh().
   WarmNote note() const;
   void inherit(const std::vector<std::string>& learned);
   // Nothing runs or waits here.
   bool quiet() const { return queue_.empty() && workers_.empty(); }
   base::TimePoint last_used() const { return last_used_; }
-  // Lets all idle workers and the zygote go; they come back with the next request.
+  // Lets all idle workers and the zygote exit; they come back with the next request.
   void cool_down() { generations_.cool_down(); }
 
   // ---- for a Run ----
 
   base::TimePoint now() const { return surroundings_.loop.now(); }
   void enqueue(Turn& turn);
-  // It goes away: out of the queue, or its program is ended.
+  // The turn goes away: it leaves the queue, or its program is ended.
   void leave(Turn& turn);
 
  private:
@@ -97,11 +100,11 @@ class Pool : private WaitQueue::Server {
   bool rested_ = false, care_is_due_ = false;
   base::TimePoint last_used_{}, warmth_wanted_{};  // when a request last might have had a worker
   PoolStatus counts_;
-  // These run: until nothing has come for idle_timeout; while requests wait for a fork; while
-  // workers have an age or a size that is limited.
+  // When they run: until nothing has come for idle_timeout; while requests wait for a fork; while
+  // workers have a limited age or size.
   loop::Timer rest_timer_, fork_timer_, care_timer_;
   loop::Deferred pump_;
-  policy::Claim claim_;  // on the places of bridge.workers_max
+  policy::Claim claim_;  // to places of bridge.workers_max
 };
 
 }  // namespace pool

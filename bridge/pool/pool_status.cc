@@ -1,5 +1,5 @@
-// What a pool and its workers show of themselves: to plan(), to `status`, to their own checks, and
-// to who looks after them.
+// What a pool and its workers report about themselves: to plan(), to `status`, to their own checks,
+// and to those that look after them.
 #include <algorithm>
 
 #include "base/assert.h"
@@ -82,7 +82,7 @@ void Workers::count_busy(const Place& place, PoolView& view) {
   }
 }
 
-// Those that became idle first stand first.
+// The workers that became idle first come first.
 unsigned Workers::idle_since_before(base::TimePoint time) const {
   unsigned count = 0;
   for (const worker::Worker* worker : idle_) {
@@ -124,10 +124,11 @@ bool Workers::worth_waiting(std::size_t before) const {
   std::size_t coming = 0;
   for (const auto& [id, place] : places_) {
     const WorkerState state = place.worker->state();
-    // It is back sooner than an interpreter is up.
+    // It will be free sooner than a new interpreter would be ready.
     if (ahead && state == WorkerState::busy && place.arm == compare::Arm::none) return true;
     if (!worker::is_returning(state) && state != WorkerState::starting) continue;
-    // What speaks FastCGI may know no other way: its requests wait as long as it may start.
+    // A program that speaks FastCGI may know no other way: its requests wait as long as it may take
+    // to start.
     const auto patience = place.by_fastcgi != nullptr ? settings_.timeouts.start : kPatience;
     const bool in_time = now - place.since < patience;
     coming += in_time ? 1 : 0;
@@ -158,7 +159,7 @@ void Workers::care() {
 void Workers::check_invariants() const {
   for (const worker::Worker* worker : idle_) {
     const WorkerState state = worker->state();
-    // One that speaks FastCGI may have closed its connection meanwhile.
+    // A worker that speaks FastCGI may have closed its connection meanwhile.
     BRIDGE_ASSERT(state == WorkerState::idle || state == WorkerState::ending ||
                   state == WorkerState::resetting);
   }

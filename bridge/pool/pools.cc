@@ -7,10 +7,11 @@
 namespace pool {
 namespace {
 constexpr std::chrono::milliseconds kTidyInterval{1000};
-// Pools of programs without anything warm cost little, but not nothing.
+// Pools of programs without anything warm cost little, but they do cost something.
 constexpr std::size_t kQuietPoolsMax = 4096;
-// At bridge.zygotes_max a program takes the place of one that was asked for at all within that time
-// no more: else programs that are asked in turn would put out each other's zygotes all the time.
+// At bridge.zygotes_max a program takes another one's place only if that was not asked for within
+// this time: otherwise programs that are requested in turn would push out each other's zygotes all
+// the time.
 constexpr std::chrono::seconds kKeepsPlace{10};
 }  // namespace
 
@@ -58,7 +59,7 @@ void Pools::tidy_up() {
                      limits_.zygote_idle_timeout.count() / 1000);
       pool->cool_down();
     }
-    // One that is asked now and then keeps its cgroup, as it would keep its zygote.
+    // A program that is requested now and then keeps its cgroup, as it would keep its zygote.
     const bool rests = pool->quiet() && !pool->has_zygote();
     if (rests && now - pool->last_used() > limits_.zygote_idle_timeout) {
       surroundings_.cgroups.release(program);

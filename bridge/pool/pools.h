@@ -11,14 +11,14 @@
 
 namespace pool {
 
-// How many programs are kept warm and for how long, and how much all may run at once.
+// How many programs are kept warm and for how long, and how many may run at once in all.
 struct PoolLimits {
   unsigned workers_max = 512;
   unsigned zygotes_max = 200;
   base::Duration zygote_idle_timeout = std::chrono::minutes(10);
 };
 
-// What is worth knowing to another bridge that is to make the same programs warm.
+// What another bridge that is to make the same programs warm needs to know.
 struct WarmNote {
   std::string program;
   std::vector<std::string> learned;  // modules, as Pool::inherit() takes them
@@ -29,8 +29,8 @@ class Pools {
  public:
   explicit Pools(Surroundings surroundings);
 
-  // The pool of the program with that path; made if it is new. Lives until the pools do, or until
-  // it was quiet for zygote_idle_timeout.
+  // The pool of the program with that path; made if it is new. Lives as long as the pools, or until
+  // it has been quiet for zygote_idle_timeout.
   Pool& of(const std::string& program);
 
   void set_limits(const PoolLimits& limits);
@@ -40,7 +40,7 @@ class Pools {
   std::vector<WarmNote> warm_notes() const;
   std::size_t size() const { return pools_.size(); }
   const Surroundings& surroundings() const { return surroundings_; }
-  // Programs that were not started as the user whom the settings name.
+  // Starts and requests that were refused because of the program's user or sandbox.
   std::uint64_t starts_refused() const { return surroundings_.identities.refused(); }
   const limits::Cgroups& cgroups() const { return surroundings_.cgroups; }
 
@@ -50,7 +50,7 @@ class Pools {
 
   Surroundings surroundings_;
   PoolLimits limits_;
-  policy::Shares shares_;  // of bridge.workers_max
+  policy::Shares shares_;  // places of bridge.workers_max
   std::unordered_map<std::string, std::unique_ptr<Pool>> pools_;
   loop::Timer tidy_timer_;
 };

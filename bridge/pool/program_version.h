@@ -1,4 +1,4 @@
-// Which file a program is now, and which one its workers were made of.
+// Which file a program is now, and which one its workers were made from.
 #pragma once
 
 #include <string>
@@ -15,19 +15,19 @@ class ProgramVersion {
   ProgramVersion(const std::string& program, const config::ProgramSettings& settings)
       : program_(program), settings_(settings) {}
 
-  // This file was found by the program's name just now. other_interpreter: the settings name
-  // another one than at the last call.
+  // This file was just found under the program's name. other_interpreter: the settings name another
+  // interpreter than at the last call.
   void see(const router::ProgramFile& file, bool other_interpreter);
   // Reads its first line, and finds what runs it.
   worker::Executable look();
 
-  // It is another file than the one that was taken last.
+  // Whether it is another file than the one that was taken last.
   bool is_new() const { return seen_ != taken_; }
-  // Workers are made of this file from here on.
+  // Workers are made from this file from now on.
   void take() { taken_ = seen_; }
 
-  // As of the last look: what is executed for a classic request (of a native program the file that
-  // was seen, else the program's path), and the language.
+  // As of the last look: what is executed for a classic request (for a native program the file that
+  // was seen, otherwise the program's path), and the language.
   const std::string& launched_file() const { return launched_file_; }
   worker::Language language() const { return language_; }
 

@@ -1,4 +1,4 @@
-// What a request holds of its turn on a program.
+// What a request holds of its turn to use a program.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,13 @@ namespace pool {
 
 class Pool;
 
-// When one that was refused for want of a worker (503) may ask again: those who wait now have had
-// theirs by then. nullptr: it was refused for another reason, and 0 seconds says nothing.
+// When a request that was refused because no worker was free (503) may be sent again: by then,
+// those that wait now have had their turn. nullptr: it was refused for another reason, and 0
+// seconds means nothing.
 std::chrono::seconds retry_after(const config::ProgramSettings* refused);
 
-// Owned by the request. Destroying it while it waits takes it out of the queue; while it runs,
-// terminates the program (TERM, then KILL, to its process group).
+// Owned by the request. Destroying it takes the request out of the queue if it waits; if it runs,
+// it terminates the program (TERM, then KILL, to its process group).
 class Run {
  public:
   Run(Pool& pool, Job job, RunClient& client);
@@ -26,13 +27,13 @@ class Run {
   // Ends the program; on_ended() follows when it has died.
   void terminate();
 
-  // The client has room again for output that it is told of.
+  // The client again has room for output that it is told about.
   void resume();
 
-  // Another client hears of its end from here on. Only while it runs.
+  // From now on another client is told about its end. Only while it runs.
   void hand_over(RunClient& client) { turn_.set_client(client); }
 
-  // How long it waited for its program, so far or in all.
+  // How long it waited for its program, so far or in total.
   std::chrono::microseconds queue_time() const;
   const Job& job() const { return turn_.job(); }
   bool running() const { return turn_.worker() != nullptr; }

@@ -1,5 +1,5 @@
-// A request's turn on a program, for the pool and the workers that serve it: it waits, runs, and
-// is over.
+// A request's turn to use a program, as the pool and the workers that serve it see it: it waits,
+// runs, and is over.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@
 namespace pool {
 
 // Owned by its Run, through which the client sees it. Each change of state is one of the functions
-// below, which check that it may happen: a turn is never given to two workers, and its client hears
-// of one end only.
+// below, which check that it is allowed: a turn is never given to two workers, and its client is
+// told about one end only.
 class Turn : public upstream::AnswerSink {
  public:
   enum class State { queued, running, over };
@@ -34,20 +34,21 @@ class Turn : public upstream::AnswerSink {
 
   // ---- while it is queued ----
 
-  // Calls on_late after that time, unless it runs or is over by then.
+  // Calls on_late after that time, unless it runs or is over then.
   void set_deadline(loop::Loop& loop, base::Duration timeout, std::function<void()> on_late);
-  // It has stood in the queue since an earlier turn of the loop.
+  // Whether it has been in the queue since an earlier turn of the loop.
   bool has_waited() const { return deadline_ != nullptr; }
-  // This worker has it, and answers it by that arm.
+  // This worker gets it, and answers it by that arm.
   void give_to(worker::Worker& worker, compare::Arm arm);
   // It will not run. May destroy this.
   void refuse(const cgi::Refusal& refusal);
 
   // ---- while it runs ----
 
-  // Its program has its descriptors. The client is told the first time, and may destroy this.
+  // Its program has got its descriptors. The client is told the first time, and may destroy this
+  // object.
   void begin(base::TimePoint now);
-  // Its worker was gone before it began: it is queued again.
+  // Its worker was gone before it began: the turn is queued again.
   void take_back();
   // May destroy this.
   worker::Printed end(const worker::Ending& ending);
@@ -55,20 +56,21 @@ class Turn : public upstream::AnswerSink {
   worker::Worker* worker() const { return worker_; }
   compare::Arm arm() const { return arm_; }
 
-  // ---- what is known of it ----
+  // ---- what is known about it ----
 
   unsigned starts() const { return starts_; }  // more than one: workers were gone before they began
   void set_cold(Cold why) { cold_ = why; }
   Cold cold() const { return cold_; }
-  // Whether that generation's zygote was launched with what this request brings; none: not known.
+  // Whether that generation's zygote was launched with the values that this request brings; none:
+  // not known.
   std::optional<bool> suits(std::uint64_t generation) const;
   void judge(std::uint64_t generation, bool suits);
-  // It waits for a warm worker, not only for room to run classic.
+  // Whether it waits for a warm worker, and not only for room to run classic.
   bool wants_worker() const { return job_.side == compare::Side::persistent && suits_; }
-  // How long it has waited for its program, so far or in all.
+  // How long it has waited for its program, so far or in total.
   std::chrono::microseconds queue_time(base::TimePoint now) const;
 
-  // upstream::AnswerSink, for the client of now
+  // upstream::AnswerSink, for the current client
   bool has_room() const override { return client_->has_room(); }
   void on_output(base::ByteView bytes) override { client_->on_output(bytes); }
   void on_errors(base::ByteView bytes) override { client_->on_errors(bytes); }

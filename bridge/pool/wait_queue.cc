@@ -12,7 +12,7 @@ unsigned WaitQueue::waiting_for_workers() const {
 
 void WaitQueue::serve_clients() {
   std::size_t passed_over = 0;
-  std::size_t due = 0;  // of them, those that wait for workers that are on their way
+  std::size_t due = 0;  // requests before this one that wait for a coming worker
   while (passed_over < clients_.size() && server_.has_room()) {
     Turn& turn = *clients_[passed_over];
     if (due > 0 && turn.wants_worker() && server_.may_wait(due)) {
@@ -20,7 +20,7 @@ void WaitQueue::serve_clients() {
       ++due;
       continue;
     }
-    // Taken out first: serving it may end it, and ending it may end others.
+    // Taken out first: serving it may end it, and its end may end others.
     const auto place = clients_.begin() + static_cast<std::ptrdiff_t>(passed_over);
     clients_.erase(place);
     if (server_.serve(turn, due)) continue;

@@ -66,7 +66,7 @@ WarmEnvironment warm_environment(policy::LaunchVariables variables,
 }
 
 WarmEnvironment fastcgi_environment(policy::LaunchVariables variables, worker::Language language) {
-  // Its workers are counted and replaced here: php-cgi shall not fork its own, nor leave.
+  // The bridge counts and replaces its workers: php-cgi must not fork any, nor exit by itself.
   if (language == worker::Language::php) {
     variables["PHP_FCGI_CHILDREN"] = "0";
     variables["PHP_FCGI_MAX_REQUESTS"] = "0";

@@ -1,5 +1,5 @@
-// What a generation is made of, and the environment that its zygote starts with, before any request
-// is known.
+// What a generation is made from, and the environment that its zygote starts with before any
+// request is known.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace pool {
 
-// any: as deep as it can be. deepest: at its language's own level, or it does not come up.
+// any: as deep as possible. deepest: at its language's own level, or it does not come up.
 enum class Depth { any, deepest };
 
 // What makes a generation, fixed for its life.
@@ -23,33 +23,34 @@ struct GenerationPlan {
   std::string program;
   worker::Executable executable;
   config::ProgramSettings settings;
-  // Why it gets reset = fork, whatever the settings say; empty if it does not.
+  // Why it gets reset = fork, whatever the settings say; empty if it does not have to.
   std::string demotion{};
-  policy::ConstantVariables constants{};  // of a request, or empty
-  std::vector<std::string> learned;       // modules to load before the checkpoint, beside preload
-  bool enclosed = false;                  // its processes are in a cgroup of the program's
+  policy::ConstantVariables constants{};  // from a request, or empty
+  std::vector<std::string> learned;       // modules to load before the checkpoint, besides preload
+  bool enclosed = false;                  // its processes are in a cgroup for the program
   Depth depth = Depth::any;               // until it has come up
 };
 
-// One zygote of a pool, or what stands for it. A worker can be compared with its own only.
+// One zygote of a pool, or what takes its place. A worker can be compared only with its own zygote.
 struct ZygoteId {
   std::uint64_t generation = 0;
   unsigned start = 0;
   bool operator==(const ZygoteId&) const = default;
 };
 
-// An environment as execve() takes it.
+// An environment in the form that execve() takes.
 struct WarmEnvironment {
   std::string block;
   std::uint32_t count = 0;
 
   void add(std::string_view name, std::string_view value);
-  // Counts before another of that name.
+  // Takes effect before another variable of that name.
   void add_first(std::string_view name, std::string_view value);
 };
 
-// What a request brings ("K=V\0...", borrowed) as env(1) in the program's first line would hand it
-// on: each assignment in the place of the variable of that name, or behind the others.
+// The variables that a request brings ("K=V\0...", borrowed), changed as env(1) in the program's
+// first line would change them: each assignment replaces the variable of that name, or is added at
+// the end.
 class RequestVariables {
  public:
   RequestVariables(std::string_view environment, std::uint32_t count,
@@ -65,11 +66,11 @@ class RequestVariables {
   std::uint32_t count_;
 };
 
-// When the functions of its libraries are bound to a program: early, or each request binds again
-// what it calls; lazy for a program that lacks a function which it never calls.
+// When the functions of its libraries are bound to a program. early: otherwise each request binds
+// again what it calls; lazy: for a program that lacks a function which it never calls.
 enum class Binding { early, lazy };
 
-// What a zygote is to do, beside its program's settings.
+// What a zygote has to do, besides its program's settings.
 struct WarmStart {
   const std::string& program;  // its path
   const std::string& adapters;
@@ -79,12 +80,12 @@ struct WarmStart {
   Binding binding = Binding::early;
 };
 
-// launched, and the variables that make the checkpoint library stop at start's level and do its
-// reset; the program sees none of these.
+// The variables in launched, and those that make the checkpoint library stop at start's level and
+// do its reset; the program sees none of the latter.
 WarmEnvironment warm_environment(policy::LaunchVariables launched,
                                  const config::ProgramSettings& settings, const WarmStart& start);
 
-// What a program that speaks FastCGI starts with. What a request brings comes with the request.
+// What a program that speaks FastCGI starts with. A request's variables come with the request.
 WarmEnvironment fastcgi_environment(policy::LaunchVariables launched, worker::Language language);
 
 }  // namespace pool

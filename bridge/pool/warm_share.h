@@ -1,5 +1,4 @@
-// How many of a program's requests really were answered by what had been made ready for them, and
-// why the others were not.
+// How many of a program's requests were really answered warm, and why the others were not.
 #pragma once
 
 #include <array>
@@ -9,15 +8,15 @@
 
 namespace pool {
 
-// What a request found. not_at_all is none: it was answered warm.
+// What a request met. not_at_all: not cold, it was answered warm.
 enum class Cold {
   not_at_all,
-  chosen,     // mode, split or shadow gave it to classic: no share of anything
+  chosen,     // mode, split or shadow chose classic: not counted in any share
   not_warm,   // the program had no zygote, or not yet
-  no_worker,  // no worker of it was ready in time
-  misfit,     // it brings another value of what the zygote read at its start
-  anew,       // its worker started the program anew, as the level was wrong for it
-  executed,   // its worker went over to another program, of which nothing is kept
+  no_worker,  // none of its workers was ready in time
+  misfit,     // it brings another value for a variable that the zygote read at its start
+  anew,       // its worker started the program again, because the level was wrong for it
+  executed,   // its worker executed another program, of which nothing is kept warm
 };
 constexpr std::size_t kColdKinds = 7;
 
@@ -27,17 +26,17 @@ std::string_view to_string(Cold cold);
 class WarmShare {
  public:
   void count(Cold cold) { counts_[static_cast<std::size_t>(cold)] += 1; }
-  // What the last one went over to, a file's path.
+  // path: the file that the last such request executed.
   void note_executed(const std::string& path) { executed_ = path; }
 
   std::uint64_t counted(Cold cold) const { return counts_[static_cast<std::size_t>(cold)]; }
   std::uint64_t warm() const { return counted(Cold::not_at_all); }
-  // All that were to be answered warm.
+  // All requests that should have been answered warm.
   std::uint64_t all() const;
   const std::string& executed() const { return executed_; }
 
   // "90 of 120 request(s); not: 20 no worker was ready, 10 executed /usr/bin/mandoc". Empty as long
-  // as all of them were.
+  // as all were answered warm.
   std::string describe() const;
 
  private:

@@ -11,12 +11,13 @@ namespace {
 
 using worker::WorkerState;
 
-// After a fork failed, requests run classic for this long before the zygote is asked again.
+// After a failed fork, requests run classic for this long before the zygote is asked again.
 constexpr std::chrono::milliseconds kForkPause{500};
-// A fork, a reset or a comparison, which reads all memory of a worker, is given up after this: a
-// ceiling of CPU may keep it waiting, and a machine may stand still for a moment.
+// A fork, a reset or a comparison (which reads all memory of a worker) is given up after this time:
+// a CPU ceiling may keep it waiting, and a machine may stand still for a moment.
 constexpr std::chrono::milliseconds kGiveUp{10000};
-// Workers that die before they have served anybody: some at once, and then ever later ones.
+// When workers die before they have served anybody: some are replaced at once, later ones after
+// longer and longer pauses.
 constexpr std::chrono::milliseconds kYoungDeathPause{250};
 constexpr std::chrono::seconds kYoungDeathPauseMost{30};
 constexpr unsigned kYoungDeathsAtOnce = 8;
@@ -58,7 +59,7 @@ void Workers::serve(Generation* generation) {
   started_anew_ = {};
 }
 
-// A zygote that ended by itself has left workers behind: each serves out what it has.
+// A zygote that ended by itself leaves workers: each one finishes what it has.
 bool Workers::serves(const Place& place) const {
   return generation_ != nullptr && generation_->zygote() == place.zygote &&
          generation_->warmth() == Warmth::warm;
@@ -124,8 +125,8 @@ void Workers::fork_one() {
   }
   worker::Worker& worker = add(generation_->zygote(), arm_of(generation_->reset()));
   worker.await_fork(std::move(channel.value().first));
-  // A zygote that does not take it is dying; the worker's channel breaks, and it is lost. Until its
-  // death is known the next one would fare the same.
+  // Only a dying zygote refuses; the worker's channel then breaks, and the worker is lost. Until
+  // the zygote's death is known, the next fork would fail, too.
   if (!generation_->fork_worker(worker.id(), std::move(channel.value().second))) pause_forks();
 }
 
@@ -143,7 +144,7 @@ void Workers::on_ready(worker::Worker& worker) {
   idle_.push_back(&worker);
 }
 
-// Of one that a zygote has forked; a process that is started ahead of need is no fork.
+// For a worker that a zygote forked; starting a process ahead of need is not a fork.
 void Workers::note_start_time(const Place& place) {
   if (place.by_fastcgi != nullptr || generation_->making() != worker::Making::forked) return;
   const auto time =
@@ -226,7 +227,7 @@ bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worke
   return true;
 }
 
-// A comparison under way is of no use any more; it does not keep the worker from its work.
+// A comparison under way is now useless; it does not keep the worker from its work.
 void Workers::take_place(Place& place, Turn& turn) {
   place.look_id = 0;
   place.started_anew = place.loads = false;
@@ -290,7 +291,7 @@ std::string Workers::end_overdue() {
     const WorkerState state = place.worker->state();
     if (now - place.since < kGiveUp) continue;
     if (state == WorkerState::resetting) place.worker->terminate();
-    // Its zygote is gone, which alone could have ended it.
+    // Its zygote, which alone could have ended it, is gone.
     if (state == WorkerState::starting && !serves(place)) place.worker->terminate();
     if (!serves(place) || place.by_fastcgi != nullptr) continue;
     if (state != WorkerState::starting && state != WorkerState::checking) continue;
@@ -306,7 +307,7 @@ std::string Workers::end_overdue() {
 void Workers::sweep() {
   for (const std::uint64_t id : gone_) places_.erase(id);
   gone_.clear();
-  // Their zygote, which should have looked at them, is gone.
+  // Their zygote, which should have compared them, is gone.
   for (const auto& [id, place] : places_) {
     if (place.worker->state() == WorkerState::checking && !serves(place)) place.worker->retire();
   }

@@ -21,11 +21,11 @@
 
 namespace pool {
 
-// Owned by its pool, whose settings it reads. Knows which zygote each worker is a copy of: a worker
-// of another than the serving one finishes its request and takes no more.
+// Owned by its pool, whose settings it reads. Knows from which zygote each worker was forked: a
+// worker of another zygote than the serving one finishes its request and takes no more.
 class Workers : private worker::WorkerOwner {
  public:
-  // No request waits longer for a fork or a reset that began: it runs classic.
+  // No request waits longer than this, once a fork or a reset has begun: it then runs classic.
   static constexpr std::chrono::milliseconds kPatience{1000};
 
   // The references outlive it.
@@ -35,56 +35,56 @@ class Workers : private worker::WorkerOwner {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Whose workers serve from here on (nullptr: nobody's). The idle ones of others are let go.
+  // Whose workers serve from now on (nullptr: nobody's). Other generations' idle ones are let go.
   void serve(Generation* generation);
 
-  // Asks the serving generation for one more.
+  // Asks the serving generation for one more worker.
   void fork_one();
-  // After a fork failed, none is asked for during a moment.
+  // Called after a fork failed: no worker is asked for during a short pause.
   void pause_forks();
   bool may_fork() const { return surroundings_.loop.now() >= no_fork_before_; }
 
-  // What the serving generation's workers do behind a request. Only while it is warm.
+  // What the serving generation's workers do after a request. Valid only while it is warm.
   compare::Arm arm() const;
   bool has_idle() const;
-  // How many have been idle since then or before.
+  // How many workers have been idle since that time or longer.
   unsigned idle_since_before(base::TimePoint time) const;
   // Gives the request to an idle worker, with its descriptors; false if none took it.
   bool give(Turn& turn, std::span<const int> fds);
   // The same for a worker that speaks FastCGI, with the body, if there is one.
   bool give_by_fastcgi(Turn& turn, base::UniqueFd body);
-  // Launches the program itself for the request; file: what is executed.
+  // Launches the program itself for the request. file: what is executed.
   base::Status launch(Turn& turn, const std::string& file, std::span<const int> fds,
                       const limits::Terms& terms);
   // turn is over for its client: its program is ended.
   void abandon(Turn& turn);
   static constexpr std::size_t kAll = ~std::size_t{0};
   void retire_idle(std::size_t count);
-  // What the serving generation's zygote found of a worker in that look.
+  // The result of that look: what the serving generation's zygote found when it compared a worker.
   void verified(std::uint64_t look_id, const std::string& difference);
-  // Ends a worker that takes too long over its reset. Not empty: why the zygote, which takes too
-  // long over a fork or a comparison, has to be replaced.
+  // Ends a worker that takes too long over its reset. If the result is not empty, it says why the
+  // zygote, which takes too long over a fork or a comparison, has to be replaced.
   std::string end_overdue();
-  // Lets those go that have grown too old or too large. To be called each second if cares().
+  // Lets workers go that have become too old or too large. To be called each second if cares().
   void care();
   bool cares() const;
-  // Forgets those that are gone, and lets those go that nobody can check. At the end of a turn.
+  // Forgets workers that are gone, and lets those go that nobody can check. At the end of a turn.
   void sweep();
 
   bool empty() const { return places_.empty(); }
   // Whether a worker is about to be idle, or may be forked, so that a request should not run
-  // classic, when so many wait before it. One that has to be started ahead of need is worth a wait
-  // only if it is on its way already, and to one request.
+  // classic although `before` requests wait already. A worker that has to be started ahead of need
+  // is worth waiting for only if it is already being started, and only for one request.
   bool worth_waiting(std::size_t before) const;
-  // Fills the counts of workers, and what becomes of them.
+  // Fills in the counts of workers, and what becomes of them.
   void count(policy::PoolView& view) const;
   std::vector<pid_t> pids() const;
-  std::vector<WorkerStatus> list() const;  // the first forked first
+  std::vector<WorkerStatus> list() const;  // sorted by pid
   const policy::Retirements& retirements() const { return retirements_; }
   const policy::RewindRecord& rewinds() const { return rewinds_; }
   policy::ResetCosts reset_costs() const;
-  bool any_names_modules() const;  // in a request: more may come before its end
-  // Requests for which the level was wrong, so that they were started anew.
+  bool any_names_modules() const;  // a worker in a request does; more may come
+  // Requests that were started again because the level was wrong for them.
   const policy::RecentShare& started_anew() const { return started_anew_; }
   void forget_started_anew() { started_anew_ = {}; }
   void check_invariants() const;
@@ -127,17 +127,17 @@ class Workers : private worker::WorkerOwner {
   const Surroundings& surroundings_;
   const std::string& program_;
   const std::string label_;
-  const std::string folder_;  // the program's, where it runs
+  const std::string folder_;  // the program's folder, in which it runs
   const config::ProgramSettings& settings_;
   WorkersEvents events_;
   Generation* generation_ = nullptr;
   std::uint64_t next_worker_id_ = 1;
   std::uint64_t next_request_id_ = 1;
   std::unordered_map<std::uint64_t, Place> places_;
-  std::vector<worker::Worker*> idle_;  // the longest idle first; some may be ending by now
+  std::vector<worker::Worker*> idle_;  // the longest idle first; some may be ending
   std::vector<std::uint64_t> gone_;
   base::TimePoint no_fork_before_{};
-  policy::Backoff young_deaths_;  // of workers that nobody had given anything to do
+  policy::Backoff young_deaths_;  // of workers that had been given nothing to do
   std::uint64_t assigned_rewinds_ = 0;
   IdleChecks idle_checks_;
   std::uint64_t next_look_id_ = 1;

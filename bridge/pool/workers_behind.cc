@@ -22,7 +22,7 @@ void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
   if (place.worker->state() == WorkerState::idle) stay(*place.worker, place, printed);
 }
 
-// Its program ended and it is still there, ready for another request.
+// Its program ended, and the worker is still there, ready for another request.
 void Workers::stay(worker::Worker& worker, Place& place, worker::Printed printed) {
   if (exits_behind_request(place.arm)) return worker.retire();
   if (!printed.output && place.by_fastcgi == nullptr) {
@@ -49,7 +49,7 @@ void Workers::on_done(worker::Worker& worker, const message::Received& done) {
   if (worker.terminating()) return;
   place.since = worker.idle_since();
   if (place.arm == compare::Arm::rewind) note_behaviour(place, done);
-  // What becomes of one that stays is decided when its request has heard of its end.
+  // What becomes of a worker that stays is decided after its request was told about its end.
   if (worker.state() == WorkerState::idle) return;
   if (exits_behind_request(place.arm)) return done.stays ? worker.retire() : void();
   if (!done.stays) {
@@ -60,7 +60,7 @@ void Workers::on_done(worker::Worker& worker, const message::Received& done) {
   if (is_of_serving_generation(place)) retirements_.count_stay();
 }
 
-// It takes another request, if it should.
+// Lets it take another request, if it should.
 void Workers::settle(worker::Worker& worker, const Place& place) {
   if (!serves(place)) return worker.retire();
   if (const auto relief = relief_of(place, settings_.workers, surroundings_.loop.now())) {
@@ -128,13 +128,13 @@ Place* Workers::looked_at(std::uint64_t look_id) {
 void Workers::verified(std::uint64_t look_id, const std::string& difference) {
   idle_checks_.over(look_id);
   Place* place = looked_at(look_id);
-  // One that has got a request meanwhile differs, and should.
+  // A worker that has got a request meanwhile differs, and should.
   if (look_id == 0 || place == nullptr) return;
   place->look_id = 0;
   worker::Worker& worker = *place->worker;
   const bool was_resetting = worker.state() == WorkerState::checking;
   if ((!was_resetting && worker.state() != WorkerState::idle) || !serves(*place)) return;
-  // What is seen of one that has just died says nothing.
+  // A comparison with a worker that has just died says nothing.
   if (!difference.empty() && !surroundings_.processes.is_living_child(worker.pid())) return;
   events_.on_change();
   rewinds_.count_verified();
@@ -222,7 +222,7 @@ bool Workers::any_names_modules() const {
 void Workers::on_silent(worker::Worker& worker) {
   Place& place = places_.at(worker.id());
   if (place.turn == nullptr || place.started_anew || !serves(place)) return;
-  // One that was started ahead is no copy of anything.
+  // A worker that was started ahead of need is not a copy of anything.
   if (generation_->making() == worker::Making::ahead) return;
   place.executed = executed_instead(worker.pid(), generation_->zygote_pid());
   if (place.executed.empty()) return;
@@ -236,7 +236,7 @@ void Workers::on_gone(worker::Worker& worker) {
   if (place.look_id != 0) idle_checks_.dropped();
   if (worker.lost() && serves(place)) {
     generation_->count_lost_worker(worker.lost_why());
-    // A launch takes its time; forks would follow each other at once until it is judged.
+    // A launch takes time; forks would follow each other immediately until this is judged.
     if (place.by_fastcgi == nullptr && generation_->is_losing_workers()) pause_forks();
   }
   gone_.push_back(worker.id());

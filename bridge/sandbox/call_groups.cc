@@ -1,5 +1,5 @@
-// The groups of system calls. Their names and what is in them are systemd's (systemd.exec(5),
-// SystemCallFilter=), as far as a CGI program may meet them.
+// The groups of system calls. Their names and contents are systemd's (systemd.exec(5),
+// SystemCallFilter=), as far as a CGI program may need them.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -11,7 +11,7 @@ namespace {
 
 using Group = std::pair<std::string_view, std::string_view>;
 
-// A group may hold others that stand above it.
+// A group may contain others that are above it in this table.
 constexpr std::array<Group, 22> kGroups = {{
     {"aio", "io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit"},
     {"basic-io",
@@ -73,7 +73,8 @@ constexpr std::array<Group, 22> kGroups = {{
      "sigaltstack signal signalfd signalfd4 sigpending sigprocmask sigsuspend"},
     {"swap", "swapoff swapon"},
     // What a CGI program may need: systemd's @system-service without its @keyring. userfaultfd is
-    // allowed in the form that sees nothing of the kernel's: the checkpoint library's.
+    // allowed in the form that sees nothing of the kernel's accesses: the checkpoint library uses
+    // that.
     {"cgi",
      "@aio @basic-io @chown @default @file-system @io-event @ipc @network-io @process @resources "
      "@setuid @signal alarm cachestat capset copy_file_range fadvise64 fadvise64_64 "

@@ -15,7 +15,7 @@
 namespace sandbox {
 namespace {
 
-// IOPRIO_WHO_PROCESS, ioprio_set(2). Newer versions of linux/ioprio.h are C alone: they name a
+// IOPRIO_WHO_PROCESS, ioprio_set(2). Newer versions of linux/ioprio.h are C only: they name a
 // parameter class.
 constexpr int kIoPriorityOfProcess = 1;
 
@@ -25,18 +25,18 @@ scmp_arg_cmp argument(unsigned number, scmp_compare compare, std::uint64_t value
   return {.arg = number, .op = compare, .datum_a = value, .datum_b = 0};
 }
 
-// A call that meets none of what it refuses is allowed.
+// A call that matches nothing it refuses is allowed.
 class Fence {
  public:
   Fence() : filter_(seccomp_init(SCMP_ACT_ALLOW)) {
-    // Programs of 32 bits run on these as well. Other ways to call the kernel are none.
+    // 32-bit programs run on these machines as well. Calls from any other architecture get ENOSYS.
     const std::uint32_t native = seccomp_arch_native();
     note(seccomp_attr_set(filter_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)));
     if (native == SCMP_ARCH_X86_64) note(seccomp_arch_add(filter_.get(), SCMP_ARCH_X86));
     if (native == SCMP_ARCH_AARCH64) note(seccomp_arch_add(filter_.get(), SCMP_ARCH_ARM));
   }
 
-  // Where all of `compared` are true.
+  // Refuses the call where all of `compared` are true.
   void refuse(int error, int call, const Compared& compared) {
     note(seccomp_rule_add_array(filter_.get(), SCMP_ACT_ERRNO(error), call,
                                 static_cast<unsigned>(compared.size()), compared.data()));
@@ -56,7 +56,7 @@ class Fence {
   int failure_ = 0;
 };
 
-// What the kernel lets any process of the same user change.
+// Refuses what the kernel lets any process of the same user change.
 void refuse_other_processes(Fence& fence) {
   const scmp_arg_cmp another = argument(0, SCMP_CMP_NE, 0);
   fence.refuse(EPERM, SCMP_SYS(prlimit64), {another, argument(2, SCMP_CMP_NE, 0)});
@@ -65,7 +65,7 @@ void refuse_other_processes(Fence& fence) {
         SCMP_SYS(sched_setscheduler), SCMP_SYS(migrate_pages), SCMP_SYS(move_pages)}) {
     fence.refuse(EPERM, call, {another});
   }
-  // Groups and users, too: they hold others.
+  // Refuse groups and users, too: they include other processes.
   const scmp_arg_cmp whose = argument(1, SCMP_CMP_NE, 0);
   fence.refuse(EPERM, SCMP_SYS(setpriority), {argument(0, SCMP_CMP_NE, PRIO_PROCESS)});
   fence.refuse(EPERM, SCMP_SYS(setpriority), {whose});
@@ -86,16 +86,17 @@ void refuse_sockets(Fence& fence, Sockets allowed) {
     }
     fence.refuse(EAFNOSUPPORT, call, {argument(0, SCMP_CMP_GT, AF_NETLINK)});
   }
-  // Audit, the kernel's events and its ciphers are the machine's.
+  // Refuse the other protocols of AF_NETLINK: audit, kernel events and ciphers belong to the whole
+  // machine.
   if (allowed == Sockets::of_a_namespace) {
     fence.refuse(EPROTONOSUPPORT, SCMP_SYS(socket),
                  {argument(0, SCMP_CMP_EQ, AF_NETLINK), argument(2, SCMP_CMP_NE, NETLINK_ROUTE)});
   }
-  // The older way of 32 bits has the family in memory, where no filter can look.
+  // The older 32-bit call has the family in memory, where no filter can look.
   for (const unsigned call : {SYS_SOCKET, SYS_SOCKETPAIR}) {
     fence.refuse(EAFNOSUPPORT, SCMP_SYS(socketcall), {argument(0, SCMP_CMP_EQ, call)});
   }
-  // It makes sockets, too.
+  // io_uring can make sockets, too.
   fence.refuse(EPERM, SCMP_SYS(io_uring_setup), {});
 }
 

@@ -1,5 +1,5 @@
-// The filter that every sandbox has, whatever else is wished: it refuses the calls that reach what
-// lies outside and that neither Landlock nor a namespace rules.
+// The filter that every sandbox has, whatever its settings: it refuses calls that reach outside the
+// sandbox and that neither Landlock nor a namespace controls.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ namespace sandbox {
 // Which sockets a program may make; others get EAFNOSUPPORT.
 enum class Sockets {
   all,
-  of_a_namespace,  // those that a namespace of the network holds: AF_VSOCK, AF_ALG, ... are outside
+  of_a_namespace,  // those that a network namespace covers; AF_VSOCK, AF_ALG, ... reach outside
   files_alone      // AF_UNIX: there is no namespace
 };
 
-// The instructions, as the bytes of struct sock_filter. With EPERM it refuses to change another
-// process's limits, priority, scheduling and memory policy, named by its pid: also of oneself by
-// one's own pid, which no filter knows. 0, which is oneself, is what libraries and shells say.
+// Returns the instructions, as the bytes of struct sock_filter. The filter refuses with EPERM to
+// change another process's limits, priority, scheduling or memory policy, named by its pid. It also
+// refuses the caller's own pid, because a filter cannot know it; libraries and shells use 0 for the
+// caller itself, which is allowed.
 base::Result<std::string> fence_of(Sockets allowed);
 
 }  // namespace sandbox

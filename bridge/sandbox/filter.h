@@ -1,4 +1,4 @@
-// A filter of system calls, while libseccomp makes it.
+// A filter of system calls, while it is being built with libseccomp.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ struct ReleaseFilter {
 // A scmp_filter_ctx.
 using Filter = std::unique_ptr<void, ReleaseFilter>;
 
-// What the kernel is given: the bytes of struct sock_filter...
+// What the kernel is given: struct sock_filter..., as bytes.
 base::Result<std::string> instructions_of(const Filter& filter);
 
 }  // namespace sandbox

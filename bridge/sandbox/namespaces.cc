@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kPatienceMs = 5000;
 constexpr int kControlFd = 3;
-// Above all numbers that a child gives to something else.
+// Above all numbers that a child uses for something else.
 constexpr int kLeastFd = 10;
 
 base::UniqueFd move_up(base::UniqueFd fd) {
@@ -40,7 +40,7 @@ base::UniqueFd move_up(base::UniqueFd fd) {
 
 pid_t start_maker(const std::string& step_down, int control, int errors, int steps) {
   const std::string number = std::to_string(steps);
-  // The last one is the environment's end as well.
+  // The last element also ends the environment.
   const std::array<const char*, 7> argv = {
       step_down.c_str(), "-", number.c_str(), "/", "-", "-", nullptr};
   sigset_t all, before;
@@ -81,7 +81,7 @@ bool same(const base::UniqueFd& fd, const char* own) {
   return ::stat(own, &ours) == 0 && ::fstat(fd.get(), &theirs) == 0 && ours.st_ino == theirs.st_ino;
 }
 
-// Those that are not ours.
+// Opens those namespaces that are not ours.
 base::Result<Namespaces> open_all(pid_t pid) {
   Namespaces made;
   const auto keep = [&](base::UniqueFd& into, const char* name) {
@@ -126,8 +126,8 @@ base::Result<Namespaces> make_namespaces(const std::string& step_down, const Ste
                                       : said};
     ::kill(pid, SIGKILL);
   }
-  control.value().first.reset();  // it ends
-  // One that hangs in the kernel is reaped with the programs' processes when it ends.
+  control.value().first.reset();  // makes it end
+  // If it hangs in the kernel, it is reaped with the programs' processes when it ends.
   if (answered) ::waitpid(pid, nullptr, 0);
   return made;
 }

@@ -1,4 +1,4 @@
-// The namespaces of a program: made once, entered by each of its processes.
+// The namespaces of a program: made once, and entered by each of its processes.
 #pragma once
 
 #include <string>
@@ -9,16 +9,17 @@
 
 namespace sandbox {
 
-// Descriptors keep them: they are gone, with all that is in a private /tmp, when the last one is
-// closed and the last process has ended, however that came about.
+// Descriptors keep them alive: when the last one is closed and the last process has ended, however
+// that happened, they are gone with everything in a private /tmp.
 struct Namespaces {
   base::UniqueFd users, mounts, network, root;
 
   NamespaceFds fds() const { return {users.get(), mounts.get(), network.get(), root.get()}; }
 };
 
-// Has step_down carry out the steps of to_make(), and waits for it: some milliseconds, five seconds
-// at most (a path on a file system that does not answer). The error is what it said.
+// Has step_down carry out the steps from to_make(), and waits for it: some milliseconds, five
+// seconds at most (for a path on a file system that does not answer). The error is what step_down
+// reported.
 base::Result<Namespaces> make_namespaces(const std::string& step_down, const StepList& steps);
 
 }  // namespace sandbox

@@ -13,14 +13,14 @@
 namespace sandbox {
 namespace {
 
-// What private_tmp gives anew: also where shared memory has its names.
+// The folders that private_tmp makes new: also the one where shared memory has its names.
 constexpr std::array<std::string_view, 3> kPrivateFolders = {"/tmp", "/var/tmp", "/dev/shm"};
 
-// What stays read-only though /proc itself is to be written to: the whole machine's.
+// What stays read-only even if /proc itself may be written to: it concerns the whole machine.
 constexpr std::array<std::string_view, 5> kKernelFiles = {"/proc/sys", "/proc/sysrq-trigger",
                                                           "/proc/irq", "/proc/bus", "/proc/fs"};
 
-// With these a process as root could undo all the rest.
+// With these, a process running as root could undo the rest of the sandbox.
 constexpr std::array kDropped = {CAP_SYS_ADMIN,
                                  CAP_SYS_PTRACE,
                                  CAP_SYS_MODULE,
@@ -48,15 +48,16 @@ constexpr std::array kDropped = {CAP_SYS_ADMIN,
                                  CAP_LINUX_IMMUTABLE,
                                  CAP_DAC_READ_SEARCH};
 
-// Landlock, as of its versions (linux/landlock.h of Debian 12 knows the third).
+// From Landlock's versions (linux/landlock.h of Debian 12 knows only the third).
 enum class Scope : std::uint64_t { abstract_socket = 1, signal = 2 };
-constexpr unsigned kLandlockLeast = 2;  // the first that lets files be renamed to other folders
+constexpr unsigned kLandlockLeast = 2;  // the first one that allows moving files to other folders
 constexpr unsigned kTruncateSince = 3, kScopeSince = 6;
 constexpr std::uint64_t kWriteFile = 1 << 1, kTruncate = 1 << 14;
-// To remove and to make files of each kind, and to move them to another folder.
+// Removing files, making files of each kind, and moving them to another folder.
 constexpr std::uint64_t kChangeFolder = 0x3ff << 4;
-// Where files are not to be ruled something has to be, or there is no domain in the first versions:
-// no program may make a disk anyway. Moving files is refused unless it is allowed.
+// If Landlock need not control files, something has to be named all the same, or the first versions
+// create no domain: no program may make a disk anyway. Moving files is refused unless it is
+// allowed.
 constexpr std::uint64_t kMakeBlockDevice = 1 << 11, kMove = 1 << 13;
 
 bool is_within(std::string_view path, std::string_view folder) {
@@ -67,7 +68,7 @@ bool is_private(std::string_view path) {
   return std::ranges::any_of(kPrivateFolders, [&](auto folder) { return is_within(path, folder); });
 }
 
-// Places that are given back behind the new root, those above before those below.
+// Places that are put back after the new root is in place, parents before children.
 struct Given {
   std::string path;
   std::uint64_t how;

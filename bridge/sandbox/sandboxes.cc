@@ -16,12 +16,12 @@
 namespace sandbox {
 namespace {
 
-// A sandbox that could not be made is tried again after so long.
+// After this time, a sandbox that could not be made is tried again.
 constexpr std::chrono::seconds kRefusalHolds{2};
 
 constexpr const char* kStepDown = "/cgibridge-step-down";
 
-// Of the kernel; 0: it has none, or it is not switched on. linux/landlock.h.
+// The kernel's version of Landlock; 0: it has none, or it is switched off. linux/landlock.h.
 unsigned landlock_version() {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, 1U);
   return version > 0 ? static_cast<unsigned>(version) : 0;
@@ -31,7 +31,7 @@ Place place_of(const std::string& adapters, const std::string& program) {
   Place place{::geteuid() == 0, ::geteuid(), ::getegid(), {adapters}};
   const std::size_t slash = program.rfind('/');
   if (slash == 0) place.kept.push_back(program);
-  // Of a link both: where it is, and where it leads to.
+  // If program is a link, both folders: where the link is, and where it leads to.
   std::error_code gone;
   const auto named = std::filesystem::canonical(program.substr(0, slash + 1), gone);
   if (!gone && slash > 0) place.kept.push_back(named.string());
@@ -55,7 +55,7 @@ base::Result<std::vector<std::string>> filters_of(const Wish& wish, const Ways& 
   return filters;
 }
 
-// A section that says the same as [defaults] is not told of again.
+// A section that says the same as [defaults] is not reported again.
 template <typename Do>
 void for_each_section(const config::Settings& settings, const Do& act) {
   const Wish& all = settings.defaults.sandbox;

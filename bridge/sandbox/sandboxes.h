@@ -1,5 +1,5 @@
-// The sandboxes of a bridge's programs: what this machine can hold of what the settings wish, and
-// what a start of a process has to do for it.
+// The sandboxes of a bridge's programs: what this machine can enforce of the settings' wishes, and
+// what a process's start has to do for it.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@
 
 namespace sandbox {
 
-// What one program's processes are started with. Never changed once it is made.
+// What the processes of one program are started with. Never changes once it is made.
 class Sandbox {
  public:
   Sandbox(Namespaces namespaces, base::UniqueFd steps);
 
-  // Of its list of steps (STEP_JOIN and so on), which cgibridge-step-down is given.
+  // The descriptor of its list of steps (STEP_JOIN and so on), which cgibridge-step-down gets.
   int steps_fd() const { return steps_.get(); }
-  // All that cgibridge-step-down needs open: the list's and those that the list names.
+  // All descriptors that cgibridge-step-down needs open: the list's, and those that the list names.
   const std::vector<int>& fds() const { return fds_; }
 
  private:
@@ -31,25 +31,26 @@ class Sandbox {
   std::vector<int> fds_;
 };
 
-// One per daemon. A program gets its own namespaces at its first start and keeps them, and what is
+// One per daemon. A program gets its own namespaces at its first start. It keeps them, with what is
 // in its private /tmp, until its wishes change or the bridge ends.
 class Sandboxes {
  public:
-  // adapters: the folder with cgibridge-step-down, which programs see as well.
+  // adapters: the folder with cgibridge-step-down, which stays visible to programs.
   Sandboxes(const loop::Clock& clock, const std::string& adapters);
 
-  // For a start of program, by its path. nullptr: it wishes none. Refuses with 500 what
-  // this machine cannot hold, unless the settings make do with less (best_effort). Shared, as a
-  // generation's processes start in it while other settings have come into force.
+  // The sandbox for starting program, a path. nullptr: it wishes none. Refuses with 500 what this
+  // machine cannot enforce, unless the settings accept less (best_effort). Shared, because
+  // processes of a generation may still be started in it when other settings have come into force.
   cgi::OrRefusal<std::shared_ptr<const Sandbox>> of(const Wish& wish, const std::string& program);
 
-  // How the program's is held, or why it cannot be; empty: none was made. For people.
+  // How the program's sandbox is enforced, or why it cannot be; empty: none was made. For people to
+  // read.
   std::string words_of(const std::string& program) const;
 
-  // What is wrong with the wishes of settings, a line each.
+  // What is wrong with the wishes in settings, one line each.
   static std::vector<std::string> problems_of(const config::Settings& settings);
 
-  // How this machine holds the wishes of settings, or why not: a sentence for each section.
+  // How this machine enforces the wishes in settings, or why not: one sentence for each section.
   struct Word {
     bool held;
     std::string text;
@@ -61,7 +62,7 @@ class Sandboxes {
     Wish wish;
     std::shared_ptr<const Sandbox> sandbox;  // empty: refused
     std::string why;
-    std::string words;  // how it is held
+    std::string words;  // how it is enforced
     base::TimePoint since{};
   };
   Made make(const Wish& wish, const std::string& program) const;

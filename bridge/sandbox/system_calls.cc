@@ -15,7 +15,7 @@
 namespace sandbox {
 namespace {
 
-// Above the numbers of all calls that libseccomp knows; and so many behind those get ENOSYS.
+// Above the numbers of all calls that libseccomp knows; the next kNewer numbers get ENOSYS.
 constexpr int kNumbers = 640;
 constexpr int kNewer = 48;
 constexpr std::uint64_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
@@ -56,7 +56,7 @@ scmp_arg_cmp first_argument(scmp_compare compare, std::uint64_t a, std::uint64_t
   return {.arg = 0, .op = compare, .datum_a = a, .datum_b = b};
 }
 
-// 0, or -errno. Calls that only other processors have are passed over.
+// Returns 0 or -errno. Calls that exist only on other processors are ignored.
 int allow(scmp_filter_ctx filter, const std::string& name, bool namespaces) {
   const int number = seccomp_syscall_resolve_name(name.c_str());
   if (number < 0) return 0;
@@ -66,7 +66,7 @@ int allow(scmp_filter_ctx filter, const std::string& name, bool namespaces) {
   }
   if (namespaces) return seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
   if (name == "unshare" || name == "setns") return 0;
-  // Its flags are in memory, where no filter can look: the C library then calls clone().
+  // Its flags are in memory, where no filter can look; after ENOSYS the C library calls clone().
   if (name == "clone3") return seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
   if (name == "clone") {
     return seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
@@ -97,8 +97,9 @@ base::Result<std::string> filter_of(const std::vector<std::string>& entries) {
   if (!allowed) return allowed.error();
   const Filter filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (!filter) return base::Error{"sandbox: cannot make a filter: no memory"};
-  // A search instead of a walk through some 300 comparisons, where the kernel keeps no table of
-  // what is always allowed (before Linux 5.11). The program's filter stands until it ends.
+  // Makes a search tree instead of a walk through about 300 comparisons, for kernels that keep no
+  // table of what is always allowed (before Linux 5.11). The program's filter stays until the
+  // program ends.
   seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   const bool namespaces = std::find(entries.begin(), entries.end(), "unshare") != entries.end();
   for (const std::string& name : allowed.value()) {
@@ -106,7 +107,7 @@ base::Result<std::string> filter_of(const std::vector<std::string>& entries) {
       return base::errno_error("sandbox: cannot allow " + name, -failure);
     }
   }
-  // What cgibridge-step-down still does, and what every program does.
+  // What cgibridge-step-down still has to do, and what every program does.
   for (const char* name : {"execve", "exit", "exit_group", "write"}) {
     (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, seccomp_syscall_resolve_name(name), 0);
   }

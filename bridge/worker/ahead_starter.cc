@@ -68,7 +68,7 @@ void AheadStarter::on_standing(Ahead& ahead) {
   events_.on_ready();
 }
 
-// A channel that does not take it is that of a dying process; the worker's own breaks with it.
+// Only the channel of a dying process refuses this; the worker's own channel then breaks, too.
 void AheadStarter::become(Ahead& ahead) {
   (void)ahead.process->become_worker(ahead.worker->id, std::move(ahead.worker->channel_end));
   ahead.over = true;

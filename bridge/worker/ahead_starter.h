@@ -1,4 +1,5 @@
-// Workers of a program that cannot be forked at its checkpoint: fork's promise without fork.
+// Workers for a program that cannot be forked at its checkpoint: they keep fork's promise without
+// fork.
 #pragma once
 
 #include <functional>
@@ -11,15 +12,15 @@
 
 namespace worker {
 
-// Each worker is a process of its own, launched when it is asked for, that goes to its checkpoint
-// like a zygote and is told there to become that worker. The first one is launched by start(): it
-// shows that the program comes that far, and stands until a worker is asked for.
+// Each worker is a separate process. It is launched on demand, goes to its checkpoint like a
+// zygote, and is told there to become that worker. start() launches the first one: it proves that
+// the program reaches its checkpoint, and waits there until a worker is asked for.
 class AheadStarter : public Starter {
  public:
-  // Makes a process that is not started yet and tells the events.
+  // Makes a process that is not started yet and reports to these events.
   using Make = std::function<std::unique_ptr<Forerunner>(Events)>;
 
-  // reset: what workers are asked to do, until one that stands says what they will.
+  // reset: what workers are asked to do, until one at its checkpoint says what they really will do.
   AheadStarter(loop::Loop& loop, config::Reset reset, Make make, Events events);
 
   base::Status start(const WarmProgram& program) override;
@@ -33,16 +34,16 @@ class AheadStarter : public Starter {
   const std::string& reset_reason() const override { return reset_reason_; }
 
  private:
-  // A process on its way to its checkpoint, or standing there with nobody to become.
+  // A process on its way to its checkpoint, or waiting there with no worker to become yet.
   struct Ahead {
     std::unique_ptr<Forerunner> process;
     struct Worker {
       std::uint64_t id;
       base::UniqueFd channel_end;
     };
-    std::optional<Worker> worker;  // whom it is to become
-    bool stands = false;           // at its checkpoint
-    bool over = false;             // it became a worker, or is gone: swept at the end of the turn
+    std::optional<Worker> worker;  // what it is to become
+    bool stands = false;           // waits at its checkpoint
+    bool over = false;             // it became a worker, or is gone; removed at the end of the turn
   };
 
   base::Status launch(std::optional<Ahead::Worker> worker);

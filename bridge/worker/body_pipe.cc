@@ -19,10 +19,10 @@ void BodyPipe::connect(base::UniqueFd writing_end) {
 void BodyPipe::write(base::ByteView piece) {
   received_ += piece.size();
   if (closed_ || ended_) return;
-  // RFC 3875 §4.2: no more than CONTENT_LENGTH bytes are the program's.
+  // RFC 3875 §4.2: the program gets no more than CONTENT_LENGTH bytes.
   piece = piece.substr(0, std::min<std::uint64_t>(rest_, piece.size()));
   rest_ -= piece.size();
-  // Straight from the connection's bytes into the pipe, as long as it takes them.
+  // Write straight from the connection's bytes into the pipe, as long as it takes them.
   while (held_.empty() && fd_ && !piece.empty()) {
     const ssize_t written = ::write(fd_.get(), piece.data(), piece.size());
     if (written < 0 && errno == EINTR) continue;

@@ -22,8 +22,8 @@ base::Result<base::UniqueFd> make_memfd(base::ByteView content) {
   return fd;
 }
 
-// As recv() into packet; sender: the process that sent it, as the kernel has it. Descriptors that
-// came along are closed by the kernel, which finds no room for them.
+// Like recv() into packet; sender: the process that sent it, as the kernel reports it. The kernel
+// closes descriptors that came along, because it finds no room for them.
 ssize_t receive_from(int fd, std::array<char, MESSAGE_TO_BRIDGE_MAX>& packet, pid_t& sender) {
   iovec part{packet.data(), packet.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
@@ -57,7 +57,7 @@ Channel::Channel(loop::Loop& loop, base::UniqueFd fd, Events events, Introductio
   watch_.ask(loop::kReadable);
 }
 
-// Whether the kernel says who sent a packet.
+// Sets whether the kernel says which process sent a packet.
 void Channel::tell_senders(int on) {
   ::setsockopt(fd_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
 }
@@ -103,7 +103,8 @@ void Channel::drain() {
   }
 }
 
-// One message, so one an event: more of them make another event. False if nothing more is there.
+// Reads one message per event: if there are more, another event follows. False if nothing more is
+// there.
 bool Channel::receive() {
   if (broken_) return false;
   std::array<char, MESSAGE_TO_BRIDGE_MAX> packet;
@@ -114,7 +115,7 @@ bool Channel::receive() {
           : receive_from(fd_.get(), packet, sender);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
   if (size < 0 && errno == ECONNRESET) {
-    // Told before what the other side sent, which can still be read.
+    // This comes before what the other side sent, which can still be read.
     unread_ = true;
     return true;
   }

@@ -10,46 +10,47 @@
 
 namespace worker {
 
-// Both ends of a new channel: ours, and the one to hand over.
+// Makes a channel. Returns both ends: ours, and the one to hand over.
 base::Result<base::FdPair> make_channel();
 
-// How a channel came to its end.
+// How a channel ended.
 enum class ChannelEnd {
-  closed,  // the other side closed it, or died, with everything read that was sent to it
-  unread,  // the same, but what was sent last was never read
+  closed,  // the other side closed it or died, and had read everything that was sent to it
+  unread,  // the same, but the last packets sent to it were never read
   fault    // it sent something malformed, or the socket failed
 };
 
-// Whether a READY has to name the process that sent it, by what the kernel says of it. A worker's
-// first one does: it is how the bridge learns whom to signal, and a program must not be able to
+// Whether a READY has to name the process that sent it, as the kernel reports it. A worker's first
+// one does: from it the bridge learns which process to signal, and a program must not be able to
 // name somebody else's process.
 enum class Introduction { none, by_kernel };
 
 class Channel {
  public:
-  // What arrives. Both run on the loop; neither may destroy the channel, which is done at the
-  // end of the turn (loop::Deferred).
+  // What arrives. Both run on the loop. Neither may destroy the channel; that is done at the end of
+  // the turn (loop::Deferred).
   struct Events {
     std::function<void(const message::Received&)> on_message;
-    // Told once, behind all messages (why is a sentence); the channel is silent afterwards.
+    // Called once, after all messages (why is a sentence); the channel is silent afterwards.
     std::function<void(ChannelEnd end, const std::string& why)> on_broken;
   };
 
-  // by_kernel: made before the other end is given away.
+  // Introduction::by_kernel: the channel must be made before the other end is handed over.
   Channel(loop::Loop& loop, base::UniqueFd fd, Events events,
           Introduction introduction = Introduction::none);
 
-  // Sends one packet with descriptors (borrowed). A full or broken channel is an error: packets of
-  // the bridge are small and few, so a full one means that the other end does not read.
+  // Sends one packet with descriptors (borrowed). A full or broken channel is an error: the
+  // bridge's packets are small and few, so a full channel means that the other end does not read.
   base::Status send(base::ByteView packet, std::span<const int> fds);
 
-  // Sends a request with its three descriptors, by memfd if it is long.
+  // Sends a request with its three descriptors; a long request travels in a memfd.
   base::Status send_request(const message::EncodedRequest& request, std::span<const int> fds);
 
-  // The other side reads the channel's end behind what was sent; what it sends still arrives.
+  // The other side sees the end of the channel after what was sent; what it sends still arrives.
   void hang_up();
 
-  // Tells at once of all that has arrived already: for the moment when the other side has died.
+  // Reports at once everything that has already arrived: for the moment when the other side has
+  // died.
   void drain();
 
  private:

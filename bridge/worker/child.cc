@@ -35,7 +35,7 @@ void Child::terminate() {
   grace_timer_->start(grace_);
 }
 
-// The leader is still there, if only as a zombie, so the group's number is still its own.
+// The leader is still there, if only as a zombie, so the group's number has not been reused.
 void Child::kill_group() {
   processes_.signal_group(pid_, SIGKILL);
   group_killed_ = true;

@@ -1,4 +1,4 @@
-// A child process as its owner has it: its pid, and how it is made to end.
+// A child process from its owner's side: its pid, and how it is made to end.
 #pragma once
 
 #include <sys/types.h>
@@ -12,47 +12,49 @@
 
 namespace worker {
 
-// Owned by whoever answers for the process, and has none at first. Destroying it while the process
-// lives kills the process group at once: only the daemon's own end does that.
+// Belongs to the object that answers for the process; at first there is no process. Destroying it
+// while the process lives kills the process group at once: this happens only when the daemon itself
+// ends.
 class Child {
  public:
-  // From a process's last word, or ours, to its exit, which it does by itself. It may wait for a
-  // processor; longer only if something holds it.
+  // How long a process has to exit by itself after its last message or ours. It may have to wait
+  // for a processor; it takes longer than this only if something holds it.
   static constexpr std::chrono::seconds kExitPatience{10};
 
-  // All run on the loop; none may destroy this.
+  // All run on the loop; none may destroy this object.
   struct Events {
     std::function<void(const Death&)> on_death;
-    // It had died before its group was killed, and is over now.
+    // It died before its group was killed; now the group is killed, too.
     std::function<void()> on_over;
-    // It has not exited within kExitPatience, and is killed.
+    // It did not exit within kExitPatience, and is killed.
     std::function<void()> on_overdue;
   };
 
-  // grace: from SIGTERM to SIGKILL.
+  // grace: time between SIGTERM and SIGKILL.
   Child(loop::Loop& loop, Processes& processes, base::Duration grace, Events events);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // This child of the daemon's, which leads a process group. Once.
+  // pid is a child of the daemon that leads a process group. To be called once.
   void own(pid_t pid);
   bool is_owned() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }  // -1: none
 
-  // SIGTERM to its group, and SIGKILL to what is left of the group after the grace time; until then
-  // the pid is not reaped, so that the group's number stays its own. Once.
+  // Sends SIGTERM to its group, and after the grace time SIGKILL to what is left of the group.
+  // Until then the pid is not reaped, so that the group's number cannot be reused. To be called
+  // once.
   void terminate();
   bool terminating() const { return grace_timer_ != nullptr; }
   base::Duration grace() const { return grace_; }
 
-  // It is to exit by itself. One that does not is killed, and it alone: it has no request, so
-  // nobody else would ever end it, and what its program left behind on purpose goes on.
+  // The process is expected to exit by itself. If it does not, it alone is killed: it has no
+  // request, so nobody else would ever end it. What its program left running on purpose goes on.
   void expect_exit();
   void expect_no_exit() { exit_timer_.reset(); }
 
   bool is_dead() const { return dead_; }
-  // It is dead, and so is its group if that was to be ended.
+  // Whether it is dead and, if its group was to be ended, the group is, too.
   bool is_over() const { return dead_ && (!terminating() || group_killed_); }
 
  private:
@@ -64,7 +66,7 @@ class Child {
   const Events events_;
   pid_t pid_ = -1;
   bool dead_ = false, group_killed_ = false;
-  std::unique_ptr<loop::Timer> grace_timer_, exit_timer_;  // made only when they are needed
+  std::unique_ptr<loop::Timer> grace_timer_, exit_timer_;  // made only when needed
 };
 
 }  // namespace worker

@@ -13,13 +13,14 @@
 namespace worker {
 namespace {
 
-// siginfo's parts put together as waitpid() would give them.
+// Puts siginfo's parts together as waitpid() would return them.
 int wait_status_of(const siginfo_t& info) {
   if (info.si_code == CLD_EXITED) return (info.si_status & 0xff) << 8;
   return (info.si_status & 0x7f) | (info.si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-// waitid(2) as the kernel has it, with the resources that the C library's does not ask for.
+// waitid(2) as the kernel has it: it also reports the resources used, which the C library's does
+// not ask for.
 int wait_for(pid_t pid, siginfo_t& info, int options, rusage& used) {
   return static_cast<int>(::syscall(SYS_waitid, P_PID, pid, &info, options, &used));
 }
@@ -36,8 +37,8 @@ Death death_of(int wait_status, const rusage& used) {
           .peak_kib = used.ru_maxrss > own.ru_maxrss ? std::uint64_t(used.ru_maxrss) : 0};
 }
 
-// A child that asked to be traced (PTRACE_TRACEME) has its parent for a tracer, and stops at each
-// signal until that lets it go on: it is let go for good, with the signal as it came.
+// A child that asked to be traced (PTRACE_TRACEME) has its parent as its tracer, and stops at each
+// signal until the parent lets it go on: we detach from it for good, and pass on the signal.
 void let_go(pid_t pid, int signal) {
   ::ptrace(PTRACE_DETACH, pid, nullptr, signal == SIGTRAP ? 0 : signal);
 }
@@ -73,7 +74,7 @@ void ChildReaper::hold(pid_t pid) {
 
 void ChildReaper::release(pid_t pid) {
   if (held_.erase(pid) == 0) return;
-  // Its death may have been told already, and what died unnoticed meanwhile is swept here.
+  // Its death may have been reported already. Reap it now, with whatever died unnoticed meanwhile.
   on_child_signal();
 }
 
@@ -99,7 +100,7 @@ void ChildReaper::on_child_signal() {
 void ChildReaper::reap_any() {
   int wait_status = 0;
   rusage used{};
-  // A told owner may hold another pid: then the rest is looked at one by one.
+  // An owner that is told may hold another pid: then the rest is looked at one by one.
   while (held_.empty()) {
     const pid_t pid = ::wait4(-1, &wait_status, WNOHANG, &used);
     if (pid <= 0) return;

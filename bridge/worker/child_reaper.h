@@ -1,4 +1,4 @@
-// The machine's processes, as this process's children.
+// The real machine's processes, as children of this process.
 #pragma once
 
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 
 namespace worker {
 
-// Hears of SIGCHLD, and waits for every child that ends.
+// Receives SIGCHLD, and waits for every child that ends.
 class ChildReaper final : public Processes {
  public:
   explicit ChildReaper(loop::Loop& loop);

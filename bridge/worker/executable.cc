@@ -19,7 +19,7 @@
 namespace worker {
 namespace {
 
-// The kernel follows as many scripts that are run by scripts (BINPRM recursion).
+// The kernel follows as many levels of scripts that are run by scripts (BINPRM recursion).
 constexpr int kInterpretersMax = 4;
 
 bool starts_with(std::string_view text, std::string_view start) {
@@ -30,8 +30,8 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-// Tcl's adapter depends on what tclsh does before it looks at its script, which is known of this
-// version alone.
+// Tcl's adapter depends on what tclsh does before it looks at its script, which is known only for
+// this version.
 bool is_known_tclsh(const std::string& file) {
   std::error_code error;
   return std::filesystem::canonical(file, error).filename() == "tclsh8.6";
@@ -61,15 +61,16 @@ std::string privilege_reason(const std::string& file, int fd) {
   return {};
 }
 
-// Lua 5.4 starts its generator from the clock's second and an address, which all workers would have
-// in common.
+// Lua 5.4 seeds its generator from the clock's second and an address; all workers would have the
+// address in common.
 bool draws_from_addresses(const std::string& file) {
   std::error_code error;
   return starts_with(std::filesystem::canonical(file, error).filename().string(), "lua5.4");
 }
 
-// Whether it is the PHP that speaks FastCGI, whatever its name: the two words of cgi_main.c are in
-// neither php (cli) nor php-fpm, and the third is in no other's binary. So nothing has to be run.
+// Whether it is the PHP that speaks FastCGI, whatever its name: two words from cgi_main.c are in
+// neither php (cli) nor php-fpm, and the third is in no other program's binary. So nothing has to
+// be run.
 bool is_php_cgi(int fd) {
   constexpr std::array<std::string_view, 3> kWords = {"CGI/FastCGI", "PHP_FCGI_CHILDREN",
                                                       "X-Powered-By: PHP/"};
@@ -88,7 +89,7 @@ bool is_php_cgi(int fd) {
 
 // Where the kernel, or env(1), would find the interpreter; empty if nowhere.
 std::string locate(const router::Interpreter& interpreter, std::string_view search_path) {
-  // What env(1) assigns holds for its own search, too.
+  // env(1)'s assignments also apply to its own search.
   for (const std::string_view assignment : interpreter.assignments) {
     if (assignment.starts_with("PATH=")) search_path = assignment.substr(5);
   }
@@ -99,18 +100,19 @@ std::string locate(const router::Interpreter& interpreter, std::string_view sear
   return router::find_in_path(interpreter.interpreter, search_path);
 }
 
-// Puts the interpreter of the script that argv[0] names in front of argv.
+// argv[0] names a script: puts its interpreter at the beginning of argv.
 std::string enter_interpreter(Executable& executable, const router::FirstLine& line,
                               std::string_view search_path) {
   const auto interpreter = router::interpreter_of(line);
   if (!interpreter) return interpreter.error().message;
   const std::string file = locate(interpreter.value(), search_path);
   if (file.empty()) return "no interpreter \"" + interpreter.value().interpreter + "\" in PATH";
-  // The kernel gives the interpreter its own path as argv[0]; env(1) gives the name it was told.
+  // The kernel gives the interpreter its own path as argv[0]; env(1) gives it the name from the
+  // first line.
   std::vector<std::string> words{interpreter.value().interpreter};
   const auto& more = interpreter.value().words;
   words.insert(words.end(), more.begin(), more.end());
-  // A script that runs a script is given by its path, and not by the name that it was called.
+  // A script that runs a script is named by its path, and not by the name that it was called by.
   if (executable.interpreter_words > 0) executable.argv.front() = executable.file;
   executable.interpreter_words += words.size();
   executable.argv.insert(executable.argv.begin(), words.begin(), words.end());
@@ -146,7 +148,7 @@ Executable look_at(const std::string& program, std::string_view search_path,
       if (executable.cold_reason.empty() && draws_from_addresses(executable.file)) {
         executable.cold_reason = "Lua 5.4's random numbers would be the same in all workers";
       }
-      // Only a script that its interpreter reads itself can be compiled ahead.
+      // Only a script that its interpreter reads directly can be compiled in advance.
       if (depth == (interpreter.empty() ? 1 : 0)) {
         executable.language = language_of(executable.argv.front());
         if (executable.language == Language::none && is_php_cgi(fd.get())) {
@@ -176,7 +178,7 @@ Executable inspect(const std::string& program, std::string_view search_path,
                    const std::string& interpreter, const std::string& file) {
   Executable executable = look_at(program, search_path, interpreter, file);
   if (executable.cold_reason.empty()) return executable;
-  // What does not run classic either is told as it is then.
+  // If it cannot run in classic mode either, report the reason for that instead.
   std::string why = router::why_unrunnable(program, search_path, interpreter);
   if (!why.empty()) executable.cold_reason = std::move(why);
   return executable;

@@ -56,7 +56,7 @@ std::string_view name_of(Language language) {
 
 config::Level deepest_level(Language language, config::Level ceiling) {
   const Traits* traits = traits_of(language);
-  // A language has one checkpoint beside linked.
+  // A language has at most one checkpoint besides linked.
   return traits == nullptr || ceiling < traits->deepest ? config::Level::linked : traits->deepest;
 }
 
@@ -79,7 +79,7 @@ WayIn way_in(Language language, const std::string& adapters,
     case Language::php:
       break;
     case Language::perl:
-      // In front of the first line's own -M, whose INIT blocks must come behind the adapter's.
+      // Before the first line's own -M, whose INIT blocks must come after the adapter's.
       way = {{"-I" + adapters + "/perl",
               "-MCGIBridge" + (preload.empty() ? "" : "=" + in_a_list(preload))},
              1};
@@ -88,14 +88,14 @@ WayIn way_in(Language language, const std::string& adapters,
       way = {{adapters + "/python/start.py", "--preload=" + in_a_list(preload)}, 0};
       break;
     case Language::ruby:
-      // In front of the first line's own -r, which the adapter watches. Only the adapter reads the
-      // list: it takes that folder out of the load path.
+      // Before the first line's own -r, which the adapter watches. Only the adapter reads the list:
+      // it removes that folder from the load path.
       way = {{"-I" + adapters + "/ruby/preload=" + in_a_list(preload),
               "-r" + adapters + "/ruby/start.rb"},
              1};
       break;
     case Language::node:
-      // In front of the first line's own --require, which must come behind the adapter's.
+      // Before the first line's own --require, which must come after the adapter's.
       way = {{"--require", adapters + "/node/start.js"}, 1};
       if (!preload.empty()) way.variables = {{"CGIBRIDGE_PRELOAD", in_a_list(preload)}};
       break;

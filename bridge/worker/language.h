@@ -1,5 +1,5 @@
-// What the bridge knows of languages: whose adapter reaches how deep, and how it gets into the
-// interpreter. A new language is a row in language.cc, and its folder in adapters/.
+// What the bridge knows about languages: how deep each adapter reaches, and how it gets into the
+// interpreter. To add a language, add a row in language.cc and a folder in adapters/.
 #pragma once
 
 #include <string>
@@ -12,31 +12,32 @@
 
 namespace worker {
 
-// none: no adapter; the program can be stopped when it is linked. php: php-cgi, which speaks
-// FastCGI by itself and has no adapter.
+// none: no adapter; the program can be stopped once it is linked. php: php-cgi, which speaks
+// FastCGI itself and has no adapter.
 enum class Language { none, php, perl, python, ruby, tcl, node };
 
-// Of an interpreter by its file's name: "perl", "perl5.36.0"; nothing else behind the name than a
-// version.
+// The language of an interpreter, by its file's name: "perl", "perl5.36.0"; only a version may
+// follow the name.
 Language language_of(std::string_view interpreter);
 
 // As in "Perl script"; empty for none.
 std::string_view name_of(Language language);
 
-// The level that a program in it can be given under the operator's ceiling.
+// The level that a program in this language can get under the operator's ceiling.
 config::Level deepest_level(Language language, config::Level ceiling);
 
-// Whether its adapter can run a script again in the process as it is (reset none), at this level.
+// Whether its adapter can run a script again in the unchanged process (reset none), at this level.
 bool runs_again(Language language, config::Level level);
 
-// How workers come to be at that level: Node has threads as soon as it is up.
+// How workers are made at that level: Node has threads as soon as it has started.
 Making making_of(Language language, config::Level level);
 
-// How the adapter gets in at a level deeper than linked: words of the command line, from place on,
-// and variables. adapters: the folder of all adapters. preload: what is to be loaded ahead.
+// How the adapter gets in at a level deeper than linked: words for the command line, inserted at
+// place, and variables. adapters: the folder of all adapters. preload: what is to be loaded in
+// advance.
 struct WayIn {
   std::vector<std::string> words{};
-  std::size_t place = 0;  // 1: behind the interpreter; 0: behind its switches
+  std::size_t place = 0;  // 1: after the interpreter; 0: after its switches
   std::vector<std::pair<std::string, std::string>> variables{};
 };
 WayIn way_in(Language language, const std::string& adapters,

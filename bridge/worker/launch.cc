@@ -15,7 +15,7 @@
 #include "router/unrunnable.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#define CGIBRIDGE_ASAN  // knows of vfork() that a stack is shared, and of nothing else
+#define CGIBRIDGE_ASAN  // knows that vfork() shares a stack, and nothing else about it
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define CGIBRIDGE_ASAN
@@ -25,11 +25,11 @@
 namespace worker {
 namespace {
 
-// The limit of open descriptors that programs get back; set when the bridge raised its own.
+// The limit of open descriptors that programs get back; set when the bridge raises its own.
 rlimit original_limit{};
 bool limit_raised = false;
 
-// Which step of the child failed, and how. Written by the child into the parent's memory: vfork.
+// Which step of the child failed, and how. The child writes it into the parent's memory: vfork.
 struct ChildFailure {
   const char* step = nullptr;
   int error_number = 0;
@@ -48,7 +48,7 @@ bool write_zero(const char* file) {
   return written;
 }
 
-// How the child got, or gets, into its cgroup of v2, if it has one.
+// How the child has entered, or will enter, its cgroup of v2, if it has one.
 enum class UnifiedEntry { made_inside, by_writing };
 
 bool enter(const limits::Cgroup& cgroup, UnifiedEntry entry) {
@@ -89,7 +89,7 @@ bool enter(const limits::Cgroup& cgroup, UnifiedEntry entry) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Behind all else: a change of user would take it back.
+  // Last of all, because a change of user would clear it.
   if (spec.death_signal != 0) {
     ::prctl(PR_SET_PDEATHSIG, static_cast<unsigned long>(spec.death_signal));
   }
@@ -116,10 +116,10 @@ std::vector<char*> argv_pointers(const std::vector<std::string>& argv) {
   return pointers;
 }
 
-// As vfork(), the child in that cgroup of v2 from the beginning: what a write to cgroup.procs does
-// keeps every fork and exit of the machine waiting (README.md has figures). The call is inline, as
-// the child goes on in this frame, on the same stack; it never returns from here. -1: errno says
-// why, ENOSYS where there is no such way.
+// Like vfork(), but the child is in that cgroup of v2 from the beginning: a write to cgroup.procs
+// keeps every fork and exit of the machine waiting (README.md has figures). The call is inline,
+// because the child goes on in this frame, on the same stack; it never returns from here. -1: errno
+// says why; ENOSYS where this way does not exist.
 [[gnu::noinline]] pid_t start_inside([[maybe_unused]] int cgroup,
                                      [[maybe_unused]] const LaunchSpec& spec,
                                      [[maybe_unused]] char* const* argv,
@@ -156,7 +156,7 @@ pid_t start_process(const LaunchSpec& spec, char* const* argv, char* const* envp
       failure.error_number = errno;
       return -1;
     }
-    // Linux 5.7; a container may forbid it.
+    // clone3 with a cgroup needs Linux 5.7; a container may forbid it.
     if (errno != ENOSYS && errno != EINVAL && errno != EPERM) return -1;
   }
   const pid_t pid = ::vfork();
@@ -164,8 +164,8 @@ pid_t start_process(const LaunchSpec& spec, char* const* argv, char* const* envp
   return pid;
 }
 
-// The kernel has one number for a script whose interpreter is missing, one with Windows' line ends,
-// and a loader that is not there.
+// The kernel has one error number for a script whose interpreter is missing, a script with Windows
+// line ends, and a loader that is missing.
 void explain(const LaunchSpec& spec, int error_number, base::Error& error) {
   if (error_number == ETXTBSY) error.message += ": something still has it open for writing";
   for (const int about_the_file : {ENOENT, ENOTDIR, EACCES, ENOEXEC, ELOOP, EINVAL, EPERM}) {
@@ -200,7 +200,7 @@ base::Result<pid_t> launch_once(const LaunchSpec& spec, volatile ChildFailure& f
     return base::errno_error("cannot start a process", fork_error);
   }
   if (failure.step != nullptr) {
-    // The failed child is reaped like any other: its pid is known to nobody, so nobody waits.
+    // The failed child is reaped like any other: nobody knows its pid, so nobody waits for it.
     const int error_number = failure.error_number;
     const char* const step = failure.step;
     auto error = base::errno_error(std::string("cannot ") + step, error_number);
@@ -215,7 +215,7 @@ base::Result<pid_t> launch_once(const LaunchSpec& spec, volatile ChildFailure& f
 base::Result<pid_t> launch(const LaunchSpec& spec) {
   volatile ChildFailure failure;
   auto pid = launch_once(spec, failure);
-  // Another bridge of the same name, at its end, has removed a cgroup that was empty.
+  // Another bridge of the same name has removed the empty cgroup as it ended.
   const bool removed = !pid && failure.step == kEnterCgroup &&
                        (failure.error_number == ENOENT || failure.error_number == ENODEV);
   if (!removed || !spec.cgroup->make()) return pid;

@@ -86,7 +86,7 @@ LogPipe::LogPipe(loop::Loop& loop, base::UniqueFd reading_end, std::string label
 
 void LogPipe::drain() {
   std::array<char, 16384> bytes;
-  // One pipe's worth a turn: a process that never stops writing must not stop the bridge.
+  // At most one pipe's worth per turn: a process that never stops writing must not stop the bridge.
   for (int i = 0; i < 4; ++i) {
     const ssize_t got = ::read(fd_.get(), bytes.data(), bytes.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;

@@ -1,4 +1,4 @@
-// Takes what a process writes to its standard error and puts it, line by line, into the log.
+// Reads what a process writes to its standard error and puts it into the log, line by line.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +15,22 @@
 
 namespace worker {
 
-// How much of what a program writes to its standard error is passed on: counts that, a line as
-// kLineBytesLeast at least, since the log puts more than that in front of each; and what is dropped
-// beyond it. Whoever reads the program's standard error goes on
-// reading when nothing passes any more: a program never waits for it.
+// How much of what a program writes to its standard error is passed on. Counts what is passed on,
+// each line as kLineBytesLeast at least, because the log adds more than that to each line; and
+// counts what is dropped beyond the limit. The reader of the program's standard error goes on
+// reading when nothing passes any more: a program never has to wait.
 class ErrorAllowance {
  public:
   static constexpr std::size_t kLineBytesLeast = 64;
 
-  // bytes_max: 0: no limit.
+  // bytes_max: the limit; 0: none.
   explicit ErrorAllowance(std::uint64_t bytes_max = 0) : bytes_max_(bytes_max), room_(bytes_max) {}
 
   bool is_used_up() const { return bytes_max_ > 0 && room_ == 0; }
-  // The part that passes; the rest is counted.
+  // Returns the part that passes; the rest is counted as dropped.
   base::ByteView take(base::ByteView bytes);
 
-  // A sentence about what was dropped since it was last asked, "" if nothing was.
+  // A sentence about what was dropped since the last call; "" if nothing was.
   std::string tell_dropped() {
     const std::uint64_t dropped = std::exchange(dropped_, 0);
     if (dropped == 0) return {};
@@ -40,18 +40,18 @@ class ErrorAllowance {
   }
   void renew() { room_ = bytes_max_; }
 
-  // Of all programs, for the metrics.
+  // Dropped from all programs, for the metrics.
   static std::uint64_t all_dropped() { return all_dropped_; }
 
  private:
   std::uint64_t bytes_max_;
   std::uint64_t room_;
-  std::size_t line_bytes_ = 0;  // of the line under way
+  std::size_t line_bytes_ = 0;  // of the current line
   std::uint64_t dropped_ = 0;
   static inline std::uint64_t all_dropped_ = 0;
 };
 
-// What stands in front of a line; asked for only if one is written.
+// What each line starts with; called only when a line is written.
 using Label = std::function<std::string()>;
 
 // Cuts a stream of bytes into log lines. A line longer than kLineBytesMax is logged in pieces.
@@ -65,10 +65,10 @@ class LineLog {
   ~LineLog() { flush(); }
 
   void write(base::ByteView bytes);
-  // Logs an unfinished line as it is.
+  // Logs an unfinished line.
   void flush();
-  // The last line logged, for a sentence that explains a failure; but if the loader lacked a
-  // symbol, its line, which says more than what the program made of it.
+  // The last line logged, for a sentence that explains a failure. But if the loader could not find
+  // a symbol, it is the loader's line, which says more than what the program made of it.
   const std::string& last_line() const { return last_line_; }
 
  private:
@@ -77,8 +77,8 @@ class LineLog {
   std::string last_line_;
 };
 
-// A LineLog that takes no more than bytes_max (0: no limit) in a minute; a line then says so, and
-// another, when the minute or the process is over, how much more there was.
+// A LineLog that takes at most bytes_max (0: no limit) in a minute. When the limit is reached, a
+// line says so; when the minute or the process is over, another line says how much more there was.
 class LimitedLog {
  public:
   LimitedLog(const loop::Clock& clock, std::string label, std::uint64_t bytes_max);
@@ -99,12 +99,12 @@ class LimitedLog {
   LineLog lines_;
 };
 
-// The reading end of a process's standard error. bytes_max: as for LimitedLog.
+// The reading end of a process's standard error. bytes_max: as in LimitedLog.
 class LogPipe {
  public:
   LogPipe(loop::Loop& loop, base::UniqueFd reading_end, std::string label, std::uint64_t bytes_max);
 
-  // Reads what is there now, up to a bound: for the moment when its process has died.
+  // Reads what is there now, up to a bound: for the moment when the process has died.
   void drain();
   const std::string& last_line() const { return lines_.last_line(); }
 

@@ -8,27 +8,29 @@
 
 namespace worker {
 
-// Fresh ones for each request, made when they are first asked for. Owned by whoever runs it.
+// New ones for each request, made when first asked for. Owned by whatever runs the request.
 class ProgramStreams {
  public:
-  // Standard input is a pipe into which body_end() writes; else it is empty, and closed. Before
-  // anything is made.
+  // Makes standard input a pipe into which body_end() writes; otherwise it is empty and closed. To
+  // be called before anything is made.
   void set_has_body() { has_body_ = true; }
-  // Standard input is this file, from its start.
+  // Makes standard input this file, read from its start.
   void set_input(base::UniqueFd file) { file_ = std::move(file); }
 
-  // The program's three, which stay the same until close_program_ends(). Borrowed.
+  // The program's three descriptors, which stay the same until close_program_ends(). Borrowed.
   base::Result<std::array<int, 3>> descriptors();
-  // For a program that speaks FastCGI: a copy of where the body can be read; none without a body.
+  // For a program that speaks FastCGI: a copy of the descriptor from which the body is read; none
+  // without a body.
   base::Result<base::UniqueFd> body();
 
-  // Our ends, which do not block: each is given once, and is none before it was made.
+  // Our ends, which do not block. Each is handed out once; before it is made, it is none.
   base::UniqueFd take_body_end() { return std::move(body_end_); }
   base::FdPair take_outputs() { return std::move(outputs_); }
   bool has_outputs() const { return static_cast<bool>(outputs_.first); }
 
-  // It is sure that the program has begun, so that no other worker has to take them. Held longer,
-  // standard input's would hide that the program reads no further, and the others that it is over.
+  // To be called when the program has certainly begun, so that no other worker has to take its
+  // ends. If we held them longer, standard input's would hide that the program reads no further,
+  // and the others that it is over.
   void close_program_ends() { in_ = {}, out_ = {}, err_ = {}; }
 
  private:

@@ -16,15 +16,16 @@
 
 namespace worker {
 
-// How a warm worker comes to be. forked: a zygote forks it. ahead: the program cannot be forked at
-// its checkpoint, so it is started ahead of need, once for each worker, and becomes that itself.
+// How a warm worker comes into being. forked: a zygote forks it. ahead: the program cannot be
+// forked at its checkpoint, so a process is started ahead of need for each worker, and becomes that
+// worker.
 enum class Making { forked, ahead };
 
 // The program as it is launched towards its checkpoint. environment must hold LD_PRELOAD and
 // MESSAGE_CHECKPOINT_VARIABLE.
 struct WarmProgram {
-  std::string file;               // absolute path of what is executed
-  std::vector<std::string> argv;  // argv[0] included
+  std::string file;               // absolute path of the file to execute
+  std::vector<std::string> argv;  // including argv[0]
   std::string environment;        // "K=V\0K=V\0..."
   std::uint32_t environment_count = 0;
   std::string cwd;
@@ -35,24 +36,24 @@ struct StartTerms {
   std::string label;                 // names the program in the log
   base::Duration start_timeout;      // from launch to the checkpoint
   config::Reset reset;               // what workers are asked to do; the environment says the same
-  std::uint64_t stderr_max = 0;      // that is logged in a minute; 0: no limit
-  limits::Cgroup* cgroup = nullptr;  // of its processes; outlives the starter
+  std::uint64_t stderr_max = 0;      // that may be logged in a minute; 0: no limit
+  limits::Cgroup* cgroup = nullptr;  // for its processes; outlives the starter
 };
 
-// Owned by a generation. Destroying it lets go of every process that is not a worker yet.
+// Owned by a generation. Destroying it gives up every process that is not a worker yet.
 class Starter {
  public:
   // All run on the loop; none may destroy the starter.
   struct Events {
     std::function<void()> on_ready;  // fork_worker() may be called
-    // There will be no more workers: why is a sentence with what was said on standard error. Told
-    // once.
+    // There will be no more workers. why: a sentence that includes what was written to standard
+    // error. Called once.
     std::function<void(const std::string& why)> on_gone;
     std::function<void(std::uint32_t kind, const std::string& text)> on_note;
-    // That worker will not be; its channel ends as well.
+    // That worker will not come into being; its channel ends as well.
     std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
-    // A worker was compared with its zygote, as verify_worker() asked; difference: the first ones
-    // found, or empty.
+    // A worker was compared with its zygote, as verify_worker() asked. difference: the first
+    // differences found, or empty.
     std::function<void(std::uint64_t look_id, const std::string& difference)> on_verified;
   };
 
@@ -64,23 +65,24 @@ class Starter {
   virtual base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) = 0;
 
   // Has that worker, which waits in its reset state, compared with its zygote. Only once ready.
-  // look_id: one that no other look had.
+  // look_id: an id that no earlier look had.
   virtual base::Status verify_worker(std::uint64_t look_id, pid_t worker_pid) = 0;
 
-  // A process that is no worker: the zygote, or the one that is ahead; -1 if there is none.
+  // A process that is not a worker: the zygote, or the one waiting ahead of need; -1 if there is
+  // none.
   virtual pid_t pid() const = 0;
-  // Once ready. start_time: from launch to ready.
+  // Known once ready. start_time: from launch to ready.
   virtual config::Level level() const = 0;
   virtual base::Duration start_time() const = 0;
-  // What workers really do, once ready, and why that is less than what was asked for.
+  // What workers really do, known once ready, and why that is less than what was asked for.
   virtual config::Reset reset() const = 0;
   virtual const std::string& reset_reason() const = 0;
 };
 
-// One that is a process of the program itself, and can become its worker.
+// A starter that is a process of the program itself, and can become its worker.
 class Forerunner : public Starter {
  public:
-  // Becomes that worker, which says so on channel_end. Only once ready; no event follows.
+  // Becomes that worker, which reports so on channel_end. Only once ready; no event follows.
   virtual base::Status become_worker(std::uint64_t worker_id, base::UniqueFd channel_end) = 0;
 };
 

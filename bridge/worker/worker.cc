@@ -123,7 +123,7 @@ bool Worker::has_no_request() const {
 
 void Worker::on_message(const message::Received& received) {
   if (state_ == WorkerState::gone) return;
-  // What is still on its way from one that serves nobody any more changes nothing.
+  // Messages still on their way from a worker that serves nobody any more change nothing.
   if (state_ == WorkerState::ending && received.type != MESSAGE_NOTE) return;
   switch (received.type) {
     case MESSAGE_READY:
@@ -152,11 +152,11 @@ void Worker::on_ready_message(pid_t pid) {
   if (state_ != WorkerState::starting) {
     return on_broken(ChannelEnd::fault, "a ready that was not asked for");
   }
-  // What it says of itself is believed only if it is ours to wait for.
+  // What it says about itself is believed only if the process is our child.
   if (!processes_.is_living_child(pid)) {
     return on_broken(ChannelEnd::closed, "it died as soon as it was forked");
   }
-  // A zygote that is none may answer for itself, and twice.
+  // A program that poses as a zygote may answer for itself, and twice.
   if (processes_.expects(pid))
     return on_broken(ChannelEnd::fault, "it is another worker or a zygote");
   own_pid(pid);
@@ -217,7 +217,7 @@ void Worker::on_retired_message(const message::Received& received) {
 }
 
 void Worker::give_request_back() {
-  // One that was ended anyway hears of the worker's death.
+  // If it was terminated anyway, its request is told about the worker's death instead.
   if (terminating() || on_ended_ == nullptr) return;
   on_ended_ = nullptr;
   owner_.on_unbegun(*this);
@@ -237,7 +237,7 @@ void Worker::on_broken(ChannelEnd end, const std::string& why) {
     if (alone) owner_.on_retired(*this, RETIRED_FAULT, why);
     return;
   }
-  // A closed channel is a running program's right (it may close every descriptor, or exec): its
+  // A running program may close its channel (it may close every descriptor, or exec): only its
   // death tells the end of the request.
   if (has_no_request()) enter(WorkerState::ending);
   if (end == ChannelEnd::closed && state_ == WorkerState::busy) owner_.on_silent(*this);
@@ -257,17 +257,17 @@ void Worker::end_request(const Ending& ending) {
 }
 
 void Worker::on_death(const Death& death) {
-  // What it said last counts for more than how it died.
+  // Its last messages count for more than how it died.
   if (channel_ != nullptr) channel_->drain();
   explain_death(death.wait_status);
-  // Otherwise its group is still to be ended, and then it is gone.
+  // Otherwise its group is still to be killed; after that it is gone.
   if (child_.is_over()) enter(WorkerState::gone);
   end_request(ending_of(death));
   if (state_ == WorkerState::gone) owner_.on_gone(*this);
 }
 
 Ending Worker::ending_of(const Death& death) const {
-  // Of one that had served others, nobody knows what this request used.
+  // For a process that has served other requests, nobody knows what this request used.
   const auto cpu = served_ == 0 ? death.cpu : std::chrono::microseconds(0);
   return {app_status_of(death.wait_status),
           WIFSIGNALED(death.wait_status) ? describe_end(death.wait_status) : std::string(), cpu,

@@ -1,6 +1,6 @@
-// A worker: a process that answers requests, one at a time. One forked by a zygote waits warm and
-// gets its requests by message; one of classic mode is the program itself, launched for its
-// request.
+// A worker: a process that answers requests, one at a time. A worker forked by a zygote waits warm
+// and gets its requests by message; a worker in classic mode is the program itself, launched for
+// its request.
 #pragma once
 
 #include <sys/types.h>
@@ -35,36 +35,36 @@ class Worker {
   // Takes over a program that launch() started for one request: starting → busy.
   void adopt(pid_t pid, OnEnded on_ended);
 
-  // Sends a request to an idle worker: idle → busy. request_id: one that no other request had.
-  // say_ready: as encoded in request; then it is checked behind this request. fds as in
-  // message/wire.h, borrowed. On failure the worker is of no use any more (it will be gone) and
+  // Sends a request to an idle worker: idle → busy. request_id: an id that no other request had.
+  // say_ready: as encoded in request; if yes, the worker is checked after this request. fds: as in
+  // message/wire.h, borrowed. On failure the worker is no longer usable (it will be gone) and
   // on_ended is not called. on_ended runs once: at `done`, or at the worker's death if that comes
   // first; not at all after on_unbegun().
   base::Status assign(std::uint64_t request_id, message::SayReady say_ready,
                       const message::EncodedRequest& request, std::span<const int> fds,
                       OnEnded on_ended);
 
-  // Has an idle worker say when it has put itself back; it stays idle. An error if it
-  // did not answer the last time.
+  // Asks an idle worker to report when it has put itself back; it stays idle. An error if it did
+  // not answer the last time.
   base::Status ask_whether_at_rest();
 
   // Its zygote found no difference: checking → idle.
   void pass_check();
-  // Nobody waits for its answer any more: SIGTERM to its process group, SIGKILL after kill_grace
-  // to what is left of the group. on_ended may still run. May be called twice. One that is
-  // starting, of which no process is known, is gone at once.
+  // Nobody waits for its answer any more: sends SIGTERM to its process group, and after kill_grace
+  // SIGKILL to what is left of the group. on_ended may still run. May be called twice. A worker
+  // that is starting, so that its process is not known, is gone at once.
   virtual void terminate();
 
-  // From here on on_ended is not called: the request is gone. The process is left alone.
+  // on_ended is not called any more: the request is gone. The process is left alone.
   virtual void forget_request() { on_ended_ = nullptr; }
 
-  // A worker without a request is told to exit (its channel ends); it will be gone.
+  // Tells a worker without a request to exit (its channel ends); it will be gone.
   virtual void retire();
 
-  // Its request's client takes output again; of no meaning to one that writes into pipes.
+  // Its request's client takes output again; has no effect on a worker that writes into pipes.
   virtual void resume() {}
 
-  // Whether it came to its end before it was ready.
+  // Whether it ended before it was ready.
   virtual bool lost() const { return !child_.is_owned(); }
   const std::string& lost_why() const { return lost_why_; }
 
@@ -78,11 +78,12 @@ class Worker {
   base::TimePoint idle_since() const { return idle_since_; }  // its fork, or its last `done`
 
  protected:
-  // For workers of another kind (upstream/), that get their requests another way.
+  // For other kinds of workers (upstream/), which get their requests another way.
   void own_pid(pid_t pid) { child_.own(pid); }
   bool is_dead() const { return child_.is_dead(); }
   void become_ready();
-  // The request given by begin_request() is over and the process stays: busy → idle or resetting.
+  // end_request_and_stay(): the request given to begin_request() is over and the process stays:
+  // busy → idle or resetting.
   void begin_request(OnEnded on_ended);
   void end_request_and_stay(WorkerState next, const Ending& ending);
   void enter(WorkerState next);
@@ -120,10 +121,10 @@ class Worker {
   std::uint64_t served_ = 0;
   base::TimePoint idle_since_{};
   std::unique_ptr<Channel> channel_;
-  unsigned notes_ = 0;  // of the request
+  unsigned notes_ = 0;  // of the current request
   std::string lost_why_;
-  bool asked_ = false;      // whether it is at rest
-  bool explained_ = false;  // why it ends is known, or asked for by us
+  bool asked_ = false;      // to say when it is at rest
+  bool explained_ = false;  // the reason for its end is known, or we asked for it
 };
 
 }  // namespace worker

@@ -16,7 +16,7 @@ namespace worker {
 
 namespace {
 
-// Of what was printed last; paths of libraries are in it.
+// How much is kept of the last line printed; it contains paths of libraries.
 constexpr std::size_t kLastLineMax = 600;
 
 config::Reset reset_of(std::uint32_t wire) {
@@ -34,7 +34,7 @@ int safety_of(config::Reset reset) {
   return reset == config::Reset::rewind ? 1 : 0;
 }
 
-// Libraries that start threads as they are loaded, and the variable that leaves those out.
+// Libraries that start threads when they are loaded, and the variable that prevents it.
 struct ThreadedLibrary {
   std::string_view file, variable;
 };
@@ -44,7 +44,7 @@ constexpr std::array<ThreadedLibrary, 4> kThreadedLibraries = {
      {"/libmkl_", "MKL_NUM_THREADS"},
      {"/libgomp.", "OMP_NUM_THREADS"}}};
 
-// What helps a process that has threads when it should have none; empty if nothing is known.
+// Advice for a process that has threads when it should have none; empty if nothing is known.
 std::string help_against_threads(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/maps", pid));
   const std::string maps(std::istreambuf_iterator<char>(file), {});
@@ -88,7 +88,7 @@ Zygote::Zygote(loop::Loop& loop, Processes& processes, StartTerms terms, Making 
 Zygote::~Zygote() {
   if (pid_ <= 0) return;
   processes_.forget(pid_);
-  // It only ever waits for the bridge, or is starting up for nobody: nothing is lost.
+  // It is only waiting for the bridge, or starting up for nobody: nothing is lost.
   processes_.signal_group(pid_, SIGKILL);
 }
 
@@ -136,7 +136,7 @@ base::Status Zygote::verify_worker(std::uint64_t look_id, pid_t worker_pid) {
 
 base::Status Zygote::become_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
   const auto told = fork_worker(worker_id, std::move(channel_end));
-  // From here on its pid is the worker's; if it dies first, nobody waits for it but the reaper.
+  // From now on its pid is the worker's; if it dies first, only the reaper waits for it.
   processes_.forget(pid_);
   pid_ = -1;
   state_ = ZygoteState::gone;
@@ -183,7 +183,7 @@ void Zygote::end(const std::string& why) {
   if (state_ == ZygoteState::gone || !end_reason_.empty()) return;
   end_reason_ = why;
   start_timer_.stop();
-  // The reaper tells of its death; that is the one place from which it is gone.
+  // The reaper reports its death; only on_death() makes it gone.
   processes_.signal_group(pid_, SIGKILL);
 }
 

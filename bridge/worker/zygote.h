@@ -20,8 +20,7 @@ enum class ZygoteState { starting, ready, gone };
 std::string_view to_string(ZygoteState state);
 
 // Owned by a generation, or by an AheadStarter, for which it becomes a worker itself. Destroying it
-// closes its channel, whereupon it exits by itself; one that does not stop within a moment's
-// kindness is killed.
+// kills its process group at once.
 class Zygote : public Forerunner {
  public:
   Zygote(loop::Loop& loop, Processes& processes, StartTerms terms, Making making, Events events);
@@ -33,8 +32,8 @@ class Zygote : public Forerunner {
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) override;
   base::Status verify_worker(std::uint64_t look_id, pid_t worker_pid) override;
 
-  // Has it become that worker itself, with Making::ahead. Only in state ready; then it is gone, and
-  // its process belongs to the worker, which says so on channel_end. No event follows.
+  // Makes it become that worker itself, with Making::ahead. Only in state ready. Then it is gone,
+  // and its process belongs to the worker, which reports so on channel_end. No event follows.
   base::Status become_worker(std::uint64_t worker_id, base::UniqueFd channel_end) override;
 
   ZygoteState state() const { return state_; }
@@ -62,7 +61,7 @@ class Zygote : public Forerunner {
   std::string reset_reason_;
   base::TimePoint launched_at_;
   base::Duration start_time_{0};
-  std::string end_reason_;  // why it was killed by us
+  std::string end_reason_;  // why we killed it
   std::unique_ptr<Channel> channel_;
   std::unique_ptr<LogPipe> stderr_;
   loop::Timer start_timer_;
