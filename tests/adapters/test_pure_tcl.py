@@ -26,7 +26,7 @@ IMPURE = {
     "output": ("puts early; set key 1", "prints"),
     "a word on stderr": ("puts stderr early; set key 1", "prints"),
     "a child": ("set key [exec echo hello]", "changes files"),  # Tcl's own, for what it says on stderr
-    "a child that stays": ("exec sleep 50 &; set key 1", "process"),
+    "a child that stays": ("exec sleep 3 &; set key 1", "process"),
     "a server": ("close [socket -server list -myaddr 127.0.0.1 0]; set key 1", "connection"),
     "a connection": ("catch { socket 127.0.0.1 9 }; set key 1", "connection"),
     "a folder": ("file mkdir /tmp/cgibridge-tcl; file delete /tmp/cgibridge-tcl; set key 1", "changes files"),

@@ -152,18 +152,18 @@ class TestIdleConnections:
         bridge = site.start_bridge(settings, bridge="connections_max = 40\n")
         bridge.script = script
         bridge.request(script)
-        self.crowd(bridge, 300)
+        self.crowd(bridge, 120)
         assert bridge.status()["bridge"]["connections_closed_for_room"] > 0
         bridge.expect_log(r"warning 40 connections are open \(bridge.connections_max\)")
 
     def test_leave_descriptors_for_what_runs(self, site, settings):
         script = programs.hello(site)
         bridge = site.prepare_bridge(settings)
-        bridge.start(["/bin/sh", "-c", 'ulimit -n 400; exec "$@"', "limited"])
-        bridge.expect_log("400 descriptors .RLIMIT_NOFILE. are too few for connections_max = 1024")
+        bridge.start(["/bin/sh", "-c", 'ulimit -n 200; exec "$@"', "limited"])
+        bridge.expect_log("200 descriptors .RLIMIT_NOFILE. are too few for connections_max = 1024")
         bridge.script = script
         bridge.request(script)
-        self.crowd(bridge, 500)
+        self.crowd(bridge, 60)
 
 
 def test_params_that_do_not_come_whole_end_their_connection(site, settings):

@@ -61,6 +61,7 @@ HELLO = {
 }
 
 
+@pytest.mark.plain_build  # the programs take the time; the others pass the same code
 class TestWhatItBears:
     @pytest.mark.parametrize("language, level", [
         ("C", "linked"), ("Perl", "compiled"), ("Python", "compiled"), ("bash", "linked")])

@@ -19,6 +19,7 @@ def field(out, *arguments):
     return json.loads((out / "field.json").read_text())["measurements"], done.stdout
 
 
+@pytest.mark.slow
 def test_a_guestbook_is_read_and_signed_on_every_side(tmp_path):
     found, table = field(tmp_path, "--only", "1,2", "--languages", "C", "--p99-ms", "5000")
     sides = {"fcgiwrap", "mod_cgid", "classic", "fork", "rewind"}
