@@ -1,4 +1,4 @@
-"""Fixtures of every suite under tests/ that runs the bridge."""
+"""Fixtures for every suite under tests/ that runs the bridge."""
 
 import os
 import pathlib
@@ -24,8 +24,8 @@ def pytest_configure(config):
 
 
 def ends_of_each(items):
-    """Of each parametrized test its first case and its last: what differs between them is nearly always the
-    program, which no sanitizer looks into."""
+    """The first and the last case of each parametrized test: cases usually differ only in the program, which
+    no sanitizer inspects."""
     cases = {}
     for item in items:
         cases.setdefault((item.path, item.cls, getattr(item, "originalname", item.name)), []).append(item)
@@ -55,7 +55,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture
 def site(request):
-    """A world of its own for one test, looked over when the test is done."""
+    """A separate environment for one test, which is checked when the test is done."""
     if not BINARY.exists():
         pytest.fail(f"no bridge at {BINARY}: build it first, or set CGIBRIDGE_BUILD")
     world = Site()
@@ -74,5 +74,5 @@ def site(request):
 
 @pytest.fixture(params=["classic", "persistent"])
 def mode(request):
-    """Tests that ask for it run in both modes."""
+    """Tests that use this run in both modes."""
     return request.param

@@ -2,4 +2,4 @@
 
 
 class Problem(Exception):
-    """What keeps the comparison from going on, in words for the person who started it."""
+    """Something that stops the comparison, in words for the person who started it."""

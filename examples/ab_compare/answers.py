@@ -1,4 +1,4 @@
-"""What is asked of a program, single answers to it, and whether they are the same bytes."""
+"""Requests to a program, its single answers, and whether they have the same bytes."""
 import dataclasses
 import re
 import socket
@@ -13,14 +13,14 @@ SAFE_METHODS = ("GET", "HEAD")
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """One request, the same for every arm; the URL comes with the arm."""
+    """One request, the same for every arm; the URL depends on the arm."""
     method: str = "GET"
     body: bytes | None = None
     content_type: str = FORM
     headers: tuple = ()   # (name, value)s
 
     def fields(self, netloc):
-        """Every header that is sent, Host first."""
+        """Every header that is sent; Host comes first."""
         given = {name.lower() for name, _ in self.headers}
         fields = [] if "host" in given else [("Host", netloc)]
         if self.body is not None:
@@ -30,7 +30,7 @@ class Request:
         return [*fields, *self.headers]
 
     def encode(self, url, version="1.1"):
-        """The request as it goes over the wire."""
+        """The request as it is sent."""
         parts = urllib.parse.urlsplit(url)
         lines = [f"{self.method} {target_of(parts)} HTTP/{version}",
                  *(f"{name}: {value}" for name, value in self.fields(parts.netloc))]
@@ -49,7 +49,7 @@ def address_of(url):
 
 
 def tls_context():
-    """Certificates are not checked: it is the user's own machine, by whatever name, that is measured."""
+    """Certificates are not checked, because the server is the user's own machine, by whatever name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -64,14 +64,14 @@ class Answer:
 
 
 def fetch(url, request):
-    """One answer as it comes over the wire."""
+    """One answer as it is received."""
     host, port, tls = address_of(url)
     try:
         connection = socket.create_connection((host, port), timeout=60)
         if tls:
             connection = tls_context().wrap_socket(connection, server_hostname=host)
         with connection:
-            # HTTP/1.0: the body comes as it is, not in the pieces that a timing made.
+            # HTTP/1.0, so that the body is not chunked depending on timing.
             connection.sendall(request.encode(url, "1.0"))
             with connection.makefile("rb") as stream:
                 head, _, body = stream.read().partition(b"\r\n\r\n")
@@ -85,7 +85,7 @@ def fetch(url, request):
 
 
 def first_difference(one, other):
-    """Where two byte strings part, and what stands there; None if they do not."""
+    """Where two byte strings begin to differ, and what is there; None if they are equal."""
     if one == other:
         return None
     at = next((at for at, (a, b) in enumerate(zip(one, other)) if a != b),
@@ -94,9 +94,9 @@ def first_difference(one, other):
 
 
 def compare(base, others, whole):
-    """(word, detail) for the answers of one arm against those of the base arm. word is "same",
-    "varies by itself" or "DIFFERENT". whole: status line and headers count as well, as they do where
-    the web server is the same; otherwise the status and the body."""
+    """(word, detail) for the answers of one arm compared with those of the base arm. word is "same", "varies
+    by itself" or "DIFFERENT". whole: compares status line and headers as well, which is right if the web
+    server is the same; otherwise only the status and the body."""
     def seen(answer):
         return (answer.head, answer.body) if whole else (answer.status, answer.body)
 

@@ -98,7 +98,7 @@ def arguments(words=None):
 
 
 def requests_of(parser, given):
-    """What is measured, and what the bytes are compared with."""
+    """The request to measure, and the one for comparing bytes."""
     body = None
     if given.body is not None:
         try:

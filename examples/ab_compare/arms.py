@@ -1,22 +1,22 @@
-"""The sides of a comparison: the bridge's arms, and what else can answer the same program."""
+"""The sides of a comparison: the bridge's arms, and other hosts that can answer the same program."""
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """One bar of each chart. mode and reset are the bridge's; None where it has no say."""
+    """One bar of each chart. mode and reset are the bridge's settings; None on other sides."""
     name: str
-    what: str                # for people, half a sentence
+    what: str                # a short description for people
     mode: str | None = None
     reset: str | None = None
-    cpu_known: bool = True   # not of a host that lets its programs' CPU times go unread
+    cpu_known: bool = True   # false for a host that never collects its programs' CPU times
 
     @property
     def is_arm(self):
         return self.mode is not None
 
     def values(self):
-        """What stands in the settings file for it."""
+        """The values for it in the settings file."""
         return {name: value for name, value in (("mode", self.mode), ("reset", self.reset)) if value}
 
 
@@ -27,7 +27,7 @@ ARMS = {side.name: side for side in (
     Side("none", "a warm worker that keeps its state", "persistent", "none"),
 )}
 PEERS = {side.name: side for side in (
-    # Both ignore SIGCHLD, and then the kernel adds no program's times to its parent's.
+    # Both ignore SIGCHLD; then the kernel adds no program's times to its parent's.
     Side("fcgiwrap", "fcgiwrap behind nginx: a new process for each request", cpu_known=False),
     Side("mod_cgid", "Apache's own CGI: a new process for each request", cpu_known=False),
     Side("by-hand", "the program rewritten by hand for FastCGI"),

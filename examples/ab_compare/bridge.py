@@ -1,4 +1,4 @@
-"""A running bridge as seen from outside: what `cgibridge status` says, and how it gets into an arm."""
+"""A running bridge as seen from outside: what `cgibridge status` says, and how to get it into an arm."""
 import json
 import subprocess
 import time
@@ -6,13 +6,13 @@ import time
 from . import Problem
 
 SWITCH_TIMEOUT_S = 20
-GIVE_UP_S = 3         # for an arm of which the status says why it cannot be had
-STEADY_S = 0.7        # a warm program is ready when it has not changed for so long
-KNOWN_STEADY_S = 0.3  # the same in an arm that it was in before
+GIVE_UP_S = 3         # for an arm if the status says why it is not available
+STEADY_S = 0.7        # a warm program is ready when it has not changed for this long
+KNOWN_STEADY_S = 0.3  # the same in an arm that it has been in before
 
 
 class Bridge:
-    """Talks to the daemon with the command-line program, as a person would."""
+    """Talks to the daemon by the command-line program, as a user would."""
 
     def __init__(self, executable, control):
         self.executable, self.control = executable, control
@@ -34,11 +34,11 @@ class Bridge:
         return self.status()["bridge"]["pid"]
 
     def program(self, path):
-        """What the status says of one program; {} before its first request."""
+        """What the status says about one program; {} before its first request."""
         return next((p for p in self.status()["programs"] if p["path"] == path), {})
 
     def warm_pids(self, but_not=None):
-        """The zygotes and workers of all programs, or of all but one."""
+        """The zygotes and workers of all programs, or of all except one."""
         pids = set()
         for program in self.status()["programs"]:
             if program["path"] != but_not:
@@ -46,8 +46,8 @@ class Bridge:
         return pids
 
     def settle(self, path, arm, ask, steady_s=STEADY_S):
-        """Sends requests (with ask()) until the program is answered in that arm: in a warm one,
-        until it is as warm as it gets. Returns "", or why it does not become that."""
+        """Sends requests (with ask()) until the program is answered in that arm; in a warm arm, until it is
+        as warm as it gets. Returns "", or why that does not happen."""
         deadline = time.monotonic() + SWITCH_TIMEOUT_S
         counter, before, steady_since = f"requests_{arm.mode}", None, time.monotonic()
         while True:
@@ -68,19 +68,19 @@ class Bridge:
 
 
 def is_in(program, arm):
-    """Whether a program, as the status has it, is given that arm."""
+    """Whether the status shows that the program is in that arm."""
     return program.get("mode") == arm.mode and (
         arm.reset is None or program.get("reset") == arm.reset)
 
 
 def demoted(program, arm):
-    """The bridge knows of the wish and gives the program another reset."""
+    """Whether the bridge knows the wish but gives the program another reset."""
     return program.get("mode") == arm.mode and arm.reset is not None \
         and program.get("reset_asked") == arm.reset != program.get("reset")
 
 
 def cold(program, arm):
-    """The bridge says why there is nothing warm of it."""
+    """Whether the bridge says why nothing of the program is warm."""
     return arm.mode == "persistent" and bool(program.get("level_reason")) \
         and program.get("level") == "none" and not program.get("zygote_pid")
 

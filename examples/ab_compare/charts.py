@@ -1,11 +1,11 @@
-"""Charts as SVG text, drawn by hand: pure functions from figures to markup, coloured by the page's
-style sheet (class `side-NAME`), so that they are right in the dark as well."""
+"""Charts as SVG text, drawn by hand: pure functions from figures to markup, coloured by the page's style
+sheet (class `side-NAME`), so that they are also right in dark mode."""
 import html
 import math
 
 from .arms import ARMS
 
-WIDTH = 420   # of each chart's own coordinates; the page stretches it to its column
+WIDTH = 420   # in each chart's own coordinates; the page stretches it to its column
 
 
 def svg(height, label, parts):
@@ -32,8 +32,8 @@ BAR, LEFT, RIGHT = 16, 84, 80
 
 
 def bars(rows, label, form):
-    """rows: (name, Spread). Bars from zero, a whisker from the least to the most of the rounds, and
-    the median as form() writes it."""
+    """rows: (name, Spread). Bars from zero, a whisker from the lowest to the highest round, and the median
+    formatted by form()."""
     row = 40 if len(rows) <= 4 else 30
     most = max((spread.most for _, spread in rows), default=0) or 1
     scale = (WIDTH - LEFT - RIGHT) / most
@@ -62,7 +62,7 @@ def whisker(x1, x2, y):
 # Speed-ups of all programs on one logarithmic scale
 
 def dots(rows, label):
-    """rows: (program, [(side, Spread of times)]). A row a program, a dot a side."""
+    """rows: (program, [(side, Spread of times)]). One row per program, one dot per side."""
     spreads = [spread for _, sides in rows for _, spread in sides]
     low = min([0.8, *(s.least * 0.9 for s in spreads)])
     high = max([2.2, *(s.most * 1.25 for s in spreads)])
@@ -115,8 +115,8 @@ MILLISECONDS = [1000 * base * 10 ** exponent for exponent in range(-2, 5) for ba
 
 
 def curves(series, label, bottom=200):
-    """series: (name, Histogram of microseconds, whether it is drawn dotted). Percentiles on a scale
-    that gives each nine as much room as the one before; latencies on a logarithmic one."""
+    """series: (name, Histogram of microseconds, whether it is dotted). Percentiles on a scale on which each
+    further nine gets the same room; latencies on a logarithmic one."""
     series = [entry for entry in series if entry[1].total]
     left, right, top = 56, WIDTH - 12, 8
     far = max(nines(1 - 0.5 / max(20, histogram.total)) for _, histogram, _ in series)
@@ -167,7 +167,7 @@ def nines(share):
 
 
 def thinned(points):
-    """Without those that no eye could tell from the one before."""
+    """Leaves out points that no eye could tell from the previous one."""
     kept = points[:1]
     for point in points[1:-1]:
         if abs(point[0] - kept[-1][0]) + abs(point[1] - kept[-1][1]) >= 1:

@@ -1,5 +1,5 @@
-"""As many requests as go through, `ab` asking again as soon as it has its answer: what a program
-can bear at most."""
+"""The closed loop: `ab` sends the next request as soon as it has its answer, which shows a program's maximum
+throughput."""
 import csv
 import pathlib
 import re
@@ -18,14 +18,14 @@ def find_ab():
 
 
 class ClosedLoop:
-    """How many requests, for how long, how many at once, and which."""
+    """How many requests, for how long, how many at once, and which ones."""
 
     def __init__(self, requests, seconds, concurrency, request):
         self.requests, self.seconds, self.concurrency = requests, seconds, concurrency
         self.request = request
 
     def warm_up(self, url):
-        """What comes before each round and is not counted."""
+        """A warm-up before each round, which is not counted."""
         self.ab(url, max(self.concurrency, self.requests // 20), max(1, self.seconds // 4))
 
     def run(self, url):
@@ -43,7 +43,7 @@ class ClosedLoop:
     def call(self, url, requests, seconds):
         with tempfile.TemporaryDirectory() as scratch:
             percentiles = pathlib.Path(scratch, "percentiles.csv")
-            # -l: answers may differ in length; -r: count errors; -t first, as it also sets -n.
+            # -l: answers may differ in length; -r: count errors; -t comes first, because it also sets -n.
             command = ["ab", "-q", "-l", "-r", "-t", str(seconds), "-n", str(requests),
                        "-c", str(self.concurrency), "-e", str(percentiles),
                        *self.what(pathlib.Path(scratch, "body")), url]
@@ -85,8 +85,8 @@ def figures(report):
 
 
 def read_percentiles(path, requests):
-    """Of few requests ab looks the higher percentiles up behind the last one, and finds anything there:
-    the greatest of those that it found within stands for them."""
+    """If there are few requests, ab looks up the higher percentiles beyond its last request, and finds
+    garbage there. The highest valid percentile replaces them."""
     with path.open(newline="") as file:
         rows = [float(row[1]) for row in list(csv.reader(file))[1:]]
     within = [row for p, row in enumerate(rows) if p == 0 or int(0.5 + requests * p / 100) < requests]

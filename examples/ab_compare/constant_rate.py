@@ -1,13 +1,13 @@
-"""Requests at a constant rate, each timed from the moment at which it was meant to start.
+"""Requests at a constant rate, each timed from its intended start.
 
-A client that waits for an answer before it asks again is slowed down by a slow server, asks less
-while it is slow, and so measures the bad moments too seldom ("coordinated omission"). Here the
-starts stand in a timetable that no answer moves: a request that finds every connection busy waits
-in line, and that wait is part of its latency, as it would be for a visitor. So do wrk2 and vegeta.
+A client that waits for an answer before its next request is slowed down by a slow server and sends less while
+it is slow, so it measures the bad moments too seldom ("coordinated omission"). Here the starts follow a
+timetable that no answer moves: a request that finds every connection busy waits in line, and that wait is
+part of its latency, as it would be for a visitor. wrk2 and vegeta do the same.
 
-It runs as a process of its own, so that nothing else in ab-compare holds it up, and asks for a
-better place at the CPU if it may. It reports how late it was itself: a start that came late although
-a connection was free is the client's fault, not the server's.
+It runs as a separate process, so that nothing else in ab-compare holds it up, and raises its CPU priority if
+it may. It reports how late it was itself: a start that was late although a connection was free is the
+client's fault, not the server's.
 """
 import base64
 import json
@@ -22,13 +22,13 @@ from .histogram import QUANTILES, Histogram
 
 REQUESTS_MIN = 30
 LONGER_MAX = 4
-LATE_MS = 2.0     # the client kept its timetable if 99 of 100 starts were not later than that,
-LATE_SHARE = 0.1  # or than this share of the latency that it measured
+LATE_MS = 2.0     # the client kept its timetable if 99 of 100 starts were at most this late,
+LATE_SHARE = 0.1  # or at most this share of the latency that it measured
 
 
 class ConstantRate:
-    """One rate for some seconds, over at most so many connections. A rate at which hardly a request
-    would start goes on for longer, but not for long."""
+    """One rate for some seconds, over at most this many connections. A rate with hardly any requests in that
+    time runs longer, but not for long."""
 
     def __init__(self, rate, seconds, connections, request, expected_status):
         self.rate, self.connections = rate, connections
@@ -36,7 +36,7 @@ class ConstantRate:
         self.request, self.expected_status = request, expected_status
 
     def run(self, url):
-        """One round's figures, as rate_client made them, with times in milliseconds beside."""
+        """One round's figures from rate_client, with times in milliseconds added."""
         host, port, tls = address_of(url)
         job = {"host": host, "port": port, "tls": tls, "rate": self.rate, "seconds": self.seconds,
                "connections": self.connections, "head": self.request.method == "HEAD",
@@ -74,6 +74,6 @@ def summarised(result):
 
 
 def on_time(late_p99_ms, latency):
-    """Whether the client's own lateness is small beside what it measured."""
+    """Whether the client's own lateness is small compared with what it measured."""
     p99_ms = (latency.quantile(0.99) or 0) / 1000
     return late_p99_ms <= max(LATE_MS, LATE_SHARE * p99_ms)

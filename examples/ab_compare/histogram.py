@@ -1,13 +1,13 @@
-"""Latencies, counted in buckets that grow with them: any quantile within 0.4 %, in little memory.
+"""Latencies, counted in buckets that grow with them: any quantile to within 0.4 %, in little memory.
 
-Values are whole microseconds. Below 256 each has a bucket of its own; above, every doubling is cut
-into 128 equal ones (the layout of HdrHistogram). Histograms of several rounds can be added.
+Values are whole microseconds. Each value below 256 has its own bucket; above, every doubling is cut into 128
+equal buckets (the layout of HdrHistogram). Histograms of several rounds can be added.
 """
 import math
 
-EXACT = 256          # below, one bucket a value
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}   # those shown
-PARTS = EXACT // 2   # buckets of each doubling above
+EXACT = 256          # below this, one bucket per value
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}   # the ones that are shown
+PARTS = EXACT // 2   # buckets in each doubling above
 
 
 def bucket_of(value):
@@ -18,7 +18,7 @@ def bucket_of(value):
 
 
 def middle_of(bucket):
-    """The value that stands for all of a bucket."""
+    """The value that represents a bucket."""
     if bucket < EXACT:
         return bucket
     shift, part = divmod(bucket - EXACT, PARTS)
@@ -44,7 +44,7 @@ class Histogram:
         self.most = value if self.most is None else max(self.most, value)
 
     def add(self, other):
-        """Takes all of another histogram in; returns itself."""
+        """Adds another histogram to this one; returns itself."""
         for bucket, count in other.counts.items():
             self.counts[bucket] = self.counts.get(bucket, 0) + count
         self.total += other.total
@@ -57,7 +57,7 @@ class Histogram:
         return self.sum / self.total if self.total else None
 
     def quantile(self, q):
-        """The least value that at least the share q (0 to 1) does not exceed; None if empty."""
+        """The smallest value that at least the share q (0 to 1) does not exceed; None if empty."""
         if not self.total:
             return None
         wanted, seen = max(1, math.ceil(q * self.total - 1e-9)), 0
@@ -68,7 +68,7 @@ class Histogram:
         return self.most
 
     def curve(self):
-        """[(share, value)]: for each bucket, the share of all that was not above it; in order."""
+        """[(share, value)]: for each bucket in order, the share of all values that are not above it."""
         points, seen = [], 0
         for bucket in sorted(self.counts):
             seen += self.counts[bucket]

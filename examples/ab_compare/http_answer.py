@@ -1,16 +1,16 @@
-"""Reads one HTTP/1.x answer that arrives in pieces, as far as a load client needs it: its status,
-where it ends, and whether the connection may be used again (RFC 9112 §6.3)."""
+"""Reads one HTTP/1.x answer that arrives in pieces, as far as a load client needs it: its status, its end,
+and whether the connection may be reused (RFC 9112 §6.3)."""
 
 
 class BadAnswer(Exception):
-    """What arrived is no HTTP answer."""
+    """What arrived is not an HTTP answer."""
 
 
 HEAD_MAX = 256 * 1024
 
 
 class AnswerReader:
-    """feed() what arrives until `done`; end() when the other side closed."""
+    """Call feed() with what arrives until `done`; call end() when the other side has closed."""
 
     def __init__(self, head_request=False):
         self.head_request = head_request
@@ -27,15 +27,15 @@ class AnswerReader:
         while not self.done and self._step():
             pass
         if self.done and self._unread:
-            self.keep_open = False  # bytes that nobody asked for
+            self.keep_open = False  # bytes that do not belong to an answer
 
     def end(self):
-        """The connection ended; true if that is a right end of this answer."""
+        """The connection ended; returns whether that is a valid end of this answer."""
         if self._step == self._read_rest:
             self.done = True
         return self.done
 
-    # Steps: each returns whether it got on; without, more bytes are needed.
+    # Steps: each returns whether it made progress; if not, it needs more bytes.
 
     def _read_head(self):
         head, end, rest = self._unread.partition(b"\r\n\r\n")
@@ -76,7 +76,7 @@ class AnswerReader:
             self._read_length()
 
     def _take(self):
-        """Takes what is there of the bytes that are left."""
+        """Consumes the available part of the remaining bytes."""
         taken = min(self._left, len(self._unread))
         self._left -= taken
         self._unread = self._unread[taken:]

@@ -1,4 +1,4 @@
-"""What the comparison ran on."""
+"""The machine that the comparison ran on."""
 import os
 import pathlib
 import platform
@@ -6,7 +6,8 @@ import time
 
 
 def described():
-    """For the report; takes a second, in which it looks how busy the processors are already."""
+    """A description for the report; takes a second, in which it measures how busy the processors already
+    are."""
     return {"processor": processor(), "cores": len(os.sched_getaffinity(0)),
             "kernel": platform.release(), "began": time.strftime("%Y-%m-%d %H:%M %Z"),
             "busy_before": busy_share(1.0)}

@@ -1,5 +1,5 @@
-"""Switches a program's arm in a live settings file, the way a person with an editor would, and puts
-the file back byte for byte, whatever happens."""
+"""Switches a program's arm in a live settings file, as a person with an editor would, and restores the file
+byte for byte, whatever happens."""
 import fnmatch
 import glob
 import itertools
@@ -11,15 +11,15 @@ import tomllib
 
 from . import Problem
 
-FILES_MAX = 5000   # that are looked at below the roots
+FILES_MAX = 5000   # the most files to look at below the roots
 SECTION = re.compile(r"^\s*\[")
 PROGRAM = re.compile(r"^\s*\[\[\s*program\s*\]\]")
 LINE = r"^(\s*{}\s*=\s*)(\"[^\"]*\"|'[^']*')(.*)$"
 
 
 class SettingsFile:
-    """config.toml as it was found. From the first switch to restore() a copy of it lies beside it:
-    it keeps a second comparison out, and survives a kill that leaves no time to put things back."""
+    """config.toml as it was found. From the first switch to restore() there is a copy beside it, which keeps
+    a second comparison out and survives a kill that leaves no time to restore the file."""
 
     def __init__(self, path):
         self.path = pathlib.Path(os.path.realpath(path))
@@ -33,15 +33,15 @@ class SettingsFile:
             raise Problem(f"{self.kept} is there: another comparison runs, or one was killed and "
                           f"left its own mode in {self.path.name}. If none runs: mv {self.kept} "
                           f"{self.path}")
-        self.ours = {self.original}   # what may stand in the file: one text, or while it is
-        self.keeping = False          # replaced two; keeping: the copy is ours to remove
+        self.ours = {self.original}   # the texts that we have put there: one, or two during a
+        self.keeping = False          # replacement; keeping: the copy is ours to remove
 
     def bridge(self, name, default):
         return self.settings.get("bridge", {}).get(name, default)
 
     def find_program(self, program):
-        """(number, path): the [[program]] that counts for a program, None if it is none, and the
-        program's file."""
+        """(number, path): the number of the [[program]] that applies to a program, or None, and the program's
+        file."""
         roots = self.bridge("roots", [])
         paths = [os.path.realpath(os.path.join(root, program)) for root in roots]
         inside = [path for path in paths
@@ -52,8 +52,8 @@ class SettingsFile:
         return self.section_of(path), path
 
     def others_of(self, number, path):
-        """The names of other programs that a [[program]] counts for, which then switch as well: at
-        most three."""
+        """The names of at most three other programs to which this [[program]] also applies, and which then
+        switch as well."""
         if number is None:
             return []
         names, files = [], (os.path.join(folder, name) for root in self.bridge("roots", [])
@@ -64,7 +64,7 @@ class SettingsFile:
         return sorted(names)[:3]
 
     def section_of(self, path):
-        """The number of the [[program]] that counts for a path; None if it is none."""
+        """The number of the [[program]] that applies to a path; None if there is none."""
         for number, entry in enumerate(self.settings.get("program", [])):
             if fnmatch.fnmatchcase(path, entry.get("match", "")):
                 return number
@@ -76,8 +76,8 @@ class SettingsFile:
         return {**self.settings.get("defaults", {}).get("env", {}), **own}
 
     def switch(self, number, path, values):
-        """values: {"mode": ..., "reset": ...}, set in the program's section alone. A program
-        without one is given one at the end."""
+        """values: {"mode": ..., "reset": ...}, set only in the program's section. A program without a section
+        gets one at the end of the file."""
         wanted = tomllib.loads(self.original)
         if number is None:
             text = appended(self.original, path, values)
@@ -104,8 +104,8 @@ class SettingsFile:
             return True
 
     def restore(self):
-        """Puts the file back, unless somebody else wrote it meanwhile: theirs stays, and the copy
-        with it."""
+        """Restores the file, unless somebody else wrote it meanwhile; then theirs stays, and so does the
+        copy."""
         if not self.keeping:
             return
         if self.changed_by_others():
@@ -125,7 +125,7 @@ class SettingsFile:
         self.replace(text)
 
     def keep(self):
-        self.keeping = True   # before it is so: Ctrl-C may come in between
+        self.keeping = True   # set first, because Ctrl-C may come in between
         try:
             with open(self.kept, "x", encoding="utf-8", newline="") as copy:
                 copy.write(self.original)
@@ -135,7 +135,7 @@ class SettingsFile:
             raise Problem(f"cannot write {self.kept}: {error}") from None
 
     def replace(self, text):
-        """At once or not at all, as good editors do it; owner and permissions stay."""
+        """Replaces the file atomically, as good editors do; owner and permissions stay."""
         try:
             new = self.path.with_name(self.path.name + ".new")
             new.write_text(text, encoding="utf-8", newline="")
@@ -154,7 +154,7 @@ class SettingsFile:
 
 
 def edited(text, number, name, value):
-    """text with one setting of the [[program]] of that number (from 0) set."""
+    """text with one setting changed in the [[program]] of that number (from 0)."""
     lines = text.splitlines(keepends=True)
     headers = [at for at, line in enumerate(lines) if PROGRAM.match(line)]
     if number >= len(headers):
@@ -173,7 +173,7 @@ def edited(text, number, name, value):
 
 
 def appended(text, path, values):
-    """text with a [[program]] for that path alone behind all others."""
+    """text with a [[program]] for that path alone after all others."""
     gap = "" if not text or text.endswith("\n") else "\n"
     quoted = glob.escape(path).replace("\\", "\\\\").replace('"', '\\"')
     lines = "".join(f'{name} = "{value}"\n' for name, value in values.items())

@@ -1,6 +1,6 @@
-"""What the bridge is compared with, started for it: fcgiwrap, Apache's mod_cgid and responders written
-by hand, each on a free port of 127.0.0.1; and an nginx of the comparison's own, where no other web
-server is in front of the bridge. Everything lies in a scratch folder, and ends with close()."""
+"""The hosts that the bridge is compared with, started for the comparison: fcgiwrap, Apache's mod_cgid and
+hand-written responders, each on a free port of 127.0.0.1; and an nginx of the comparison's own, if no other
+web server is in front of the bridge. Everything is in a scratch folder, and ends with close()."""
 import grp
 import os
 import pathlib
@@ -19,8 +19,8 @@ PREFIX = "/cgi-bin"
 
 
 class Stage:
-    """programs: {name: (path, environment)}; side_url() is where a side answers one of them, pids()
-    whose CPU time and memory are that side's."""
+    """programs: {name: (path, environment)}. side_url() is where a side answers one of them; pids() are the
+    processes whose CPU time and memory are that side's."""
 
     def __init__(self, programs, bridge_pid, processes):
         self.programs, self.processes = programs, processes
@@ -35,7 +35,7 @@ class Stage:
     # Sides
 
     def add_bridge(self, address):
-        """The bridge behind an nginx of ours; address as in its `listen`."""
+        """The bridge behind our nginx; address has the form of its `listen`."""
         self.serve({name: (address, path, {}) for name, (path, _) in self.programs.items()},
                    "bridge")
 
@@ -74,7 +74,7 @@ class Stage:
         self.wait_for(port, "Apache", folder)
 
     def serve(self, places, side):
-        """An nginx of its own for one side: places is {program: (upstream, file, params)}."""
+        """A separate nginx for one side: places is {program: (upstream, file, params)}."""
         port = self.ports[side] = free_port()
         folder = self.folder / f"nginx-{side}"
         folder.mkdir()
@@ -101,7 +101,7 @@ class Stage:
         return f"unix:{self.folder}/{key}.sock"
 
     def listen(self, key, count, command, *words, env=None):
-        """count processes that accept from one socket on their descriptor 0, as the bridge's user."""
+        """Starts count processes that accept from one socket on their descriptor 0, as the bridge's user."""
         listener = socket.socket(socket.AF_UNIX)
         path = self.folder / f"{key}.sock"
         listener.bind(str(path))
@@ -141,7 +141,7 @@ class Stage:
         raise Problem(f"{name} does not start: {logs.strip()[-600:]}")
 
     def close(self):
-        """Ends what was started, whole process groups, and removes the folder."""
+        """Ends everything that was started, by whole process groups, and removes the folder."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             left = [started for started in self.started if started.poll() is None]
             for started in left:
@@ -158,7 +158,7 @@ class Stage:
 
 
 def names_of(user):
-    """(user, group) for a server that root starts; None for one that stays who it is."""
+    """(user, group) for a server that root starts; None for a server that keeps its user."""
     return (user.pw_name, grp.getgrgid(user.pw_gid).gr_name) if os.geteuid() == 0 else None
 
 

@@ -7,7 +7,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def family(pids):
-    """These and all their living descendants."""
+    """These processes and all their living descendants."""
     children = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := stat_fields(entry.name)):
@@ -28,7 +28,7 @@ def stat_fields(pid):
 
 
 def cpu_seconds(pids):
-    """CPU time of process trees: of the living, and of all that they have reaped."""
+    """CPU time of process trees: of the living processes, and of all that they have reaped."""
     ticks = 0
     for member in family(pids):
         if fields := stat_fields(member):
@@ -37,8 +37,8 @@ def cpu_seconds(pids):
 
 
 def pss_bytes(pids):
-    """Proportional memory: a page that n processes share counts 1/n for each. None if not to be
-    known, as for processes of another user."""
+    """Proportional memory: a page that n processes share counts 1/n for each. None if it cannot be read, as
+    for processes of another user."""
     total = None
     for pid in pids:
         try:
@@ -51,7 +51,7 @@ def pss_bytes(pids):
 
 
 class MemoryWatch:
-    """Samples the memory of process trees while it is entered; the median is its result."""
+    """A context manager that samples the memory of process trees; the median is its result."""
 
     def __init__(self, pids, left_out, interval_s=0.25):
         self.pids, self.left_out, self.interval_s = pids, left_out, interval_s
@@ -69,7 +69,7 @@ class MemoryWatch:
             self.sample()
 
     def watch(self):
-        pause_s = self.interval_s / 5  # the first sample early: a round may be short
+        pause_s = self.interval_s / 5  # the first sample is early, because a round may be short
         while not self.over.wait(pause_s):
             self.sample()
             pause_s = self.interval_s

@@ -1,4 +1,4 @@
-"""How far the comparison is and how long it still takes: a bar on a terminal, plain lines elsewhere."""
+"""How far the comparison is and how long it will still take: a bar on a terminal, plain lines elsewhere."""
 import sys
 import time
 
@@ -6,7 +6,7 @@ WIDTH = 24
 
 
 class Progress:
-    """Steps have a weight, about the seconds that they take; the time left follows from how long the
+    """Each step has a weight, about the seconds that it takes; the time left is estimated from how long the
     finished ones really took."""
 
     def __init__(self, total, stream=None, clock=time.monotonic):
@@ -14,14 +14,14 @@ class Progress:
         self.stream = sys.stderr if stream is None else stream
         self.clock, self.began = clock, clock()
         self.bar = self.stream.isatty()
-        self.shown = 0   # columns of the bar that stands there
+        self.shown = 0   # columns of the bar that is shown now
 
     def add(self, weight):
-        """More is to be done than was known."""
+        """There is more to do than was known."""
         self.total += weight
 
     def doing(self, text):
-        """What is under way; only a terminal is told."""
+        """Shows the current step, on a terminal only."""
         if self.bar:
             self.draw(text)
 
@@ -31,7 +31,7 @@ class Progress:
             self.say(text)
 
     def say(self, text):
-        """A line that stays."""
+        """Prints a line that stays."""
         if self.bar:
             self.wipe()
             print(text, file=self.stream)
@@ -43,7 +43,7 @@ class Progress:
         return 100 * self.done / self.total if self.total else 100.0
 
     def seconds_left(self):
-        """None while nothing is known."""
+        """None while there is no estimate."""
         if self.done <= 0:
             return None
         return (self.clock() - self.began) * (self.total - self.done) / self.done

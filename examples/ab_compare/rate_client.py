@@ -1,5 +1,5 @@
-"""The constant-rate client itself: reads a job (JSON) from its standard input, sends the requests,
-and writes what it saw (JSON) to its standard output. See constant_rate.py for what it is for."""
+"""The constant-rate client: reads a job (JSON) from its standard input, sends the requests, and writes its
+results (JSON) to its standard output. constant_rate.py explains its purpose."""
 import base64
 import collections
 import json
@@ -13,8 +13,8 @@ from .answers import tls_context
 from .histogram import Histogram
 from .rate_connection import Connection
 
-ANSWER_TIMEOUT_S = 30.0  # from the moment at which a request was sent
-GRACE_S = 10.0           # for what has no answer when the last request was due
+ANSWER_TIMEOUT_S = 30.0  # from the moment when a request was sent
+GRACE_S = 10.0           # for requests that are still unanswered when the last one was due
 
 
 class RateClient:
@@ -31,7 +31,7 @@ class RateClient:
         self.tls = tls_context() if job["tls"] else None
         self.epoll = select.epoll()
         self.open = {}                      # fd: connection
-        self.idle = []                      # the last that was used is used next
+        self.idle = []                      # the most recently used is used next
         self.waiting = collections.deque()  # due times of requests without a connection
         self.latency = Histogram()          # from the intended start
         self.service = Histogram()          # from the moment it was sent
@@ -80,7 +80,7 @@ class RateClient:
             self.step(connection)
 
     def connect(self):
-        """A new connection; None if there is none to be had, which fails a request."""
+        """A new connection; None if none can be made, which fails a request."""
         try:
             connection = Connection(self.address, self.host, self.tls, self.request, self.head)
         except OSError as error:
@@ -101,12 +101,12 @@ class RateClient:
                 self.step(connection)
 
     def step(self, connection):
-        """Lets a connection do what it can, and keeps its outcome."""
+        """Lets a connection do what it can, and records its outcome."""
         before = connection.interest
         outcome = connection.step()
         if outcome == "answered":
             self.note_answer(connection)
-        elif outcome == "again":     # closed while idle: the request goes over another one
+        elif outcome == "again":     # closed while idle: the request goes over another connection
             self.waiting.appendleft(connection.due)
             self.close(connection)
         elif outcome == "closed":
@@ -148,7 +148,8 @@ class RateClient:
                 self.close(connection)
 
     def result(self, now):
-        """What was never answered counts with the time that it has waited: its latency is more."""
+        """A request that was never answered counts with the time that it has waited; its true latency is
+        longer."""
         unanswered = [*self.waiting, *(c.due for c in self.open.values() if c.due is not None)]
         for due in unanswered:
             self.latency.record((now - due) * 1e6)
@@ -176,7 +177,7 @@ def main():
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -10)
     except OSError:
-        pass  # only root may; the report says how late the client was
+        pass  # only root may do this; the report says how late the client was
     json.dump(RateClient(json.load(sys.stdin)).run(), sys.stdout)
 
 

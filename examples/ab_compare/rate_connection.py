@@ -1,5 +1,5 @@
-"""One connection of the constant-rate client, never blocking: it connects, shakes hands if it is
-TLS, sends the request and reads the answer, as far as it can get at the moment."""
+"""One connection of the constant-rate client, which never blocks: it connects, does the TLS handshake if
+needed, sends the request and reads the answer, each as far as possible at the moment."""
 import errno
 import os
 import select
@@ -13,8 +13,8 @@ BOTH = select.EPOLLIN | select.EPOLLOUT
 
 
 class Connection:
-    """Owned by RateClient. `due` is the intended start of the request that it carries, None while
-    it is idle; `interest` is what epoll shall watch."""
+    """Owned by RateClient. `due` is the intended start of its current request, None while it is idle;
+    `interest` is what epoll should watch."""
 
     def __init__(self, address, host, tls, request, head_request):
         family, where = address
@@ -30,28 +30,28 @@ class Connection:
         self.tls, self.host = tls, host
         self.due = self.sent = self.answer = None
         self.unsent = memoryview(b"")
-        self.answers = 0       # how many it has carried
+        self.answers = 0       # how many answers it has carried
         self.interest = BOTH
 
     def fileno(self):
         return self.socket.fileno()
 
     def begin(self, due, now):
-        """The request that was due then is this connection's now."""
+        """Takes over the request that was due at that time."""
         self.due, self.sent = due, now
         self.unsent = memoryview(self.request)
         self.answer = AnswerReader(self.head_request)
         self.heard = False
 
     def rest(self):
-        """Its answer is whole; the next request may follow."""
+        """The answer is complete; the next request may follow."""
         self.due = None
         self.answers += 1
         self.interest = READ
 
     def step(self):
-        """"answered", "closed" (idle, by the other side), "again" (the same, but a request was on
-        its way and nothing of its answer came), or the words for a failure; None: not yet."""
+        """"answered", "closed" (while idle, by the other side), "again" (the same, but a request had been
+        sent and nothing of its answer came), or the description of a failure; None: not finished."""
         try:
             return self._step()
         except (BlockingIOError, ssl.SSLWantReadError):

@@ -1,5 +1,5 @@
-"""The report: one HTML file that asks nobody for anything, with the verdict, the charts, the tables
-and all rounds. Pure but for reading the style sheet beside it."""
+"""The report: one HTML file that loads nothing else, with the verdict, the charts, the tables and all rounds.
+Pure, except that it reads the style sheet beside it."""
 import html
 import json
 import pathlib
@@ -61,7 +61,7 @@ def head(setup, machine, comparisons):
 
 
 def tiles(comparisons):
-    """The three or four figures that one would remember."""
+    """The three or four most memorable figures."""
     best = [(c.ratio(c.best_arm), c) for c in comparisons if c.best_arm]
     found = []
     if best:
@@ -98,7 +98,7 @@ def count_word(count):
 
 
 def speed_ups(comparisons):
-    """How many times the base, of every program; "" if there is nothing to compare."""
+    """The speed-up of every program over the base; "" if there is nothing to compare."""
     rows = []
     for comparison in comparisons:
         sides = [(s.name, ratio) for s in comparison.measured if s is not comparison.base
@@ -119,7 +119,7 @@ the bridge's fastest arm.</p>
 
 
 def program(comparison, at, of_all):
-    # Few bars are low: then the latencies stand beside all three charts of bars.
+    # A few bars make a low chart; then the latencies fit beside all three bar charts.
     few = len(comparison.measured) <= 4 and len(comparison.rates) == 1
     cards = [
         card("Throughput", "requests a second in the closed loop; whiskers: least to most",
@@ -225,7 +225,7 @@ def how(setup, machine, comparisons):
 
 
 def rounds(comparisons):
-    """Every round, for those who do not trust medians."""
+    """Every round, for readers who do not trust medians."""
     names = ("program", "side", "load", "round", "requests", "requests/s", "p50", "p99", "CPU/req", "failed")
     rows = []
     for comparison in comparisons:

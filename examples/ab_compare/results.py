@@ -1,7 +1,7 @@
 """What the comparison found, and what follows from it by arithmetic. Pure: figures in, figures out.
 
-A round is a dict of figures. Of several rounds the median counts, and the least and the most say how
-sure it is.
+A round is a dict of figures. The median of several rounds counts; the lowest and the highest show how certain
+it is.
 """
 import dataclasses
 import statistics
@@ -13,19 +13,19 @@ from .histogram import QUANTILES
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """The median of some rounds, and between which two values they all lie."""
+    """The median of some rounds, and their lowest and highest values."""
     median: float
     least: float
     most: float
 
     @classmethod
     def of(cls, values):
-        """None if there are none."""
+        """None without values."""
         known = [value for value in values if value is not None]
         return cls(statistics.median(known), min(known), max(known)) if known else None
 
     def width(self):
-        """From the least to the most, as a share of the median."""
+        """The distance from the lowest to the highest, as a share of the median."""
         return (self.most - self.least) / self.median if self.median else 0.0
 
     def as_json(self):
@@ -38,7 +38,7 @@ class Series:
     def __init__(self, side):
         self.side = side
         self.closed = []       # rounds of the closed loop
-        self.rates = {}        # requests a second: rounds at that constant rate
+        self.rates = {}        # requests per second: rounds at that constant rate
         self.unavailable = ""  # why it could not be measured
         self.level = ""        # how deep the checkpoint was
         self.answers = ""      # "same", "varies by itself", "DIFFERENT"; "" for the base
@@ -54,15 +54,15 @@ class Series:
         return bool(self.closed)
 
     def withdraw(self, why):
-        """The side is not to be had after all; what was measured of it counts for nothing."""
+        """The side is not available after all; its figures so far are discarded."""
         self.unavailable, self.closed, self.rates = why, [], {}
 
     def figure(self, name):
-        """Of the closed loop; a Spread or None."""
+        """A figure of the closed loop: a Spread or None."""
         return Spread.of([figures[name] for figures in self.closed])
 
     def rate_percentile(self, rate, name):
-        """A Spread, or None where too few requests were timed to speak of so rare a case."""
+        """A Spread, or None if too few requests were timed for such a rare case."""
         requests = sum(figures["planned"] for figures in self.rates.get(rate, []))
         rare = 1 - QUANTILES[name]
         return self.rate_figure(rate, f"{name}_ms") if requests * rare >= 0.99 else None
@@ -71,21 +71,21 @@ class Series:
         return Spread.of([figures[name] for figures in self.rates.get(rate, [])])
 
     def latency(self, rate):
-        """All rounds at a rate together, from the intended start."""
+        """All rounds at a rate together, measured from the intended start."""
         joined = histogram.Histogram()
         for figures in self.rates.get(rate, []):
             joined.add(histogram.Histogram.from_json(figures["latency"]))
         return joined
 
     def total(self, name):
-        """Summed over every round of every kind that has it."""
+        """The sum over every round of every kind that has this figure."""
         rounds = [*self.closed, *(figures for found in self.rates.values() for figures in found)]
         return sum(figures.get(name, 0) for figures in rounds)
 
 
 class Comparison:
-    """One program on all sides; the first that could be measured, classic if it was asked for, is
-    what the others are compared with."""
+    """One program on all sides. The others are compared with the first side that could be measured; that is
+    classic if it was requested."""
 
     def __init__(self, program, path, sides):
         self.program, self.path = program, path
@@ -99,14 +99,14 @@ class Comparison:
 
     @property
     def base(self):
-        """None if nothing was measured."""
+        """The side that the others are compared with; None if nothing was measured."""
         classic = self.series.get("classic")
         return classic if classic and classic.measured else next(iter(self.measured), None)
 
     @property
     def best_arm(self):
-        """The bridge's fastest arm other than the base; None if there is none. One that keeps state
-        does not promise what the others do, and is only taken where there is no other."""
+        """The bridge's fastest arm other than the base; None if there is none. An arm that keeps state
+        promises less than the others, so it is chosen only if there is no other."""
         arms = [s for s in self.measured if s.side.is_arm and s is not self.base]
         arms = [s for s in arms if s.side.reset != "none"] or arms
         return max(arms, key=lambda s: s.figure("requests_per_s").median, default=None)
@@ -116,7 +116,8 @@ class Comparison:
         return sorted({rate for series in self.measured for rate in series.rates})
 
     def ratio(self, series, name="requests_per_s", over=None):
-        """How many times the base's figure: of the medians; least and most of the same rounds."""
+        """The ratio to the base's figure: of the medians, and the lowest and highest ratio of rounds with the
+        same number."""
         base = over or self.base
         ours, theirs = series.figure(name), base.figure(name)
         if not ours or not theirs or not theirs.median:
@@ -132,7 +133,7 @@ class Comparison:
 
     @property
     def late_rounds(self):
-        """Those in which the measuring client did not keep its own timetable."""
+        """The rounds in which the measuring client did not keep its own timetable."""
         return [figures for figures in self.rate_rounds if not figures["on_time"]]
 
     @property
@@ -163,15 +164,15 @@ class Comparison:
 
 
 def rates_of(comparison, asked, shares):
-    """The constant rates of a program, whole numbers from 1 on: what was asked for, and shares (per
-    cent) of what its slowest side bore in the closed loop."""
+    """The constant rates for a program, whole numbers from 1 on: the requested ones, and shares (per cent) of
+    what its slowest side reached in the closed loop."""
     slowest = min((s.figure("requests_per_s").median for s in comparison.measured), default=0)
     rates = [*asked, *(slowest * share / 100 for share in shares)]
     return sorted({max(1, round_down(rate)) for rate in rates})
 
 
 def round_down(rate):
-    """To two digits, which is as exact as such a rate is."""
+    """Rounds to two digits, which is as exact as such a rate is."""
     unit = 1
     while rate / unit >= 100:
         unit *= 10

@@ -1,4 +1,4 @@
-"""Carries a comparison out: switches, asks, measures, in turn and several times."""
+"""Runs a comparison: switches, sends requests and measures, in turn and several times."""
 import os
 import pathlib
 import time
@@ -13,8 +13,8 @@ SWITCH_WEIGHT_S = 1.2
 
 
 class Runner:
-    """Owns what has to be put back: the settings file and the servers that it started. close() does
-    that, whatever happened before."""
+    """Owns what has to be restored: the settings file and the servers that it started. close() does that,
+    whatever happened before."""
 
     def __init__(self, given):
         self.given = given
@@ -24,7 +24,7 @@ class Runner:
         self.sides = [arms.ARMS[name] for name in given.arms] + [arms.PEERS[n] for n in given.peers]
         self.closed = ClosedLoop(given.requests, given.seconds, given.concurrency, given.request)
         self.stage = None
-        self.now_in = {}       # program: the arm that it was switched to last
+        self.now_in = {}       # program: the arm that it was last switched to
         self.entered = set()   # (program, arm)s that were reached before
         self.programs = {name: self.file.find_program(name) for name in given.programs}
         self.progress = Progress(self.planned_weight())
@@ -74,13 +74,13 @@ class Runner:
             self.stage.add_by_hand(found)
 
     def responder(self, name):
-        """The executable that answers FastCGI in that program's place, or None."""
+        """The executable that answers FastCGI instead of that program, or None."""
         folder, plain = pathlib.Path(self.given.responders), pathlib.PurePath(name)
         candidates = (folder / plain.name, folder / f"{plain.stem}.fcgi")
         return next((file for file in candidates if os.access(file, os.X_OK) and file.is_file()), None)
 
     def public_name(self, name):
-        """The program as it stands in a URL: below its root."""
+        """The program as it appears in a URL: below its root."""
         if not os.path.isabs(name):
             return name
         for root in map(os.path.realpath, self.file.bridge("roots", [])):
@@ -105,7 +105,7 @@ class Runner:
     # Getting into an arm
 
     def enter(self, name, side):
-        """Switches, and returns when that arm answers. The result is why it does not, or "" ."""
+        """Switches, and returns when that arm answers. Returns "", or why it does not."""
         if not side.is_arm or self.now_in.get(name) == side:
             return ""
         number, path = self.programs[name]
@@ -146,13 +146,13 @@ class Runner:
         return found
 
     def in_turn(self, found, number):
-        """The sides there are; every second round backwards, so that a machine that grows slower
-        or faster meanwhile does not favour the last."""
+        """The available sides; in reverse order every second round, so that a machine that becomes slower or
+        faster meanwhile does not favour the last side."""
         there = [series for series in found.series.values() if not series.unavailable]
         return there if number % 2 else there[::-1]
 
     def compare_answers(self, found):
-        """Before any round, since requests that write change what the program shows."""
+        """Runs before any round, because requests that write change the program's answers."""
         base = None
         for series in found.series.values():
             self.progress.doing(f"{found.program}: answers of {series.name}")
@@ -224,7 +224,7 @@ class Runner:
         self.progress.finished(self.rate_weight(series.side), what)
 
     def prepare(self, found, series):
-        """The URL to measure, warmed up; None if the arm is no longer to be had."""
+        """The URL to measure, warmed up; None if the arm is no longer available."""
         if lost := self.enter(found.program, series.side):
             series.withdraw(lost)
             return None
@@ -249,7 +249,7 @@ class Runner:
             spent * 1000 / max(1, figures["requests"]) if side.cpu_known else None)
         figures["memory_bytes"] = memory.median()
         if side.is_arm and not bridge.is_in(now := self.bridge.program(found.path), side):
-            # What was measured so far was on the way out already.
+            # The figures so far were taken while the arm was already failing.
             series.withdraw("the bridge took it out of this arm under load: " + bridge.reason(now, side))
             return None
         return figures
@@ -263,7 +263,7 @@ class Runner:
         if unanswered := series.total("unanswered"):
             series.remarks.append(f"{unanswered:,} requests at a constant rate had no answer at its end")
 
-    # How long it takes, about
+    # Estimated durations
 
     def compare_weight(self, side):
         return (SWITCH_WEIGHT_S if side.is_arm else 0.2) + 0.2

@@ -1,7 +1,7 @@
 """The settings of the web servers that the comparison starts itself. Pure: values in, text out.
 
-Every side is asked for the same path and sends its program the same meta-variables, so that a
-program that prints them answers the same bytes everywhere.
+Every side gets requests for the same path and sends its program the same meta-variables, so that a program
+that prints them gives the same bytes everywhere.
 """
 import os
 
@@ -22,7 +22,7 @@ def quoted(text):
 
 
 def nginx(folder, port, places, prefix, user, connections):
-    """places: {program: (upstream, file, further params)}; user: (user, group) that it becomes, or
+    """places: {program: (upstream, file, further params)}; user: the (user, group) that it switches to, or
     None."""
     addresses = list(dict.fromkeys(address for address, _, _ in places.values()))
     upstreams = "\n".join(f"  upstream up{number} {{ server {address}; keepalive {connections}; }}"

@@ -117,7 +117,7 @@ def wrapped(paragraph, width=100):
 
 
 def write_csv(path, comparisons):
-    """One line a round, for those who want to do their own statistics."""
+    """One line per round, for readers who want to do their own statistics."""
     plain = ("requests", "requests_per_s", "failed", "wrong_status", "unanswered", "p50_ms", "p90_ms",
              "p95_ms", "p99_ms", "p99_9_ms", "max_ms", "late_p99_ms", "cpu_ms_per_request",
              "memory_bytes")

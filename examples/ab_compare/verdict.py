@@ -1,7 +1,7 @@
-"""What the figures mean, in plain words and as few as do. Pure: comparisons in, sentences out."""
+"""What the figures mean, in few and plain words. Pure: comparisons in, sentences out."""
 import statistics
 
-SURE = 0.10    # rounds of a side that lie within this share of their median agree
+SURE = 0.10    # a side's rounds agree if they are within this share of their median
 WORTH_NAMING = 1.05   # times as fast
 UNSURE = 0.35  # beyond this share only the order of magnitude is known
 
@@ -12,7 +12,7 @@ def paragraph(comparisons):
 
 
 def findings(comparisons):
-    """What was found."""
+    """The findings."""
     if len(comparisons) == 1:
         return of(comparisons[0])
     sentences = speed_of_all(comparisons), cost_of_all(comparisons), bytes_of_all(comparisons)
@@ -20,12 +20,12 @@ def findings(comparisons):
 
 
 def doubts(comparisons):
-    """How sure that is."""
+    """How certain they are."""
     return " ".join([certainty(comparisons), *lateness(comparisons)])
 
 
 def of(comparison):
-    """What was found about one program."""
+    """The findings about one program."""
     sentences = [speed(comparison), *latency(comparison), cost(comparison), peers(comparison),
                  same_bytes(comparison)]
     return " ".join(filter(None, sentences))
@@ -55,7 +55,7 @@ def speed(comparison):
 
 
 def latency(comparison):
-    """At the highest rate that was tried."""
+    """The latency at the highest rate that was tried."""
     base, best = comparison.base, comparison.best_arm
     if not comparison.rates or best is None:
         return

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# Burns so many seconds of CPU time as its query says, and answers.
+# Burns as many seconds of CPU time as its query says, and answers.
 import os
 import time
 

@@ -1,5 +1,5 @@
-"""A bridge behind an nginx that also serves a static file, and requests that burn CPU time, all in a
-scratch folder. Ends with close()."""
+"""A bridge behind an nginx that also serves a static file, and requests that burn CPU time, all in a scratch
+folder. close() ends everything."""
 import http.client
 import json
 import os
@@ -47,8 +47,8 @@ class Stage:
     # The bridge
 
     def write_settings(self, ceiling):
-        """ceiling: per cent of one core; None: no limits and no cgroup, as a cgroup by itself gives
-        all that is in it the share of one process."""
+        """ceiling: per cent of one core; None: no limits and no cgroup, because even a cgroup without limits
+        gives everything in it only the share of one process."""
         self.ceiling = ceiling
         limits = "" if ceiling is None else f"limits = {{ cpu = {ceiling} }}"
         fresh = self.folder / "config.fresh"
@@ -67,7 +67,7 @@ timeouts = {{ request = "0s" }}
     def set_ceiling(self, ceiling):
         self.write_settings(ceiling)
         self.command("reload")
-        # A request that is cut off is told to end, and may do so a moment later.
+        # A program whose request is aborted is told to end, which may take a moment.
         self.wait(lambda: processes.family([self.started[0].pid]) == [self.started[0].pid],
                   "the programs' end")
 
@@ -93,7 +93,8 @@ timeouts = {{ request = "0s" }}
         return processes.cpu_seconds([bridge]) - own, time.monotonic()
 
     def rests(self):
-        """No request, and no CPU time used in a period of the ceiling: to end takes some as well."""
+        """Whether there is no request, and no CPU time was used in a period of the ceiling, because ending
+        takes some as well."""
         before, _ = self.cpu_now()
         time.sleep(0.15)
         return self.status()["requests_active"] == 0 and self.cpu_now()[0] == before
@@ -139,7 +140,7 @@ http {{
             connection.close()
 
     def static_rate(self, seconds, connections):
-        """Static requests a second, as many as go through."""
+        """Static requests per second in a closed loop."""
         done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
                                f"http://127.0.0.1:{self.port}/file.txt"],
                               capture_output=True, text=True, check=False)
@@ -177,7 +178,8 @@ http {{
 
 
 class Burners:
-    """So many clients, each of which asks for a burn of `seconds` and, answered, for the next."""
+    """A number of clients, each of which requests a burn of `seconds` and, when it is answered, the next
+    one."""
 
     def __init__(self, stage, count, seconds):
         self.stage, self.seconds = stage, seconds

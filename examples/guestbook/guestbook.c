@@ -8,7 +8,7 @@
 
 enum { body_max = 16384, name_max = 100, message_max = 2000, busy_timeout_ms = 5000 };
 
-// Fails when two requests make the database at once: then the other one has switched it.
+// Fails if two requests create the database at once; then the other one has switched it.
 static const char *const use_wal = "PRAGMA journal_mode = WAL";
 
 static const char *const schema =
@@ -69,7 +69,7 @@ static int list_entries(sqlite3 *db) {
                          " ORDER BY id DESC LIMIT 100",
                          -1, &row, NULL) != SQLITE_OK)
     return database_failed(db);
-  // The page is complete before its first byte leaves, so a failing database is still a 500.
+  // The page is complete before its first byte is sent, so a failing database still gives a 500.
   char *page = NULL;
   size_t page_bytes = 0;
   FILE *out = open_memstream(&page, &page_bytes);
@@ -108,7 +108,8 @@ static int hex_digit(char c) {
   return -1;
 }
 
-// Decodes in place and returns the length; a % that no two hex digits follow stands for itself.
+// Decodes in place and returns the length; a % that is not followed by two hex digits stands for
+// itself.
 static size_t decode(char *text, size_t length) {
   size_t to = 0;
   for (size_t from = 0; from < length; from++, to++) {
@@ -162,11 +163,12 @@ static int is_text(const char *text, size_t length) {
 struct field {
   const char *name;
   size_t bytes_max;
-  char *value;  // borrowed from the body; NULL while the form has not shown it
+  char *value;  // borrowed from the body; NULL until the form has shown it
   size_t bytes;
 };
 
-// Fills the fields in from `body`, which it takes apart; the first of two equal names counts.
+// Fills in the fields from `body`, which it takes apart; if a name is given twice, the first one
+// counts.
 static int read_form(char *body, size_t bytes, struct field *fields, size_t count) {
   char *end = body + bytes;
   for (char *pair = body, *next; pair < end; pair = next) {

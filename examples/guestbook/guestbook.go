@@ -25,7 +25,7 @@ var (
 	escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 )
 
-// Fails when two requests make the database at once: then the other one has switched it.
+// Fails if two requests create the database at once; then the other one has switched it.
 const useWAL = "PRAGMA journal_mode = WAL"
 const schema = `
 PRAGMA synchronous = NORMAL;
@@ -72,7 +72,7 @@ func openDatabase() (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // what a PRAGMA sets is the connection's
+	db.SetMaxOpenConns(1) // a PRAGMA applies to one connection
 	if _, err = db.Exec("PRAGMA busy_timeout = 5000"); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func listEntries(w http.ResponseWriter, r *http.Request, db *sql.DB) {
 	}
 }
 
-// By hand, as url.QueryUnescape refuses a % that no two hex digits follow.
+// By hand, because url.QueryUnescape refuses a % that is not followed by two hex digits.
 func decode(text string) string {
 	text = strings.ReplaceAll(text, "+", " ")
 	var out strings.Builder
@@ -137,7 +137,7 @@ func isField(value string, bytesMax int) bool {
 		!control.MatchString(value)
 }
 
-// The form's name and message; false if they are not as they should be.
+// The form's name and message; false if they are not valid.
 func readForm(r *http.Request) (name, message string, ok bool) {
 	if !form.MatchString(r.Header.Get("Content-Type")) || r.ContentLength > bodyMax ||
 		!digits.MatchString(os.Getenv("CONTENT_LENGTH")) {
@@ -170,7 +170,7 @@ func addEntry(w http.ResponseWriter, r *http.Request, db *sql.DB) {
 		return
 	}
 	w.Header().Set("Location", os.Getenv("SCRIPT_NAME"))
-	w.Header()["Content-Type"] = nil // there is no content, so none is to be guessed
+	w.Header()["Content-Type"] = nil // there is no content, so its type must not be guessed
 	w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -194,7 +194,7 @@ func guestbook(w http.ResponseWriter, r *http.Request) {
 }
 
 func main() {
-	// What net/http/cgi cannot read is not answered by it: a CONTENT_LENGTH that is no number.
+	// net/http/cgi does not answer what it cannot read: a CONTENT_LENGTH that is not a number.
 	if err := cgi.Serve(http.HandlerFunc(guestbook)); err != nil {
 		fmt.Fprintln(os.Stderr, "guestbook:", err)
 		fmt.Print("Status: 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n",

@@ -5,10 +5,10 @@ const fs = require('fs');
 const sqlite3 = require('sqlite3');
 
 const BODY_MAX = 16384;
-const FIELDS = { name: 100, message: 2000 };  // the most bytes of each
+const FIELDS = { name: 100, message: 2000 };  // the maximum bytes of each
 const FORM = /^application\/x-www-form-urlencoded(?:[; ]|$)/;
 const ESCAPES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-// It fails when two requests make the database at once: then the other one has switched it.
+// It fails if two requests create the database at once; then the other one has switched it.
 const USE_WAL = 'PRAGMA journal_mode = WAL';
 const SCHEMA = `
 PRAGMA synchronous = NORMAL;
@@ -75,13 +75,13 @@ function readBody() {
     if (got === 0) throw new Refused('400 Bad Request');
     at += got;
   }
-  return body.toString('latin1');  // a character a byte
+  return body.toString('latin1');  // one character per byte
 }
 
 const decode = (text) => text.replace(/\+/g, ' ')
   .replace(/%([0-9A-Fa-f]{2})/g, (_, digits) => String.fromCharCode(parseInt(digits, 16)));
 
-// By hand, as URLSearchParams neither splits at both separators nor keeps bytes.
+// By hand, because URLSearchParams neither splits at both separators nor keeps bytes.
 function readForm() {
   const values = new Map();
   for (const pair of readBody().split(/[&;]/)) {

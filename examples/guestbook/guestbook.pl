@@ -22,7 +22,7 @@ my @schema = (
     'CREATE INDEX IF NOT EXISTS entries_by_name_created ON entries (name, created)',
 );
 
-# The body is read here, not by CGI.pm, which would take a body that was cut short for a whole one.
+# The body is read here, not by CGI.pm, which would take a truncated body for a complete one.
 my $cgi = CGI->new('');
 my $method = $ENV{REQUEST_METHOD} // '';
 
@@ -39,7 +39,7 @@ sub list_entries {
     my ($db) = @_;
     my $rows = $db->selectall_arrayref(
         'SELECT id, name, created, message FROM entries ORDER BY id DESC LIMIT 100');
-    # CGI.pm escapes as the charset of the header asks: set before the first escape.
+    # CGI.pm escapes according to the header's charset, so it is set before the first escape.
     my $head = $cgi->header(-type => 'text/html', -charset => 'utf-8');
     my $page = <<'HTML';
 <!DOCTYPE html>
@@ -70,7 +70,7 @@ sub read_body {
     return $body;
 }
 
-# By hand, as CGI.pm takes %uXXXX for a character.
+# By hand, because CGI.pm takes %uXXXX for a character.
 sub decode { $_[0] =~ tr/+/ /r =~ s/%([0-9A-Fa-f]{2})/chr hex $1/egr }
 
 sub read_form {
@@ -101,7 +101,7 @@ my $done = eval {
     my $db = DBI->connect("dbi:SQLite:dbname=$database", '', '',
         { RaiseError => 1, PrintError => 0, AutoCommit => 1 });
     $db->sqlite_busy_timeout(5000);
-    # Fails when two requests make the database at once: then the other one has switched it.
+    # Fails if two requests create the database at once; then the other one has switched it.
     eval { $db->do('PRAGMA journal_mode = WAL') };
     $db->do($_) for @schema;
     $method eq 'POST' ? add_entry($db) : list_entries($db);

@@ -8,7 +8,7 @@ import sys
 from urllib.parse import unquote_to_bytes
 
 BODY_MAX = 16384
-FIELDS = {b"name": 100, b"message": 2000}  # the most bytes of each
+FIELDS = {b"name": 100, b"message": 2000}  # the maximum bytes of each
 DATABASE = os.environ.get("GUESTBOOK_DB") or "/var/lib/guestbook/guestbook.db"
 SCHEMA = """
 PRAGMA synchronous = NORMAL;
@@ -72,7 +72,7 @@ def read_body():
 
 
 def read_form():
-    # By hand, as parse_qs can neither split at both separators nor keep bytes.
+    # By hand, because parse_qs can neither split at both separators nor keep bytes.
     values = {}
     for pair in read_body().replace(b";", b"&").replace(b"+", b" ").split(b"&"):
         key, _, value = pair.partition(b"=")
@@ -101,7 +101,7 @@ def main():
     if method not in ("GET", "HEAD", "POST"):
         raise Refused("405 Method Not Allowed", "Allow: GET, HEAD, POST\r\n")
     db = sqlite3.connect(DATABASE, timeout=5, isolation_level=None)
-    # Fails when two requests make the database at once: then the other one has switched it.
+    # Fails if two requests create the database at once; then the other one has switched it.
     with contextlib.suppress(sqlite3.OperationalError):
         db.execute("PRAGMA journal_mode = WAL")
     db.executescript(SCHEMA)

@@ -7,9 +7,9 @@ use std::io::{self, Read, Write as _};
 use std::os::raw::{c_char, c_int, c_void};
 
 const BODY_MAX: usize = 16384;
-const FIELDS: [(&[u8], usize); 2] = [(b"name", 100), (b"message", 2000)]; // the most bytes of each
+const FIELDS: [(&[u8], usize); 2] = [(b"name", 100), (b"message", 2000)]; // maximum bytes
 const FORM: &str = "application/x-www-form-urlencoded";
-// Fails when two requests make the database at once: then the other one has switched it.
+// Fails if two requests create the database at once; then the other one has switched it.
 const USE_WAL: &str = "PRAGMA journal_mode = WAL";
 const SCHEMA: &str = "
 PRAGMA synchronous = NORMAL;
@@ -174,7 +174,7 @@ fn main() {
     let _ = io::stdout().write_all(text.as_bytes());
 }
 
-// What is used of libsqlite3, and the little that makes it safe.
+// The used part of libsqlite3, and a thin layer that makes it safe.
 
 struct DatabaseError(String);
 

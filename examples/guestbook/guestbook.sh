@@ -25,7 +25,7 @@ refuse() {  # STATUS [HEADER]
 }
 
 sql() {  # STATEMENTS: runs them on the guestbook
-  # A new one. This fails when two requests make it at once: then the other one has switched it.
+  # For a new database. This fails if two requests create it at once; then the other one has switched it.
   [[ -s $database ]] ||
     sqlite3 -batch -init /dev/null "$database" 'PRAGMA journal_mode = WAL' >/dev/null 2>&1
   sqlite3 -batch -bail -init /dev/null "$database" <<<"$schema"$'\n'"$1"

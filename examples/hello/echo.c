@@ -1,4 +1,4 @@
-// Answers with the request's body, piece by piece as it comes, whatever its size.
+// Answers with the request's body, piece by piece as it arrives, whatever its size.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

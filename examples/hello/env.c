@@ -1,4 +1,4 @@
-// Prints its whole environment, sorted, one variable a line.
+// Prints its whole environment, sorted, one variable per line.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The same hello as Python programs really are: with what a form, a mail and a database need."""
+"""The same hello as real Python programs are: with what a form, a mail and a database need."""
 import email.message
 import html
 import json

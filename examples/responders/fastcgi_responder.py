@@ -1,9 +1,9 @@
-"""A FastCGI responder in the standard library alone, as Debian 12 packages none for Python 3.
+"""A FastCGI responder that uses only the standard library, because Debian 12 packages none for Python 3.
 
-serve(application) takes connections from the listening socket on fd 0, one at a time, and answers
-each request with application(parameters: dict[bytes, bytes], body: bytes) -> bytes, a whole CGI
-answer. It keeps a connection open when the web server asks for it, knows the responder role, and
-neither multiplexes nor streams: enough to measure by, and for a first program.
+serve(application) takes connections from the listening socket on fd 0, one at a time, and answers each
+request with application(parameters: dict[bytes, bytes], body: bytes) -> bytes, a whole CGI answer. It keeps a
+connection open if the web server asks for that, supports the responder role, and neither multiplexes nor
+streams: enough for measurements, and for a first program.
 """
 import socket
 import struct
@@ -26,7 +26,7 @@ def serve(application):
                 while serve_request(connection, stream, application):
                     pass
             except (EOFError, OSError, ValueError):
-                pass  # this connection is over; the next one is not touched by it
+                pass  # this connection is over; the next one is not affected
 
 
 def serve_request(connection, stream, application):

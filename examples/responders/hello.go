@@ -1,4 +1,4 @@
-// hello, written for FastCGI alone with Go's own library: as CGI it cannot run.
+// hello, written only for FastCGI with Go's own library: it cannot run as CGI.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""A C program that looks at its process and then does one thing to it."""
+"""A C program that inspects its process and then does one thing to it."""
 
 INCLUDES = r"""
 #include <aio.h>

@@ -1,4 +1,4 @@
-"""Fixtures of the adapters' suite: programs are written or compiled into the test's own folder."""
+"""Fixtures for the adapters' suite: programs are written or compiled into the test's own folder."""
 
 import pathlib
 import shutil

@@ -1,4 +1,4 @@
-"""Loads the whole standard library, and prints which of its modules drew random numbers meanwhile."""
+"""Loads the whole standard library, and prints which of its modules drew random numbers while loading."""
 
 import importlib
 import os
@@ -10,7 +10,7 @@ import sys
 PACKAGES = ["multiprocessing", "concurrent", "email", "http", "xmlrpc", "urllib", "logging", "asyncio",
             "wsgiref", "dbm", "json", "importlib", "html", "sqlite3", "collections"]
 NOT_LOADED = {"antigravity", "this", "idlelib", "turtledemo", "test", "concurrent.futures.interpreter",
-              "_ios_support"}  # no module of Linux: it looks for a library by way of a temporary file
+              "_ios_support"}  # not for Linux: it searches for a library using a temporary file
 drawn = set()
 
 
@@ -24,7 +24,7 @@ def watch(holder, name):
     real = getattr(holder, name)
 
     def draws(*words, **named):
-        if not words or not isinstance(words[0], random.SystemRandom):  # which has no state
+        if not words or not isinstance(words[0], random.SystemRandom):  # SystemRandom has no state
             drawn.add(who_draws(sys._getframe(1)))
         return real(*words, **named)
 
@@ -47,5 +47,5 @@ for module in sorted(names - NOT_LOADED):
     try:
         importlib.import_module(module)
     except Exception:
-        pass  # not of this system
+        pass  # not on this system
 print(*sorted(drawn))

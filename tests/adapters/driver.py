@@ -48,17 +48,17 @@ def library():
 
 
 class Answer:
-    """What a program said, and how it ended."""
+    """What a program printed, and how it ended."""
 
     def __init__(self, stdout=b"", stderr=b"", code=None):
         self.stdout, self.stderr, self.code = stdout, stderr, code
         self.done = None        # the exit code of MESSAGE_DONE, if one came
         self.stays = False      # the worker takes another request
-        self.retirement = None  # why not, a word of RETIREMENTS, and in words
+        self.retirement = None  # why not: a word of RETIREMENTS, and a text
         self.reason = ""
-        self.tracking, self.pages, self.microseconds = None, 0, 0  # of the rewind before it
-        self.unread = False     # the worker went before it began
-        self.difference = None  # what the zygote said of the worker behind the answer: "" is equal
+        self.tracking, self.pages, self.microseconds = None, 0, 0  # of the rewind before this answer
+        self.unread = False     # the worker ended before it began
+        self.difference = None  # the zygote's comparison with the worker after the answer: "" if equal
         self.notes = []
 
     @property
@@ -66,7 +66,7 @@ class Answer:
         return self.stdout.decode()
 
     def seen(self):
-        """What a client and a log can see of it."""
+        """What a client and a log can see of the answer."""
         return self.stdout, self.stderr, self.code
 
     def loaded(self):
@@ -85,13 +85,13 @@ class Answer:
 
 
 def text_of(body, at, size):
-    """The text that ends a message, of which the message says the size."""
+    """The text at the end of a message, whose size the message gives."""
     assert len(body) == at + size, (len(body), at, size)
     return os.fsdecode(body[at:])
 
 
 def read_to_emptiness(fd):
-    """What there is now, without a wait for more."""
+    """What is there now, without waiting for more."""
     os.set_blocking(fd, False)
     text = b""
     try:
@@ -103,7 +103,7 @@ def read_to_emptiness(fd):
 
 
 def stdin_with(body):
-    """The reading end of a pipe that holds the body, with nothing behind it."""
+    """The reading end of a pipe that contains the body and then ends."""
     assert len(body) <= 65536
     reading, writing = os.pipe()
     os.write(writing, body)
@@ -112,7 +112,7 @@ def stdin_with(body):
 
 
 def run_plainly(argv, env=None, cwd="/", body=b""):
-    """The same program as the classic way runs it: what every answer is held against."""
+    """Runs the program as the classic way does; every answer is compared with this."""
     process = subprocess.run(argv, env=REQUEST_ENV if env is None else env, cwd=cwd, input=body,
                              capture_output=True, timeout=PATIENCE)
     return Answer(process.stdout, process.stderr, process.returncode)
@@ -122,7 +122,7 @@ class Channel:
     def __init__(self):
         self.ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.ours.settimeout(PATIENCE)
-        self.was_reset = False  # the other side went without having read all
+        self.was_reset = False  # the other side ended without reading everything
 
     def send(self, kind, body, fds=()):
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
@@ -133,7 +133,7 @@ class Channel:
         try:
             packet = self.ours.recv(PACKET_MAX)
         except ConnectionResetError:
-            # Told once, before the packets that were sent earlier.
+            # Reported once, before the packets that were sent earlier.
             self.was_reset = True
             return self.receive()
         if not packet:
@@ -153,7 +153,7 @@ def note_of(body):
 
 
 class Worker:
-    """Takes one request after the other, as long as its answers say that it stays."""
+    """Takes requests one after another, as long as its answers say that it stays."""
 
     def __init__(self, zygote, number):
         self.zygote, self.channel, self.number = zygote, Channel(), number
@@ -168,14 +168,14 @@ class Worker:
         zygote.living.append(self)
 
     def request(self, argv, say_ready=False, **request):
-        """say_ready: waits until the reset behind the answer is over, too."""
+        """say_ready: also waits until the reset after the answer is over."""
         answer = self.collect(*self.send(argv, say_ready=say_ready, **request))
         if answer.stays and say_ready:
             self.await_reset(answer)
         return answer
 
     def answer_until_done(self, argv, **request):
-        """Leaves the process to itself, and to be waited for, when it has said that it is done."""
+        """Returns as soon as the process has said that it is done; the caller must wait for its end."""
         stdout, stderr, number = self.send(argv, **request)
         answer = Answer()
         while answer.done is None:
@@ -186,7 +186,7 @@ class Worker:
         return answer
 
     def send(self, argv, env=None, cwd="/", body=b"", memfd=None, say_ready=False, number=None):
-        """The ends of what the request writes to, and its number."""
+        """Returns the reading ends of the request's output streams, and its number."""
         env = REQUEST_ENV if env is None else env
         self.requests += 1
         number = 6 + self.requests if number is None else number
@@ -212,7 +212,7 @@ class Worker:
         return stdout, stderr, number
 
     def collect(self, stdout, stderr, number):
-        """Reads until the worker has said that it stays, or until it is gone."""
+        """Reads until the worker says that it stays, or is gone."""
         answer, texts = Answer(), {stdout: b"", stderr: b""}
         deadline = time.monotonic() + PATIENCE
         pidfd = os.pidfd_open(self.pid)
@@ -233,7 +233,7 @@ class Worker:
                         ended = not self.take_message(answer, number)
                     if ended:
                         selector.unregister(key.fileobj)
-        # A child that was left behind may hold the streams open.
+        # A child that was left behind may keep the streams open.
         answer.stdout, answer.stderr = [texts[fd] + read_to_emptiness(fd) for fd in texts]
         for fd in (stdout, stderr, pidfd):
             os.close(fd)
@@ -273,13 +273,13 @@ class Worker:
             while self.take_message(answer, number):
                 pass
         except BlockingIOError:
-            pass  # someone else holds the channel
+            pass  # another process holds the channel
         if self.channel.was_reset and answer.done is None:
             answer.unread = True
         self.forget()
 
     def await_reset(self, answer):
-        """READY follows, or the worker goes after all."""
+        """Waits for READY, or for the worker to end after all."""
         message = self.channel.receive()
         if message is not None and message[0] == READY:
             assert struct.unpack_from("=i", message[1])[0] == self.pid
@@ -297,7 +297,7 @@ class Worker:
             self.zygote.living.remove(self)
 
     def close(self):
-        """Ends it; it must go by itself."""
+        """Closes its channel; it must end by itself."""
         self.forget()
         deadline = time.monotonic() + PATIENCE
         try:
@@ -312,8 +312,8 @@ class Worker:
 
 
 class Zygote:
-    """argv: what the bridge would launch; level: where it is to stop; the rest as in the launch
-    words. without: parts of the reset that are left out, so that a leak is seen."""
+    """argv: what the bridge would launch. level: where it is to stop. The rest is as in the launch words.
+    without: parts of the reset to leave out, so that a leak becomes visible."""
 
     def __init__(self, argv, level="linked", env=None, cwd="/", preload=None, reset="fork",
                  tracking="auto", without="", learn="installed", accept="", **popen_options):
@@ -330,7 +330,7 @@ class Zygote:
                  "CGIBRIDGE_CHECKPOINT": words})
         self.channel.theirs.close()
         self.notes, self.threads, self.workers, self.living = [], None, 0, []
-        self.reset, self.weaker = None, ""  # what its workers will do; why less than asked
+        self.reset, self.weaker = None, ""  # what its workers will do, and why it is less than requested
         while True:
             message = self.channel.receive()
             if message is None:
@@ -352,7 +352,7 @@ class Zygote:
         return Worker(self, self.workers)
 
     def verify(self, worker):
-        """(pages compared, the first differences in words) of a worker that rests."""
+        """(pages compared, the first differences in words) for a worker at rest."""
         self.channel.send(VERIFY, struct.pack("=QiI", worker.number, worker.pid, 0))
         message = self.channel.receive()
         assert message is not None and message[0] == VERIFIED, (message, self.log())
@@ -379,7 +379,8 @@ class Zygote:
 
 
 class Warm(Zygote):
-    """A zygote with one worker at a time, which answers until it retires; each rest is verified."""
+    """A zygote with one worker at a time, which answers until it retires; it is verified after each
+    answer."""
 
     def __init__(self, argv, reset="rewind", verify=True, **options):
         super().__init__(argv, reset=reset, **options)
@@ -387,7 +388,7 @@ class Warm(Zygote):
         self.retired = []  # (why, in words)
 
     def ask(self, *words, **request):
-        """words: behind the program's own argv."""
+        """words: appended to the program's own argv."""
         if self.current is None or self.current.status is not None:
             self.current = self.worker()
         worker, reset = self.current, self.reset == "rewind"

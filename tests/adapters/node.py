@@ -1,4 +1,4 @@
-"""What the tests of Node share."""
+"""Shared by the tests of Node."""
 
 import os
 
@@ -17,7 +17,7 @@ def node_argv(script, switches=()):
 
 
 class Ahead(Zygote):
-    """One process, which becomes its own worker."""
+    """A process started in advance, which becomes its own worker."""
 
     def __init__(self, script, switches=(), reset="fork", **more):
         super().__init__(node_argv(script, switches), level="booted",

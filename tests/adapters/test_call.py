@@ -1,5 +1,5 @@
-"""The adapters' call is the adapters' own: a program that calls readlink() on whatever its visitor writes
-gets from it what the file system has there, which is nothing."""
+"""Only adapters can use the adapters' call: a program that calls readlink() on any path that its visitor
+writes gets what the file system has there, which is nothing."""
 
 import os
 import subprocess
@@ -10,12 +10,13 @@ from driver import LAUNCH_ENV, REQUEST_ENV, SHALLOWER, Zygote, adapters_dir, run
 from node import NODE, Ahead, needs_node
 from ruby import RUBY, command as ruby_command
 
-# Every call there is, as whoever read the documentation would try it; and what was open to all once.
+# Every call, as someone who has read the documentation would try it, and the calls that were once open to
+# all.
 CALLS = """open active checkpoint/compiled checkpoint/booted at-fork/compiled reset reset/fork/why argv env
 whole/argv whole/env argv/word argv/count environ/set random streams learn script next/0 ruby-run/exit(9)
 ruby-end/9 done/9 note/warning/w note/loaded/..::..::evil note/loaded//etc/evil note/file//etc/passwd
 note/folders//tmp anew/why note/shallower/why exit/9""".split() + ["note/loaded/Evil\n/tmp/Evil.pm"]
-# The words that only the adapter knows stand in front.
+# Only the adapter knows the words that must precede the call.
 PATHS = [f"/.cgibridge/{guess}{call}" for guess in ("", "0" * 32 + "/", "/", "../.cgibridge/")
          for call in CALLS]
 
@@ -118,7 +119,7 @@ def test_a_path_from_a_visitor_reaches_nothing(warm):
         assert answer.notes == []
 
 
-# What even a program that has found out the secret gets, once its script runs.
+# What the calls return to a program that has found out the secret, after its script has begun to run.
 KNOWING = """my $call = $CGIBridge::call or die;
 for (split /\\|/, $ENV{HTTP_PATHS}) { my $l = readlink "$call$_"; print "FOUND $_ $l\\n" if defined $l }
 print "end\\n";
@@ -127,7 +128,7 @@ print "end\\n";
 
 def test_the_call_is_closed_while_the_script_runs(folder):
     script = folder.script("x.pl", KNOWING)
-    harmless = {"ruby-end/9"}  # ends that this language does not have
+    harmless = {"ruby-end/9"}  # kinds of end that this language does not have
     calls = [call for call in CALLS if call != "exit/9" and not call.startswith("note/loaded")]
     env = {**REQUEST_ENV, "HTTP_PATHS": "|".join(calls)}
     line = ["/usr/bin/perl", f"-I{adapters_dir()}/perl", "-MCGIBridge", script]
@@ -154,7 +155,7 @@ def test_each_zygote_has_a_secret_of_its_own_that_no_list_of_processes_shows(fol
 
 
 def secret_of(pid):
-    """What the library keeps: 32 digits somewhere behind the call's root in the process's memory."""
+    """The library's secret: 32 digits after the call's root, somewhere in the process's memory."""
     import re
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:
@@ -189,7 +190,7 @@ int main(void) { printf("%ld\n", got); }
 
 
 def test_a_wrapper_s_own_zygote_has_the_call_again(folder, needs):
-    """The interpreter that a wrapper executes opens it anew."""
+    """The interpreter that a wrapper executes opens the call again."""
     needs("perl")
     script = folder.script("x.pl", "print 'fine';")
     wrapper = folder.script("wrapper", '#!/bin/sh\nexec /usr/bin/perl "$@"\n')

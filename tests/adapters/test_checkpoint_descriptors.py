@@ -1,11 +1,11 @@
-"""Descriptors that a program opened before its checkpoint: each worker has them as its own, or the
-program does not stand there, with the reason."""
+"""Descriptors that a program opened before its checkpoint: either each worker has them as its own, or the
+program cannot stop at that checkpoint, and says why."""
 
 import pytest
 
 from driver import Zygote, run_plainly
 
-# What a constructor opens, a request finds.
+# A constructor opens files, and a request uses them.
 EARLY = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>

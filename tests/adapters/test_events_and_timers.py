@@ -1,5 +1,5 @@
-"""What may stand at a checkpoint although no second process can have it: eventfds, of which each worker
-gets its own; and timers of timer_create(), which a fork does not copy and a reset deletes."""
+"""Things that may exist at a checkpoint although a second process cannot share them: eventfds, of which each
+worker gets its own, and timers of timer_create(), which a fork does not copy and a reset deletes."""
 
 import pytest
 

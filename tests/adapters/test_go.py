@@ -1,5 +1,5 @@
-"""Go programs linked with libc (cgo). Their runtime starts threads in main(), so each request is a worker's
-only one, forked before main(). (A static one has no zygote: tests/integration/test_go_programs.py.)"""
+"""Go programs linked with libc (cgo). Their runtime starts threads in main(), so each worker is forked before
+main() and takes only one request. (A static one has no zygote: tests/integration/test_go_programs.py.)"""
 
 import pathlib
 import subprocess
@@ -75,7 +75,7 @@ func init() { called = int(C.call()) }
 
 
 def build(folder, **sources):
-    """The program of these sources' texts."""
+    """Builds a program from these source texts."""
     paths = [folder.script(f"{name}.go", text) for name, text in sources.items()]
     program = str(folder.path / "program")
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder.path), "CGO_ENABLED": "1",

@@ -1,5 +1,5 @@
-"""What another process can see of a request is over when its worker says DONE: locks, names, the ends of
-pipes that others wait for. The bridge may send the next request at once, to any worker."""
+"""Everything that another process can see of a request is gone when its worker says DONE: locks, names, the
+ends of pipes that others wait for. The bridge may send the next request at once, to any worker."""
 
 import contextlib
 import ctypes
@@ -14,7 +14,7 @@ import node
 from conftest import Folder
 from driver import Zygote
 
-# A program whose memory takes long to be put back, or to be given up at its end.
+# A program whose memory takes long to put back, or to release at its end.
 PROGRAM = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -69,13 +69,13 @@ int main(int argc, char **argv) {
 LIBC = ctypes.CDLL(None)
 F_OFD_SETLK = 37
 IPC_RMID, IPC_STAT, SETVAL, GETVAL = 0, 2, 16, 12
-ATTACHED_AT = 88  # of shm_nattch in struct shmid_ds, on machines of 64 bits
+ATTACHED_AT = 88  # the offset of shm_nattch in struct shmid_ds, on 64-bit machines
 
 
 @contextlib.contextmanager
 def lock_is_free(path, command):
     yield path
-    # Opened so, a leased file is refused.
+    # This way, opening a leased file fails at once.
     with open(os.open(path, os.O_RDWR | os.O_NONBLOCK), "r+b", buffering=0) as file:
         if command is None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -92,7 +92,7 @@ def name_is_free(path, _):
 
 @contextlib.contextmanager
 def end_is_seen(path, _):
-    """By who reads."""
+    """Seen by the reader of the pipe."""
     os.unlink(path)
     os.mkfifo(path)
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -125,7 +125,7 @@ def semaphore_is_up(_path, _):
         LIBC.semctl(number, 0, IPC_RMID)
 
 
-# kind: what must hold at DONE
+# kind: what must be true at DONE
 KINDS = {
     "flock": (lock_is_free, None),
     "record": (lock_is_free, fcntl.F_SETLK),
@@ -147,7 +147,7 @@ def program(tmp_path_factory):
 
 
 def answer_at_done(worker, argv, by_its_end):
-    """Where there is no DONE, the process's end is the answer's."""
+    """If there is no DONE, the process's end is the end of the answer."""
     if by_its_end:
         answer = worker.request(argv)
         assert (answer.done, answer.code) == (None, 3)
@@ -189,7 +189,7 @@ def test_a_shell_s_lock_is_free_for_the_next_worker(folder, needs, reset):
 @pytest.mark.parametrize("with_file", [0, 1])
 @pytest.mark.parametrize("number", range(501, 508))
 def test_what_a_program_puts_under_a_number_of_ours(folder, number, with_file):
-    """It may close any descriptor, or put one of its own there."""
+    """The program may close any descriptor, or put one of its own there."""
     program = folder.compile("x.c", """
 #include <fcntl.h>
 #include <stdio.h>

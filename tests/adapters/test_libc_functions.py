@@ -1,5 +1,6 @@
-"""Every function of libc is sorted by what it may leave behind in a process
-(adapters/checkpoint/libc_functions.txt). A newer libc's new ones must be, before anybody calls them."""
+"""Every function of libc is classified by what it may leave behind in a process
+(adapters/checkpoint/libc_functions.txt). The new functions of a newer libc must be classified before any
+program calls them."""
 
 import pathlib
 import re
@@ -14,19 +15,19 @@ KINDS = {"interposed", "asked", "system", "harmless"}
 
 
 def table():
-    """{what is done about them: names}"""
+    """{how they are handled: names}"""
     text = re.sub(r"^#.*\n", "", (SOURCES / "libc_functions.txt").read_text(), flags=re.MULTILINE)
     parts = re.split(r"^\[(.*)\]$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], [part.split() for part in parts[2::2]]))
 
 
 def watched():
-    """What only a zygote's load is watched for, whatever else it is."""
+    """Functions that are watched only while a zygote loads, in addition to their class."""
     return set(re.findall(r"X\((\w+),", (SOURCES / "load_calls.h").read_text()))
 
 
 def exported(path):
-    """{name: its version} of functions, but for those that are libc's own."""
+    """{name: version} of functions, except those internal to libc."""
     lines = subprocess.run(["nm", "-D", "--defined-only", path], check=True, capture_output=True,
                            text=True).stdout.splitlines()
     found = {}
@@ -66,13 +67,13 @@ def test_what_is_to_be_interposed_is(functions):
 
 
 def test_what_is_interposed_is_said_to_be(functions):
-    """But for those of other libraries."""
+    """Except those of other libraries."""
     wanted = {name for head, group in table().items() if head.startswith("interposed") for name in group}
     assert sorted(set(exported(library())) & set(functions) - wanted - watched()) == []
 
 
 def test_a_program_is_offered_nothing_that_its_libc_lacks(functions):
-    """It may ask, and would do without."""
+    """The program may look it up, and would do without it."""
     assert sorted(set(exported(library())) - set(functions)) == [
         "RAND_bytes", "RAND_priv_bytes", "_ZNSt13random_device16_M_getval_pretr1Ev",
         "_ZNSt13random_device9_M_getvalEv", "ruby_options", "ruby_run_node"]

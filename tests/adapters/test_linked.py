@@ -115,7 +115,7 @@ int main() { table[2] = "two"; std::cout << table.size() << table[1];
 
 
 def test_a_library_s_own_end_runs_before_done(folder):
-    """Output of a shared library's destructor belongs to the answer."""
+    """The output of a shared library's destructor belongs to the answer."""
     source = folder.script("lib.c", '#include <stdio.h>\nvoid touch(void) {}\n'
                            '__attribute__((destructor)) void late(void) { puts("library"); }')
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(folder.path / "liblate.so"), source],
@@ -152,7 +152,7 @@ def test_a_program_may_close_every_descriptor(folder):
 
 
 def test_a_reused_channel_number_is_not_written_to(folder):
-    """DONE must not end up in a file of the program."""
+    """DONE must not be written to one of the program's files."""
     file = str(folder.path / "file")
     program = folder.compile("reuse.c", r"""
 #include <fcntl.h>
@@ -182,7 +182,7 @@ def test_exec_in_mid_request(folder):
 
 
 def test_a_daemon_left_behind_does_not_hold_the_answer(folder):
-    """It has the request's streams, and ends only behind the answer."""
+    """It holds the request's streams, and ends only after the answer."""
     fifo = f"{folder.path}/fifo"
     os.mkfifo(fifo)
     script = folder.script("daemon.sh", f"echo answer; cat {fifo} & exit 0")
@@ -341,7 +341,7 @@ __attribute__((constructor)) static void early(void) { getrandom(key, 8, 0); }
 
 
 def test_what_the_operator_preloads_may_draw_at_its_start_but_no_program_of_a_like_name(folder):
-    """The program is checkpoint, and libcgibridge_checkpoint.so stands among the preloaded."""
+    """The program is named checkpoint, and libcgibridge_checkpoint.so is among the preloaded libraries."""
     program = folder.compile("checkpoint.c", DRAWS + "int main() {}")
     with Zygote([program]) as zygote:
         assert not zygote.stands and "draws random numbers" in zygote.note(SHALLOWER)[0]

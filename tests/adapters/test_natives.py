@@ -1,6 +1,6 @@
-"""C, C++ and Rust programs at `linked`, 200 requests each in one worker with each reset compared with its
-zygote: what their runtimes keep beside plain memory is put back, too; what cannot be (threads) ends the
-worker, with its reason, and never shows."""
+"""C, C++ and Rust programs at `linked`: 200 requests each in one worker, comparing it with its zygote after
+each reset. What their runtimes keep beside plain memory is put back, too; what cannot be put back (threads)
+ends the worker, with its reason, and never shows."""
 
 import ctypes.util
 import pathlib
@@ -24,9 +24,9 @@ def rust(folder, text):
 
 
 def always_rewinds(program, times=TIMES, body=b"body\n", joins=False):
-    """Every answer is that of a new process, and one worker gives them all. joins: it waits for threads.
-    The kernel wakes who waits before the thread is gone, and a worker does not look for long; on a busy
-    machine that costs one now and then."""
+    """Every answer is that of a new process, and one worker gives them all. joins: the program waits for
+    threads. The kernel wakes the waiting thread before the other one is gone, and a worker does not wait long
+    for that; on a busy machine that costs a worker now and then."""
     plain = run_plainly([program], body=body)
     assert run_plainly([program], body=body).seen() == plain.seen(), "it always answers the same"
     with Warm([program]) as zygote:
@@ -40,7 +40,7 @@ def always_rewinds(program, times=TIMES, body=b"body\n", joins=False):
 
 
 def always_retires(program, reason, times=10):
-    """Each worker answers once, as a new process would."""
+    """Each worker answers once, like a new process."""
     plain = run_plainly([program])
     with Warm([program]) as zygote:
         assert zygote.reset == "rewind"
@@ -368,7 +368,7 @@ int main() {
 
 class TestRust:
     def test_its_runtime_s_own_state_is_put_back(self, folder):
-        """It makes a signal stack and handlers in main(), and TLS with destructors."""
+        """The program makes a signal stack and handlers in main(), and TLS with destructors."""
         always_rewinds(rust(folder, r"""
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-"""Node: a process that is up ahead of its one request, level `booted`, and the reset `none`."""
+"""Node: a process that is started before its one request, level `booted`, and the reset `none`."""
 
 import json
 import os
@@ -119,14 +119,14 @@ def test_every_end_is_node_s_own(folder, end, code):
     script = folder.script("x.js", f"console.log('begin');\n{end}\n")
     plain = run_plainly([NODE, script])
     answer = ask_once(script)
-    # A warning names the process.
+    # A warning contains the process id.
     plain.stderr, answer.stderr = (b"" if b"careful" in text else text
                                    for text in (plain.stderr, answer.stderr))
     assert answer.seen() == plain.seen() and answer.code == code
     assert answer.done in (None, code)
 
 
-# Is there from the start, and keeps the process from its end until somebody writes.
+# Loaded from the start, it keeps the process from ending until somebody writes.
 SLOW_END = r"""
 #include <fcntl.h>
 #include <stdlib.h>
@@ -158,7 +158,7 @@ def test_an_answer_is_complete_before_the_process_has_ended(folder):
         worker = ahead.worker()
         answer = worker.answer_until_done([NODE, script], env={**REQUEST_ENV, "FIFO": fifo})
         assert (answer.text, answer.done, answer.stays) == ("first\nlast\n", 3, False)
-        with open(fifo, "w"):  # it has come that far
+        with open(fifo, "w"):  # it has reached this point
             assert os.waitpid(worker.pid, os.WNOHANG)[0] == 0, "it still waits"
         assert os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1]) == 3
 
@@ -267,7 +267,7 @@ def test_clocks_start_with_the_request(folder):
         time.sleep(1.5)
         sent, begin = time.time(), time.monotonic()
         uptime, now, origin, off = json.loads(worker.request([NODE, script]).text)
-    # As in a new process, whose clocks have run for a moment when the script begins.
+    # Like a new process, whose clocks have run for a moment when the script begins.
     asked_for, moment = time.monotonic() - begin, 1
     assert 0 < uptime < asked_for + moment and 0 < now < asked_for + moment and off < 0.1
     assert sent - moment < origin < time.time() + moment
@@ -301,7 +301,7 @@ def test_a_child_that_outlives_the_request(folder):
         const child = spawn('sleep', ['30'], { detached: true, stdio: 'ignore' });
         child.unref(); console.log(child.pid);""")
     pid = int(ask_once(script).text)
-    os.kill(pid, signal.SIGKILL)  # was there
+    os.kill(pid, signal.SIGKILL)  # it was still alive
 
 
 def test_builtin_modules_that_the_program_names_are_loaded_ahead(folder):

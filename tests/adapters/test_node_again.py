@@ -1,4 +1,4 @@
-"""Node with the reset `none`: one process, one request after the other."""
+"""Node with the reset `none`: one process takes requests one after another."""
 
 import pytest
 

@@ -114,7 +114,7 @@ def test_the_start_time_is_the_request_s(folder):
         time.sleep(2.1)
         sent = time.time()
         told = int(worker.request([script]).text)
-    # The clock that perl reads may be a tick behind.
+    # Perl's clock may be a tick behind.
     assert int(sent - 0.05) <= told <= time.time()
 
 
@@ -228,7 +228,7 @@ def test_without_the_library_and_without_a_request_nothing_runs(folder):
 # -- the reset `none` ---------------------------------------------------------------------------
 
 def asks_again(script, *requests):
-    """The answers of one worker, which is used again for each (words, more of the request)."""
+    """The answers of one worker, which is reused for each (words, further request options)."""
     with perl_zygote(script, reset="none") as zygote:
         assert (zygote.reset, zygote.weaker) == ("none", ""), zygote.log()
         worker = zygote.worker()
@@ -299,7 +299,7 @@ def test_end_blocks_run_at_the_end_of_a_process_that_is_used_again(folder):
 
 
 def test_what_a_script_used_again_may_hold(folder):
-    """Data, pod without an end, a package of its own, a sub that perl calls from C."""
+    """Data, unfinished pod, its own package, a sub that perl calls from C."""
     script = folder.script("x.pl", """#!/usr/bin/perl -w
 package Mine; print while <main::DATA>; print __FILE__, ' ', __LINE__, "\\n";
 print join(' ', sort { $a <=> $b } 3, 1, 2), "\\n";

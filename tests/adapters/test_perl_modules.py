@@ -1,5 +1,5 @@
-"""Which modules Perl's adapter loads ahead of the requests, which it leaves out, and which it names as
-worth it."""
+"""Which modules Perl's adapter loads before the requests, which it leaves out, and which it reports as worth
+loading."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Processor time that a program is shown, and its limit, are those of a process of the request's own,
-however much the worker has used for others."""
+"""A program sees the processor time, and has the limit, of a process for its request alone, however much the
+worker has used for other requests."""
 
 import signal
 
@@ -9,7 +9,7 @@ import ruby
 from driver import Warm, adapters_dir
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
-BURNT = 0.7  # seconds in a request that burns: three of them are more than any other uses
+BURNT = 0.7  # seconds that a burning request uses: three of them are more than all other requests use
 
 C = r"""
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-"""What a program does while it loads is done once for all its visitors if it is loaded ahead: so only what is
-pure is, and what is not is done in each request, as it always was."""
+"""Anything that a program does while a module is loaded in advance is done once for all its visitors. So only
+pure modules are loaded in advance, and impure ones are loaded in each request, as always."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def perl_zygote(script, *switches, modules=(), reset="rewind", accept="", **more
     return zygote
 
 
-# A module's or a script's text, and the word by which it is told why it is left to the requests.
+# The text of a module or a script, and the word that names the reason why it is left to the requests.
 IMPURE = {
     "a key": ("our $key = do { open my $f, '<', '/dev/urandom' or die; read $f, my $k, 8; unpack 'H*', $k };",
               "random"),
@@ -47,7 +47,7 @@ SHOWS = ("print \"Content-Type: text/plain\\n\\n\", $main::key // $Own::key // $
 
 
 def is_stable(text):
-    """Whether a process of its own answers the same twice."""
+    """Whether a separate process gives the same answer twice."""
     return text not in (*DIFFERS_EACH_TIME, "a time", "a pid")
 
 
@@ -106,8 +106,9 @@ class TestPerl:
                 assert len({answer.text for answer in answers}) == TIMES
 
 
-# What a module leaves in the process. A script's own leaves it to each of its requests; but one that is
-# loaded ahead would leave it to requests that do not load it, or cost all of them the level.
+# What a module leaves in the process. A script leaves its own effects to each of its requests; but a module
+# that is loaded in advance would leave its effects to requests that do not load it, or cost all of them the
+# level.
 LEAVES = {
     "the mask of modes": ("umask 0777;", "mask"),
     "a handler": ("$SIG{USR1} = sub { };", "signal"),
@@ -173,7 +174,7 @@ def test_the_place_is_named(folder):
 
 
 def test_perl_starts_over_once_for_all_that_is_impure(folder):
-    """Also for who loads it: by another's load it is there already, once."""
+    """Also if the impure module is loaded through others: after one start, all of them are known."""
     count = 12
     for n in range(count):
         uses = f"use M{n + 1};" if n + 1 < count else "$ENV{PATH} .= ':'; our $key = time;"
@@ -191,7 +192,7 @@ def test_perl_starts_over_once_for_all_that_is_impure(folder):
     assert starts.read_text() == "xx"
 
 
-# Half of all dates are read by it, and it asks for the time once, for the year.
+# Time::Local is in half of all programs that handle dates; it reads the clock once, for the year.
 DATES = ("use strict; use Time::Local; use HTTP::Nothing;\n"
          "print join(' ', timegm(1, 2, 3, 4, 5, 124), $HTTP::Nothing::count), \"\\n\";\n")
 

@@ -1,5 +1,5 @@
-"""What native programs do before main() is done once for all their visitors: so they are warm only if it is
-pure, or can be done again."""
+"""What native programs do before main() is done once for all their visitors, so they are warm only if that is
+pure, or can be repeated."""
 
 import os
 
@@ -112,7 +112,7 @@ int ask(void) { return early != 0; }
 @pytest.mark.parametrize("text, is_pure", [
     ("struct timeval now; return gettimeofday(&now, 0) == 0", True), ("return getpid()", False)])
 def test_the_clock_of_some_libraries_is_their_own(folder, name, text, is_pure):
-    """GLib 2.74 asks for the time in its constructor: all programs that have it would be classic."""
+    """GLib 2.74 reads the clock in its constructor; all programs that use it would otherwise run classic."""
     shared = folder.compile("shared.c", GLIB % text, "-shared", "-fPIC", f"-Wl,-soname,{name}")
     os.rename(shared, f"{folder.path}/{name}")
     text = "#include <stdio.h>\nint ask(void);\nint main() { printf(\"%d\\n\", ask()); }"
@@ -148,7 +148,8 @@ extern "C" unsigned draw_from_device() { return std::random_device("/dev/urandom
 
 @pytest.mark.parametrize("reset", ["fork", "rewind", None])
 def test_a_library_that_is_opened_for_its_opener_alone_draws_as_ever(folder, reset):
-    """Its own libraries are nobody's next; what stands before their functions finds these all the same."""
+    """The library's own dependencies are in no global scope, where the interposed functions look for the next
+    definition; they find them all the same."""
     library_of_its_own = folder.compile("later.cc", OPENED_LATER, "-shared", "-fPIC")
     script = folder.script("x.py", f"import ctypes\nown = ctypes.CDLL({library_of_its_own!r})\n"
                            "both = own.draw, own.draw_from_device\n"
@@ -164,7 +165,8 @@ def test_a_library_that_is_opened_for_its_opener_alone_draws_as_ever(folder, res
         assert len(set(drawn)) == 8 * TIMES
 
 
-# Interpreters and tools whose start must stay pure: what they do before main() costs them the level.
+# Interpreters and tools that must remain pure at their start: anything impure before main() costs them the
+# level.
 @pytest.mark.parametrize("program", ["perl", "python3", "ruby", "tclsh", "bash", "dash", "gawk", "lua5.4",
                                      "git", "sqlite3", "curl", "openssl", "find", "sed"])
 def test_the_start_of_common_programs_is_pure(program, needs):

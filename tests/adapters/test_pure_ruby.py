@@ -1,5 +1,5 @@
-"""What a Ruby library does while it is loaded ahead of the requests would be done once for all visitors: so
-it is watched, and one that is not pure is left to the requests, and leaves nothing behind in the zygote."""
+"""What a Ruby library does while it is loaded in advance would be done once for all visitors. So its load is
+watched, and a library that is not pure is left to the requests, and leaves nothing behind in the zygote."""
 
 import os
 
@@ -11,7 +11,7 @@ from ruby import RUBY, command, refusal, ruby_zygote
 pytestmark = pytest.mark.skipif(not os.path.exists(RUBY), reason="ruby is not installed")
 TIMES = 3
 
-# The text of a library, and the word by which it is told why it is left to the requests.
+# The text of a library, and the word that names the reason why it is left to the requests.
 IMPURE = {
     "a token": ("require 'securerandom'; KEY = SecureRandom.hex", "random"),
     "a number": ("KEY = rand", "random"),
@@ -166,7 +166,7 @@ def test_what_is_pure_is_loaded_ahead(folder, kind):
         assert zygote.ask(env=zygote.request_env).seen() == plain.seen()
 
 
-# The standard library stays ahead: its random numbers are drawn anew for each request.
+# The standard library is still loaded in advance: its random numbers are drawn afresh for each request.
 @pytest.mark.parametrize("name", [
     "json", "erb", "cgi", "set", "time", "uri", "csv", "optparse", "date", "digest", "securerandom",
     "tempfile", "socket", "yaml", "net/http", "open-uri", "logger", "pstore", "fileutils", "tmpdir",

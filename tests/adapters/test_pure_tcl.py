@@ -1,5 +1,5 @@
-"""What a Tcl package does while it is loaded ahead of the requests would be done once for all visitors: so
-it is watched, and one that is not pure is left to the requests, and leaves nothing behind in the zygote."""
+"""What a Tcl package does while it is loaded in advance would be done once for all visitors. So its load is
+watched, and a package that is not pure is left to the requests, and leaves nothing behind in the zygote."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from test_tcl import TCLSH, library_of, package, tcl_zygote
 pytestmark = pytest.mark.skipif(not os.path.exists("/usr/bin/tclsh8.6"), reason="tclsh8.6 is not installed")
 TIMES = 3
 
-# The text of a package, and the word by which it is told why it is left to the requests.
+# The text of a package, and the word that names the reason why it is left to the requests.
 IMPURE = {
     "a number": ("set key [expr {rand()}]", "random"),
     "a known seed": ("expr {srand(42)}; set key [expr {rand()}]", "random"),
@@ -25,7 +25,7 @@ IMPURE = {
     "its input": ("set key [string length [read stdin]]", "input"),
     "output": ("puts early; set key 1", "prints"),
     "a word on stderr": ("puts stderr early; set key 1", "prints"),
-    "a child": ("set key [exec echo hello]", "changes files"),  # Tcl's own, for what it says on stderr
+    "a child": ("set key [exec echo hello]", "changes files"),  # Tcl's own file, for the child's stderr
     "a child that stays": ("exec sleep 3 &; set key 1", "process"),
     "a server": ("close [socket -server list -myaddr 127.0.0.1 0]; set key 1", "connection"),
     "a connection": ("catch { socket 127.0.0.1 9 }; set key 1", "connection"),

@@ -1,5 +1,5 @@
-"""The level `compiled` for Python: the interpreter of the first line, the script compiled, modules
-loaded that it is known to import."""
+"""The level `compiled` for Python: the interpreter of the first line, the compiled script, and the loaded
+modules that it is known to import."""
 
 import os
 import subprocess
@@ -120,7 +120,7 @@ def test_a_script_that_leaves_at_once_reports_nothing(folder):
 
 
 def test_the_program_s_own_modules_are_never_loaded_ahead(folder):
-    """Also where one hides a module of the interpreter that another module would import."""
+    """Also if one of them shadows a module of the interpreter that another module would import."""
     folder.script("csv.py", "import os; name = os.environ['QUERY_STRING']")
     folder.script("mine.py", "raise SystemExit('loaded')")
     script = folder.script("x.py", "import csv, sys\n"
@@ -235,7 +235,7 @@ def test_the_interpreter_of_a_venv(folder):
 
 
 def test_an_interpreter_behind_a_wrapper_script(folder):
-    """As `env python3` finds it with version managers: a shell script that execs the real one."""
+    """As `env python3` finds it with version managers: a shell script that execs the real interpreter."""
     wrapper = folder.script("python3", f"#!/bin/bash\nname=$(basename $0)\nexec {PYTHON} \"$@\"\n")
     script = folder.script("x.py", "import sys, os; print(sys.argv[1:], sorted(os.environ))\n"
                            "print(os.listdir('.'))")
@@ -290,7 +290,7 @@ def test_another_interpreter(folder):
 # -- the reset `none` ---------------------------------------------------------------------------
 
 def asks_again(script, *requests, preload=""):
-    """The answers of one worker, which is used again for each (words, more of the request)."""
+    """The answers of one worker, which is reused for each (words, further request options)."""
     with python_zygote(script, preload, reset="none") as zygote:
         assert (zygote.reset, zygote.weaker) == ("none", ""), zygote.log()
         worker = zygote.worker()

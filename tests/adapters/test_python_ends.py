@@ -1,4 +1,4 @@
-"""How a Python program's request ends: as the interpreter would end it."""
+"""The end of a Python program's request: as the interpreter would end it."""
 
 import os
 
@@ -103,7 +103,7 @@ print("end")
     assert (folder.path / "out2").read_text() == "left\n" * 3
 
 
-# What answers for itself when it is asked, and says so.
+# Objects that run their own code when they are inspected, and print something.
 ANSWERS_BY_ITSELF = {
     "a lazy module": """
 import importlib.util, sys

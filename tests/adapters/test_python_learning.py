@@ -1,4 +1,4 @@
-"""Which modules Python's adapter names as worth loading ahead, as the setting `learn` says."""
+"""Which modules Python's adapter reports as worth loading in advance, according to the setting `learn`."""
 
 import pytest
 

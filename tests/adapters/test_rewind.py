@@ -1,5 +1,5 @@
-"""reset=rewind: one worker answers again and again, and each time as a process that was just
-started; behind each answer its zygote compares it with itself."""
+"""reset=rewind: one worker answers again and again, each time like a process that was just started; after
+each answer its zygote compares it with itself."""
 
 import os
 import shutil
@@ -119,7 +119,7 @@ sys.exit(7)
 
 @pytest.fixture
 def program(folder, needs):
-    """program(name): the argv that runs it plainly, and how it is warmed."""
+    """program(name): the argv for a plain run, and how it is warmed."""
     def made(name):
         language, _, level = name.partition("-")
         if language in ("c", "cc"):
@@ -144,7 +144,7 @@ def program(folder, needs):
 
 LANGUAGES = ["c", "cc", "rust", "bash", "dash", "perl-linked", "python-linked", "perl-compiled",
              "python-compiled"]
-# dash always leaves by _exit(): each of its requests is a worker's last.
+# dash always exits by _exit(), so each of its requests is its worker's last.
 ALWAYS_GONE = {"dash"}
 
 
@@ -171,7 +171,7 @@ def test_every_answer_is_that_of_a_new_process(program, name):
 
 
 def test_rust_sees_a_request_s_words(program):
-    """Its library takes them before main(): then the program is started anew."""
+    """Rust's library takes them before main(), so the program is started again."""
     argv, launch, level = program("rust")
     with Warm(launch, level=level) as warm:
         for words in (["a", "b c"], [], ["d"], []):
@@ -180,7 +180,7 @@ def test_rust_sees_a_request_s_words(program):
 
 
 def soft_dirty_works():
-    """Whether this kernel notices a write, which some are built without."""
+    """Whether this kernel tracks writes by soft-dirty bits; some are built without them."""
     with open("/proc/self/clear_refs", "w") as clear:
         clear.write("4")
     page = bytearray(b"x" * 65536)
@@ -251,7 +251,7 @@ def test_a_worker_at_rest_ends_with_its_channel(program):
 
 
 def test_a_worker_at_rest_ends_with_the_bridge(program):
-    """Its parent's death, which is all that it may see of the bridge's."""
+    """The only sign that it may get of the bridge's end is its parent's death."""
     argv, launch, level = program("c")
     reading, writing = os.pipe()
     bridge = os.fork()
@@ -268,7 +268,7 @@ def test_a_worker_at_rest_ends_with_the_bridge(program):
 
 
 def test_verify_finds_what_differs(program):
-    """A worker that is told to leave its memory as it is must not pass."""
+    """A worker that is told to leave its memory as it is must fail the comparison."""
     argv, launch, level = program("c")
     with Zygote(launch, level=level, reset="rewind", without="memory") as zygote:
         worker = zygote.worker()
@@ -299,7 +299,8 @@ def test_verify_finds_what_someone_else_wrote(program):
 
 
 def test_verify_looks_at_no_page_that_is_not_there(folder):
-    """As an allocator's, which takes a gigabyte in advance: to look at all of it took a minute."""
+    """For example an allocator's memory, which reserves a gigabyte in advance: comparing all of it took a
+    minute."""
     program = folder.compile("wide.c", r"""
 #include <stdio.h>
 #include <sys/mman.h>
@@ -347,8 +348,8 @@ UNNOTICED = {
 @pytest.mark.skipif(os.uname().machine != "x86_64" or os.getuid() != 0, reason="x86-64 and root only")
 @pytest.mark.parametrize("name", UNNOTICED)
 def test_verify_finds_what_was_done_behind_the_library_s_back(folder, name):
-    """By the machine's own instruction, which nothing can stand in front of. (What the kernel tells
-    nobody else stays unseen: a default signal's flags, whether capabilities are kept.)"""
+    """Done by a system-call instruction, which cannot be interposed. (State that the kernel shows to nobody
+    else remains unseen: the flags of a default signal, whether capabilities are kept.)"""
     argv = [folder.compile("raw.c", RAW % UNNOTICED[name], "-D_GNU_SOURCE")]
     with Zygote(argv, reset="rewind") as zygote:
         worker = zygote.worker()

@@ -1,5 +1,5 @@
-"""reset=rewind: what is changed of a process by its children, through /proc, or through functions that are
-reached on other ways, is put back or retires the worker, too."""
+"""reset=rewind: changes to a process that are made by its children, through /proc, or through functions that
+are reached in other ways, are put back or retire the worker, too."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""reset=rewind and the ends of programs: what a program does at its end is done, once, behind each
-request; what is no end of its own costs the worker, and the next one answers."""
+"""reset=rewind and the ends of programs: what a program does at its end is done, once, after each request; an
+end that is not the program's own costs the worker, and the next one answers."""
 
 import os
 import subprocess
@@ -106,7 +106,7 @@ GOES = {
     "a limit of processor time": ("struct rlimit l = {1, 1}; setrlimit(RLIMIT_CPU, &l); for (;;);", -9),
 }
 
-# Either is right: the answer is the same.
+# Both outcomes are right, because the answer is the same.
 EITHER = {
     "_exit": ('say("x"); fflush(stdout); _exit(6);', 6),
     "_exit with output unflushed": ('say("lost"); _exit(6);', 6),
@@ -121,7 +121,7 @@ EITHER = {
 
 
 def same_as_plain(argv, times=TIMES, **options):
-    """Returns the warm program's answers, each of which was the plain one's."""
+    """Returns the warm program's answers, after checking that each is the same as the plain program's."""
     plain = run_plainly(argv, body=b"body")
     with Warm(options.pop("launch", argv), **options) as warm:
         assert warm.reset == "rewind", warm.weaker
@@ -192,7 +192,7 @@ def test_an_exception_that_nobody_catches(folder):
 
 
 def test_a_library_s_constructor_and_destructor(folder):
-    """Linked, and loaded in the request."""
+    """Once linked, once loaded in the request."""
     for name in ("linked", "loaded"):
         source = folder.script(f"{name}.c", '#include <stdio.h>\nstatic int uses;\nint use(void) { return '
                                             '++uses; }\n'

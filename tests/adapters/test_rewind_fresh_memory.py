@@ -1,5 +1,5 @@
-"""reset=rewind: memory that a forked child has anew is new in every request, and what libc does to its own
-memory unseen, for threads, leaves nothing behind."""
+"""reset=rewind: memory that is emptied in a forked child is empty again in every request, and what libc does
+invisibly to its own memory for threads leaves nothing behind."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from driver import Warm, Zygote, run_plainly
 
 TOKENS = 40
 
-# A generator that keeps its state in memory which a fork empties, as libc 2.41, Go and BoringSSL do. One
-# was used before the checkpoint; plain memory lies on both sides.
+# A generator that keeps its state in memory that a fork empties, like libc 2.41, Go and BoringSSL. It was
+# used before the checkpoint, and plain memory is on both sides of it.
 TOKEN = r"""
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -61,7 +61,7 @@ def test_no_two_requests_draw_the_same(folder, kind, when, reset):
         assert warm.retired == []
 
 
-# libc's own, which keeps such memory for each thread, from 2.41 on.
+# libc's own generator, which keeps such memory for each thread since 2.41.
 LIBC_S = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -115,7 +115,7 @@ int main(void) { puts("fine"); }
         assert zygote.worker().request([program]).text == "fine\n"
 
 
-# libc gives a thread's heap more room by a call of its own.
+# libc enlarges a thread's heap by an internal call.
 ARENA = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -157,7 +157,7 @@ def test_a_thread_s_heap_holds_nothing_of_the_request_before(folder, tracking):
         assert {why for why, _ in warm.retired} <= {"threads"}
 
 
-# The kernel tells the next one when the owner of a robust mutex is gone.
+# The kernel tells the next owner of a robust mutex that the previous one is gone.
 ROBUST = r"""
 #include <errno.h>
 #include <fcntl.h>

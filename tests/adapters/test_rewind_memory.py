@@ -1,5 +1,5 @@
-"""reset=rewind and memory: whatever a request did to its mappings, the next one has those of the
-checkpoint, with their content, and nothing of the one before it."""
+"""reset=rewind and memory: whatever a request did to its mappings, the next one has those of the checkpoint,
+with their content, and nothing from the request before."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ from driver import REQUEST_ENV, Warm, adapters_dir, run_plainly
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
 
-# Mappings that stand at the checkpoint, and what a process of its own finds in them.
+# Mappings that exist at the checkpoint, and what a separate process finds in them.
 C = r"""
 #include <fcntl.h>
 #include <malloc.h>
@@ -64,7 +64,7 @@ static int deep(int n) { volatile char page[PAGE]; memset((char *)page, 'L', PAG
     return n ? deep(n - 1) + page[0] : 0; }
 """
 
-# name: what a request does behind its look
+# name: what a request does after its check
 DEEDS = {
     "nothing": "",
     "writes everywhere": "memset(data, 'L', sizeof data); memset(bss, 'L', sizeof bss); memset(mapped, "
@@ -182,8 +182,8 @@ def test_what_a_request_may_do_to_its_mappings(folder, name, tracking):
 
 
 def memory_of(pid, field, file="status"):
-    """In KiB. Rss of smaps_rollup is counted page by page; VmRSS is added up from a sum of each
-    processor's, by some hundred KiB wrong."""
+    """In KiB. Rss in smaps_rollup is counted page by page; VmRSS is a sum over the processors and can be
+    wrong by some hundred KiB."""
     for line in open(f"/proc/{pid}/{file}"):
         if line.startswith(field + ":"):
             return int(line.split()[1])
@@ -310,7 +310,7 @@ else:
 @pytest.mark.parametrize("name", ["c", "perl", "python"])
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
 def test_a_secret_of_the_request_before_is_nowhere_in_memory(folder, name, reset):
-    """Searched in all memory that can be read and written, with a mask over the secret."""
+    """It searches all memory that can be read and written, with a mask over the secret."""
     if name == "c":
         launch, level = [folder.compile("spy.c", SPY, "-D_GNU_SOURCE")], "linked"
     elif name == "perl":
@@ -328,7 +328,7 @@ def test_a_secret_of_the_request_before_is_nowhere_in_memory(folder, name, reset
             assert answer.stdout.count(secret) == 100
             spied = warm.ask(body=masked, env={**REQUEST_ENV, "QUERY_STRING": "spy"})
             assert spied.text == "found 0 in all\n", (n, spied.text)
-            # What it looks for, it finds: in what it was sent itself.
+            # It does find what it searches for in the request that it received itself.
             own = {**REQUEST_ENV, "QUERY_STRING": "spy", "HTTP_COOKIE": secret.decode()}
             assert "found 0" not in warm.ask(body=masked, env=own).text
         if reset == "rewind":
@@ -336,7 +336,7 @@ def test_a_secret_of_the_request_before_is_nowhere_in_memory(folder, name, reset
 
 
 def test_of_a_large_worker_only_what_changed_is_put_back(folder):
-    """64 MiB at the checkpoint, of which a request writes a page."""
+    """The worker has 64 MiB at the checkpoint, and a request writes to one page."""
     program = folder.compile("large.c", """
 #include <stdlib.h>
 #include <string.h>

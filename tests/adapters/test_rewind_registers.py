@@ -1,5 +1,5 @@
-"""reset=rewind: nothing of a visitor is left in a register, and what a library did to the stack's protection
-is undone."""
+"""reset=rewind: no register keeps anything of a visitor, and a library's change to the stack's protection is
+undone."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ from driver import Warm
 
 ROOM = pathlib.Path(__file__).resolve().parents[2] / "adapters" / "checkpoint"
 
-# Each register that this processor has is written to; then the processor is asked which still hold anything.
+# Writes to each register that this processor has, then asks the processor which ones still hold anything.
 REGISTERS = r"""
 #include <cpuid.h>
 #include <stdio.h>

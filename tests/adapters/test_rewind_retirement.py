@@ -1,5 +1,5 @@
-"""reset=rewind: what retires a worker, with its reason, and what does not; whatever a request did, the
-next one is that of a new process."""
+"""reset=rewind: what retires a worker, with its reason, and what does not. Whatever a request did, the next
+one meets a new process."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ from acts import compile_act
 from driver import RETIREMENTS, Warm, Zygote, library, run_plainly
 from harness.processes import alive, stat_of, wait_until
 
-# name: (what the request does, the reasons that are right; None: the worker stays)
+# name: (what the request does, the acceptable reasons; None: the worker stays)
 RULES = {
     "a thread": ("pthread_t t; pthread_create(&t, 0, waits, 0);", {"threads"}),
     "a detached thread": ("pthread_t t; pthread_create(&t, 0, waits, 0); pthread_detach(t);", {"threads"}),
@@ -101,7 +101,7 @@ RULES = {
     "every descriptor closed": ("fflush(stdout); syscall(SYS_close_range, 0, ~0u, 0);", {None,
                                                                                          "descriptors"}),
 }
-# The worker cannot say so.
+# The worker cannot report these.
 SILENT = {"its channel closed", "every descriptor closed"}
 
 
@@ -114,7 +114,7 @@ def test_what_a_request_may_leave(folder, name):
     plain = run_plainly(argv)
     with Warm(argv) as warm:
         first = warm.ask()
-        # The leader of its own group, which a program started by hand is not.
+        # It leads its own group, which a program started by hand does not.
         wanted = first.seen()
         assert (first.code, first.stderr) == (plain.code, plain.stderr)
         if not (name in SILENT and first.done is None):
@@ -161,7 +161,7 @@ OF_AN_ORDINARY_USER = {
 @pytest.mark.root
 @pytest.mark.parametrize("name", OF_AN_ORDINARY_USER)
 def test_what_an_ordinary_user_s_request_may_leave(folder, readable_folder, name):
-    """He cannot take back all that root can."""
+    """An ordinary user cannot undo everything that root can."""
     act, right = OF_AN_ORDINARY_USER[name]
     argv = [shutil.copy(compile_act(folder, act)[0], readable_folder)]
     with Warm(argv, preload=str(readable_folder / os.path.basename(library())), user=65534,
@@ -206,7 +206,7 @@ def test_without_the_reset_the_library_is_as_in_fork(folder):
 
 
 def test_a_program_that_cannot_be_rewound_says_why_at_its_checkpoint(folder):
-    """A thread at the checkpoint: nothing can be forked, and nothing rewound."""
+    """It has a thread at the checkpoint, so it can be neither forked nor rewound."""
     program = folder.compile("early.cc", """
 #include <pthread.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-"""reset=rewind and what must never come twice: a snapshot freezes random generators too, so each
-request's are drawn anew. What CGI programs draw alike in each process stays alike."""
+"""reset=rewind and values that must never repeat: a snapshot also freezes random generators, so they are
+seeded again for each request. Values that are the same in each CGI process stay the same."""
 
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
 TOKENS, REQUESTS = 10_000, 200
 EACH = TOKENS // REQUESTS
 
-# Each prints EACH lines for a generator, "name token".
+# Each prints EACH lines per generator, "name token".
 PYTHON_TEXT = f"""
 import email.generator, email.utils, io, os, random, secrets, ssl, tempfile, uuid
 own = random.Random()
@@ -34,7 +34,7 @@ for _ in range({EACH}):
 """
 PRELOAD = "email.generator,email.utils,io,os,random,secrets,ssl,tempfile,uuid"
 
-# Generators that stood at the checkpoint, made by modules that are loaded there.
+# Generators that existed at the checkpoint, made by modules that are loaded there.
 PERL_TEXT = """
 use File::Temp (); use CGI (); use Digest::SHA (); use POSIX ();
 for (1 .. %d) {
@@ -137,11 +137,11 @@ def test_python_s_key_of_processes(folder, preload, reset):
 
 
 def test_nothing_else_of_python_draws_when_it_is_loaded():
-    """Which would be the same for all requests, if the module is loaded ahead."""
+    """Such a number would be the same for all requests if the module is loaded in advance."""
     script = pathlib.Path(__file__).with_name("draws_at_import.py")
     done = subprocess.run([PYTHON, "-W", "ignore", script], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
-    # crypt tries each method with a salt, and keeps none.
+    # crypt tries each method with a salt, but keeps none.
     assert set(done.stdout.split()) - {"crypt"} == {"multiprocessing.process"}
 
 
@@ -168,7 +168,7 @@ def test_bash_s_tokens(folder, needs):
 
 
 def test_bash_s_small_random_numbers_differ_from_request_to_request(folder):
-    """They are seeded by the clock and the process id; in one process, by the clock."""
+    """They are seeded by the clock and the process id; in one process, only by the clock."""
     script = folder.script("x.sh", "echo $RANDOM $RANDOM $RANDOM $RANDOM")
     with Warm(["/bin/bash", script], verify=False) as warm:
         drawn = [warm.ask().text for _ in range(REQUESTS)]
@@ -190,7 +190,7 @@ def test_openssl_s_tokens(needs):
 
 
 def test_openssl_s_tokens_when_it_was_used_before_the_checkpoint(folder):
-    """Its generators stand seeded in the snapshot."""
+    """The snapshot contains its seeded generators."""
     text = r"""
 #include <stdio.h>
 int RAND_bytes(unsigned char *to, int n);
@@ -237,7 +237,7 @@ extern "C" unsigned draw() { return std::random_device()(); }
 
 @pytest.mark.parametrize("reset", ["fork", "rewind"])
 def test_the_tokens_of_a_library_that_comes_after_the_start(folder, reset):
-    """With libstdc++, which the interpreter does not have, and which nobody but it sees."""
+    """It comes with libstdc++, which the interpreter does not have, and which only this library sees."""
     library = folder.compile("late.cc", LATE_TEXT, "-shared", "-fPIC")
     script = folder.script("x.py", f"import ctypes\nlate = ctypes.CDLL('{library}')\n"
                            "late.draw.restype = ctypes.c_uint\nprint(*[late.draw() for _ in range(4)])\n")

@@ -1,4 +1,4 @@
-"""The level `compiled` for Ruby: the real script, compiled by the real ruby, none of it run."""
+"""The level `compiled` for Ruby: the real script, compiled by the real ruby, and not yet run."""
 
 import os
 import re
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not os.path.exists(RUBY), reason="ruby is not in
 
 def answers_like_plain(script, *switches, words=(), count=3, body=b"", env=None, launch_env=None,
                        preload="", code=None, cwd="/"):
-    """In a worker that is forked for each request, and in one that rewinds."""
+    """Runs it in a worker that is forked for each request, and in one that rewinds."""
     plain = run_plainly([RUBY, *switches, script, *words], body=body, env=env, cwd=cwd)
     if code is not None:
         assert plain.code == code, plain.seen()
@@ -106,7 +106,7 @@ at_exit { print 'end' }; print $n, ENV['QUERY_STRING'], $stdin.read; exit 7""")
 
 
 def test_a_thread_of_a_request_retires_its_worker(folder):
-    """Before 3.3 Ruby keeps the system's thread for its next one, for some seconds."""
+    """Ruby before 3.3 keeps the system thread for its next thread, for some seconds."""
     version = run_plainly([RUBY, folder.script("version.rb", "print RUBY_VERSION")]).text
     keeps = [int(number) for number in version.split(".")] < [3, 3]
     script = folder.script("x.rb", "print Thread.new { 5 }.value, Thread.list.size")
@@ -183,7 +183,7 @@ def test_a_signal_reaches_the_script_s_trap_in_every_request(folder):
 
 
 def test_a_resting_worker_goes_when_it_is_told_to(folder):
-    """Ruby itself takes SIGTERM in a handler; the bridge lets its channel go as well."""
+    """Ruby itself handles SIGTERM; the bridge also closes the worker's channel."""
     for reset in ("fork", "rewind"):
         with ruby_zygote(folder.script("x.rb", "puts 1"), reset=reset) as zygote:
             zygote.worker().close()
@@ -204,7 +204,7 @@ def test_a_generator_with_a_seed_keeps_it(folder):
     folder.script("lib/seeded.rb", "SEEDED = Random.new(42)")
     script = folder.script("x.rb", "p SEEDED.rand(1000), SEEDED.seed")
     switches = [f"-I{folder.path}/lib", "-rseeded"]
-    # Ruby draws a seed all the same, and throws it away.
+    # Ruby still draws a seed, and throws it away.
     with Warm(command(script, *switches), level="compiled", accept="random,time,pid") as warm:
         warm.argv = [RUBY, *switches, script]
         for _ in range(3):
@@ -331,7 +331,7 @@ def test_nothing_is_learned_where_the_program_hides_a_library(folder):
     ("WHO = caller_locations.last", "who loads it"),
     ("M = ENV['MOOD']", "reads MOOD, which the program may set")])
 def test_a_library_that_a_program_would_notice_is_left_out(folder, text, why):
-    """The other one is loaded all the same, although it looks at its nearest callers."""
+    """The other library is loaded anyway, although it looks at its nearest callers."""
     folder.script("installed/noticed.rb", text + "\n")
     folder.script("installed/quiet.rb",
                   "\nQUIET = [caller(1, 1), caller(0, 1), caller_locations(0..0)].inspect\n")

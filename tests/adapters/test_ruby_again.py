@@ -1,4 +1,4 @@
-"""The reset `none` for Ruby: the process is used again, and the script is evaluated for each request."""
+"""The reset `none` for Ruby: the process is reused, and the script is evaluated for each request."""
 
 import os
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not os.path.exists(RUBY), reason="ruby is not in
 
 
 def asks_again(script, *requests, switches=()):
-    """The answers of one worker, which is used again for each (words, more of the request)."""
+    """The answers of one worker, which is reused for each (words, further request options)."""
     with ruby_zygote(script, *switches, reset="none") as zygote:
         assert (zygote.reset, zygote.weaker) == ("none", ""), zygote.log()
         worker = zygote.worker()

@@ -1,4 +1,4 @@
-"""The level `compiled` for Tcl: the real script, run by the real tclsh behind its own init.tcl."""
+"""The level `compiled` for Tcl: the real script, run by the real tclsh after its own init.tcl."""
 
 import os
 
@@ -206,7 +206,7 @@ def test_packages_are_learned_and_loaded_ahead(folder, reset):
 
 
 def test_packages_of_a_folder_that_an_index_names_are_learned(folder, reset):
-    """tcllib's index puts its own folder into the path."""
+    """tcllib's index adds its own folder to the path."""
     folder.script("lib/many/pkgIndex.tcl", "lappend ::auto_path $dir\n")
     folder.script("lib/many/deep/pkgIndex.tcl", "package ifneeded deep 1.0 [list source $dir/deep.tcl]\n")
     folder.script("lib/many/deep/deep.tcl", "proc deep {} { return deep }\npackage provide deep 1.0\n")

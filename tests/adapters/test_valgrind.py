@@ -1,9 +1,9 @@
 """The checkpoint library under valgrind's memcheck.
 
-`fork`: a zygote, its workers and their requests. `rewind` is not for valgrind: a rewinding worker puts
-back every page that changed from a stack of its own, also the program's stack below its pointer, which
-memcheck takes for a wrong write, and it has no userfaultfd; valgrind 3.19 then ends in an assertion of
-its own. What rewind does is looked at by its own check instead (`verify`), page by page."""
+This tests `fork`: a zygote, its workers and their requests. Valgrind cannot test `rewind`: a rewinding worker
+puts back every changed page from a separate stack, including the program's stack below its pointer. Memcheck
+takes that for a wrong write, and it has no userfaultfd; valgrind 3.19 then ends in an assertion of its own.
+Instead, rewind has its own check (`verify`), page by page."""
 
 import os
 import pty
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
 }
 """
 
-# valgrind has files of its own open, which a program at its checkpoint must not have.
+# valgrind keeps its own files open, which a program may not have at its checkpoint.
 HIDE = r"""
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +48,7 @@ int fstat(int fd, struct stat *status) {
 
 
 class Listener:
-    """A terminal, which is what memcheck may write to without a file of it being open."""
+    """A terminal, because memcheck can write to it without an open file."""
 
     def __init__(self):
         self.master, self.slave = pty.openpty()
@@ -62,7 +62,7 @@ class Listener:
             while piece := os.read(self.master, 65536):
                 self.pieces.append(piece)
         except OSError:
-            pass  # all who could write are gone
+            pass  # all writers are gone
 
     def heard(self):
         os.close(self.slave)

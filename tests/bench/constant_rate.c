@@ -2,11 +2,11 @@
 //
 //   constant_rate PORT PATH BODY RATE SECONDS CONNECTIONS
 //
-// A signing is a POST of the form BODY to PATH, which must answer 303, and a GET of the same, as a
-// browser follows it, which must answer 200. RATE is in signings a second; 0: as many as
-// CONNECTIONS can do, one behind the other on each. Signing n is meant to start at n / RATE, and
-// its latency counts from there, also if every connection was busy then: nothing is omitted when
-// the server is slow. It gives up, as `overloaded`, when more than two seconds of signings wait.
+// A signing is a POST of the form BODY to PATH, which must answer 303, and then a GET of the same,
+// as a browser does, which must answer 200. RATE is in signings per second; 0: as many as
+// CONNECTIONS can do, one after another on each. Signing n is meant to start at n / RATE, and its
+// latency counts from then, even if every connection is busy then: nothing is omitted when the
+// server is slow. It gives up, as `overloaded`, when more than two seconds of signings wait.
 // HTTP/1.1, keep-alive, 127.0.0.1.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ enum step { idle, posting, getting };
 struct connection {
   int fd;  // -1: closed
   enum step step;
-  double intended;  // when this signing was meant to start
+  double intended;  // the intended start of this signing
   size_t bytes;     // of the answer so far
   char *answer;
 };
@@ -68,8 +68,8 @@ static void close_connection(struct connection *c) {
   c->fd = -1;
 }
 
-// A request of ours fits any socket's buffer. A connection that the server has closed meanwhile is
-// opened anew, once.
+// Our requests fit into any socket's buffer. If the server has closed the connection meanwhile, it
+// is opened again, once.
 static void send_request(struct connection *c, const char *request) {
   size_t size = strlen(request);
   c->bytes = 0;
@@ -146,7 +146,7 @@ static void answered(struct connection *c, enum parse how) {
 static void readable(struct connection *c) {
   ssize_t got = recv(c->fd, c->answer + c->bytes, buffer_bytes - 1 - c->bytes, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (c->step == idle) {  // the server has had enough of this connection
+  if (c->step == idle) {  // the server has closed this idle connection
     close_connection(c);
     return;
   }
@@ -202,7 +202,7 @@ static void make_requests(const char *path, const char *body) {
   }
 }
 
-// Waits for answers, at most until `until`, to less than epoll_wait's millisecond.
+// Waits for answers, at most until `until`, more precisely than epoll_wait's millisecond.
 static void wait_for_answers(double until) {
   struct epoll_event events[64];
   struct pollfd any = {.fd = poll_fd, .events = POLLIN};

@@ -11,16 +11,16 @@ from stage import BRIDGES, Stage
 
 CONNECTIONS = 16
 SIDES = ["fcgiwrap", "mod_cgid", *(side for side in BRIDGES if side != "none")]
-# 100 of these make a page of 10.8 kB, as FIELD has it.
+# 100 of these make a page of 10.8 kB, as in the published measurement.
 ENTRY = ("visitor", "What a lovely site, thanks!")
 FORM = "name=visitor&message=What+a+lovely+site%2C+thanks%21"
-# Of what a side can do at most, tried from the first on.
+# Shares of a side's maximum rate, tried in this order.
 PARTS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 
 
 class GuestbookStage(Stage):
-    """All sides with one language's guestbook; each side has a database of its own, that of mod_cgid's
-    user being another."""
+    """All sides with one language's guestbook. Each side has its own database, because mod_cgid's user is a
+    different one."""
 
     def __init__(self, site, language, sides):
         self.language, self.program = language, guestbooks.PROGRAMS[language]
@@ -41,7 +41,7 @@ class GuestbookStage(Stage):
         return f"/{side}/{self.program}"
 
     def settle(self, side):
-        """A load that ends leaves up to CONNECTIONS requests behind, which are still answered."""
+        """When a load ends, up to CONNECTIONS requests are still being answered; waits for them."""
         before, same = -1, 0
         while same < 4:
             time.sleep(0.05)
@@ -50,7 +50,7 @@ class GuestbookStage(Stage):
             before = now
 
     def fill(self, side):
-        """The same 100 entries, whatever was there."""
+        """Puts the same 100 entries there, whatever was there before."""
         self.settle(side)
         with sqlite3.connect(self.databases[side], timeout=30) as db:
             db.execute("DELETE FROM entries")
@@ -64,14 +64,14 @@ class GuestbookStage(Stage):
         return found
 
     def check(self, side):
-        """The page must be what the guestbook's README promises."""
+        """The page must be the one that the guestbook's README specifies."""
         page = self.answer(side, self.program)
         if page != guestbooks.page_of(guestbooks.entries_of(self.databases[side])):
             raise SystemExit(f"{side} answers {self.program} with another page than README.md's")
         return len(page)
 
     def warm_up(self):
-        """Tables are made and full, and every side is as warm as it gets."""
+        """Creates and fills the tables, and makes every side as warm as it gets."""
         for side in self.wanted:
             self.answer(side, self.program)
             self.fill(side)
@@ -82,20 +82,20 @@ class GuestbookStage(Stage):
                 self.rates[side, form] = warm["requests_per_second"]
 
     def load(self, side, seconds, form=None):
-        """wrk; longer, if these seconds would hold too few answers to speak of a p99."""
+        """Runs wrk, and longer if this time has too few answers for a p99."""
         wanted = 100 / max(self.rates[side, form], 0.1)
         return loads.wrk(self.url(side, self.program), math.ceil(max(seconds, min(wanted, 8 * seconds))),
                          CONNECTIONS, form)
 
     def reached(self, side):
-        """What the bridge says about the arm: (mode/reset, rewinds, workers that could not stay)."""
+        """What the bridge reports about the arm: (mode/reset, rewinds, workers that could not stay)."""
         entry = self.bridges[side].program(self.site.cgi_bin / self.program)
         return {"arm": entry["arm"], "level": entry["level"], "retired": entry["retired"],
                 "rewinds": entry["rewind"]["rewinds"]}
 
 
 def closed_loop(stage, seconds):
-    """{side: {"reads": figures, "writes": figures}}; every write that was answered must be kept."""
+    """{side: {"reads": figures, "writes": figures}}; every write that was answered must be stored."""
     results = {}
     for side in stage.wanted:
         stage.fill(side)
@@ -118,14 +118,14 @@ def signings(stage, side, rate, seconds):
 
 
 def constant_rates(stage, seconds, p99_ms_max):
-    """{side: {"at_most": figures, "borne": figures or None, "tried": [...]}}: borne is the first of PARTS
-    at which everything was right, nothing was left waiting, and p99 stayed below the bound."""
+    """{side: {"at_most": figures, "borne": figures or None, "tried": [...]}}: borne is the first of PARTS at
+    which everything was right, nothing was left waiting, and p99 stayed below the bound."""
     results = {}
     for side in stage.wanted:
         at_most = signings(stage, side, 0, seconds)
         result = results[side] = {"at_most": at_most, "borne": None, "tried": []}
         for part in PARTS:
-            # At a low rate a few seconds hold too few signings for a p99.
+            # At a low rate, a few seconds have too few signings for a p99.
             rate = at_most["per_second"] * part
             figures = signings(stage, side, rate, max(seconds, min(50 / rate, 4 * seconds)))
             figures.update(rate=rate, part=part)
@@ -137,7 +137,7 @@ def constant_rates(stage, seconds, p99_ms_max):
 
 
 def languages_here(wanted):
-    """Those that were built; says which were not."""
+    """The languages that were built; reports the others."""
     for language in wanted:
         if guestbooks.missing(language):
             print(f"{language}: {guestbooks.missing(language)}", file=sys.stderr)

@@ -1,5 +1,5 @@
-"""FIELD's measurement 3: hello in Python through one Apache, as CGI (mod_cgid), rewritten by hand for
-FastCGI (mod_fcgid), and as it is behind the bridge (mod_proxy_fcgi)."""
+"""FIELD's measurement 3: hello in Python through one Apache, as CGI (mod_cgid), rewritten by hand for FastCGI
+(mod_fcgid), and unchanged behind the bridge (mod_proxy_fcgi)."""
 
 import shutil
 

@@ -1,4 +1,4 @@
--- A form's bytes behind the URL are posted; without them it is a GET.
+-- Posts the form whose bytes come after the URL; without them sends a GET.
 function init(arguments)
   if arguments[1] then
     wrk.method = "POST"
@@ -7,7 +7,7 @@ function init(arguments)
   end
 end
 
--- What wrk found, as one line of JSON.
+-- Prints wrk's results as one line of JSON.
 function done(summary, latency, requests)
   local errors = summary.errors
   io.write(string.format(

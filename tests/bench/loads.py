@@ -1,4 +1,4 @@
-"""The programs that make the load, each answering with figures as a dict."""
+"""The programs that create the load; each returns its figures as a dict."""
 
 import functools
 import http.client
@@ -22,7 +22,7 @@ def _run(*command):
 
 
 def wrk(url, seconds, connections, form=None):
-    """As many requests as `connections` can do, one behind the other on each; form: posted bytes."""
+    """As many requests as `connections` can do, one after another on each; form: posted bytes."""
     more = ["--", form] if form else []
     result = json.loads(_run("wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s",
                              "-s", HERE / "load.lua", url, *more).splitlines()[-1])
@@ -31,8 +31,8 @@ def wrk(url, seconds, connections, form=None):
 
 
 def one_by_one(url, requests, pause_s):
-    """One client on one connection, who rests between two requests: the latency of a site that has
-    little to do."""
+    """One client on one connection, which pauses between two requests: the latency of a site that has little
+    to do."""
     parts = urllib.parse.urlsplit(url)
     peer = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
     taken, wrong = [], 0
@@ -49,7 +49,7 @@ def one_by_one(url, requests, pause_s):
 
 
 def ab(url, requests, connections):
-    """`ab -n REQUESTS -c CONNECTIONS`, a connection for each request."""
+    """`ab -n REQUESTS -c CONNECTIONS`, with a new connection for each request."""
     text = _run("ab", "-n", requests, "-c", connections, url)
 
     def figure(pattern):
@@ -67,10 +67,10 @@ def _constant_rate_program():
     folder = tempfile.TemporaryDirectory(prefix="cgibridge-bench-")
     program = pathlib.Path(folder.name) / "constant_rate"
     _run("cc", "-O2", "-Wall", "-o", program, HERE / "constant_rate.c")
-    return folder, program  # the folder goes when this process does
+    return folder, program  # the folder is removed when this process ends
 
 
 def constant_rate(port, path, form, rate, seconds, connections):
-    """See constant_rate.c; rate 0: as many as there can be."""
+    """See constant_rate.c; rate 0: as many as possible."""
     _, program = _constant_rate_program()
     return json.loads(_run(program, port, path, form, rate, seconds, connections))

@@ -1,12 +1,12 @@
-/* Starts a program again and again, in every way that the kernel has, in turns:
+/* Starts a program again and again, in every way that the kernel offers, in turn:
  *
  *     cc -O2 -o build/spawn_paths tests/bench/spawn_paths.c && build/spawn_paths PROGRAM [ROUNDS]
  *
- * With a cgroup v2's folder, and with files like /sys/fs/cgroup/cpu/x/tasks, also into cgroups.
+ * With a cgroup v2's folder, or with files like /sys/fs/cgroup/cpu/x/tasks, also into cgroups.
  *
- * For each way, the median of its rounds, in microseconds: how long the starter stands still, and
- * until the program has ended. The starter has 64 MiB of memory, as a busy bridge; what each child
- * does before its exec is what bridge/worker/launch.cc does. */
+ * For each way, prints the median of its rounds, in microseconds: how long the starter is blocked,
+ * and how long until the program has ended. The starter has 64 MiB of memory, like a busy bridge;
+ * before its exec each child does what bridge/worker/launch.cc does. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static pid_t by_vfork_opened(void) {
   return pid;
 }
 
-/* Into cgroups by the child itself, as bridge/worker/launch.cc does it. */
+/* The child itself enters the cgroups, as in bridge/worker/launch.cc. */
 static pid_t by_vfork_entering(void) {
   const pid_t pid = vfork();
   if (pid == 0) {
@@ -107,7 +107,7 @@ static pid_t by_posix_spawn(void) {
   return pid;
 }
 
-/* The call itself, inline: the child goes on in this frame, on the same stack. */
+/* The system call is inline, because the child continues in this frame, on the same stack. */
 static pid_t by_clone3_with(unsigned long long flags) {
   struct clone_args wanted = {.flags = CLONE_VM | CLONE_VFORK | flags,
                               .exit_signal = SIGCHLD,
@@ -149,7 +149,7 @@ static struct way ways[] = {{.name = "fork", .start = by_fork},
                             {.name = "vfork, entering cgroups", .start = by_vfork_entering}};
 enum { kWays = sizeof ways / sizeof *ways };
 
-/* It needs an argument that was not given. */
+/* Whether it needs an argument that was not given. */
 static int left_out(const struct way *way) {
   return (way->start == by_clone3_into_cgroup && cgroup_fd < 0) ||
          (way->start == by_vfork_entering && entrance_count == 0);
@@ -190,7 +190,7 @@ int main(int argc, char **argv) {
   for (int round = 0; round < rounds; ++round) {
     for (int i = 0; i < kWays; ++i) {
       if (left_out(&ways[i])) continue;
-      /* What comes behind fork would pay for it. */
+      /* Otherwise the way that comes after fork would pay for it. */
       for (int n = 0; n < 4; ++n) waitpid(by_vfork(), NULL, 0);
       const double begun = now();
       const pid_t pid = ways[i].start();

@@ -9,7 +9,7 @@ from harness.bridge import BUILD, environment
 from harness.site import EXAMPLES
 
 RESPONDERS = BUILD / "examples" / "responders"
-# The label, and the responder that a rewrite by hand would give, where examples/ has one.
+# The label, and the hand-written responder for the program, if examples/ has one.
 PROGRAMS = {
     "hello.cgi": ("C", "hello.fcgi"),
     "hello-rust.cgi": ("Rust", None),
@@ -24,21 +24,21 @@ PROGRAMS = {
     "hello.rb": ("Ruby", None),
     "hello-libraries.rb": ("Ruby, libraries", None),
     "hello.tcl": ("Tcl", None),
-    # Nothing is rewritten: nginx asks php-cgi's own processes, without the bridge between.
+    # Nothing is rewritten: nginx uses php-cgi's own processes, without the bridge.
     "hello.php": ("PHP", "/usr/bin/php-cgi"),
 }
-# Static: nothing can be preloaded, so the bridge has one way only.
+# Static: nothing can be preloaded, so the bridge can only run it classic.
 STATIC = {"hello-go.cgi"}
-# One bridge each: its settings.
+# One bridge for each of these settings.
 BRIDGES = {
     "classic": 'mode = "classic"',
     "fork": 'mode = "persistent"\nreset = "fork"',
     "rewind": 'mode = "persistent"\nreset = "rewind"\nrewind = { verify = 1000 }',
     "none": 'mode = "persistent"\nreset = "none"',
 }
-# Whose programs are measured with reset = "none", which keeps a program's state.
+# Programs measured with reset = "none", which keeps a program's state.
 NONE = {"hello.js"}
-# Whose responders are asked by a connection for each request as well, which is nginx's default.
+# Programs whose responders are also measured with a connection for each request, which is nginx's default.
 UNKEPT = {"hello.php"}
 SIDES = ["fcgiwrap", "mod_cgid", *BRIDGES, "by-hand", "by-hand-unkept"]
 
@@ -61,8 +61,8 @@ def apache_variables(variables):
 
 
 class Stage:
-    """Started once; url(side, program) is where a side answers. connections: how many requests at
-    once each side can answer."""
+    """Started once; url(side, program) is where a side answers. connections: how many requests each side can
+    answer at once."""
 
     def __init__(self, site, programs, sides, keep_alive, connections):
         self.site, self.wanted, self.connections = site, sides, connections
@@ -80,7 +80,7 @@ class Stage:
             if "by-hand" in sides and responder.exists():
                 addresses[f"by-hand-{name}"] = self.listen(responder.name, connections, responder, [])
                 locations.append(self.location(f"/by-hand/{name}", f"by-hand-{name}", keep_alive))
-            # Processes of their own: kept connections hold all of the others.
+            # Separate processes, because kept connections hold all of the others.
             if "by-hand-unkept" in sides and name in UNKEPT and responder.exists():
                 unkept = f"by-hand-unkept-{name}"
                 addresses[unkept] = self.listen(f"{responder.name}-unkept", connections, responder, [])
@@ -97,7 +97,7 @@ class Stage:
         self.site.example(name)
 
     def variables(self, side):
-        """What this side gives its programs in the environment, besides the request."""
+        """The environment that this side gives its programs, in addition to the request's."""
         return {}
 
     def start_bridge(self, side):
@@ -120,7 +120,7 @@ class Stage:
             """)
 
     def listen(self, name, count, command, more):
-        """count processes that accept from one socket on their descriptor 0."""
+        """Starts count processes that accept from one socket on their descriptor 0."""
         path = str(self.site.folder / f"{name}.responder")
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(path)
@@ -158,7 +158,7 @@ location {prefix} {{
                 and (side not in ("fork", "rewind") or program not in STATIC)]
 
     def answer(self, side, program):
-        """The body of one answer, which must be a good one."""
+        """The body of one answer, which must be correct."""
         answer = self.server(side).send_request(f"/{side}/{program}")
         if answer.status != 200:
             raise SystemExit(f"{side} answers {program} with {answer.status}: {answer.text[:200]}")

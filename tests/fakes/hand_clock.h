@@ -7,8 +7,8 @@
 
 namespace fakes {
 
-// Begins at the wall clock of the machine, so that files made before are older than what follows;
-// from there on it stands still but for advance().
+// Begins at the machine's wall clock, so that files made earlier are older than what follows. After
+// that it moves only by advance().
 class HandClock final : public loop::Clock {
  public:
   base::TimePoint now() const override { return now_; }

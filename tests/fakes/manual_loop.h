@@ -1,4 +1,4 @@
-// A loop whose time a test moves by hand: hours pass in milliseconds, and nothing in between.
+// A loop whose time a test moves by hand: hours pass in milliseconds, because nothing waits.
 #pragma once
 
 #include <algorithm>
@@ -8,16 +8,16 @@
 
 namespace fakes {
 
-// Descriptors are real: what a test, or a fake, writes into a pipe or a socket is there at once, so
-// a turn that finds nothing shows that all is at rest.
+// Descriptors are real: what a test or a fake writes into a pipe or a socket arrives at once, so a
+// turn that finds nothing to do shows that everything is at rest.
 class ManualLoop {
  public:
   loop::Loop& loop() { return loop_; }
   HandClock& clock() { return clock_; }
   base::TimePoint now() const { return clock_.now(); }
 
-  // Turns until there is nothing to do. At most kTurnsMost: two that wake each other for ever are a
-  // fault. Whether it came to rest.
+  // Turns until there is nothing to do, at most kTurnsMost times: two objects that wake each other
+  // for ever are a fault. Returns whether it came to rest.
   bool settle() {
     for (int turns = 0; turns < kTurnsMost; ++turns) {
       if (!loop_.turn()) return true;
@@ -25,7 +25,7 @@ class ManualLoop {
     return false;
   }
 
-  // Lets time pass, from one timer that is due to the next, settling at each. Whether it always
+  // Lets time pass from one due timer to the next, and settles at each. Returns whether it always
   // came to rest.
   bool advance(base::TimePoint::duration by) {
     const base::TimePoint until = clock_.now() + by;

@@ -1,4 +1,4 @@
-// One process that is none: what it does is told by its nature, or by the test.
+// A fake process: its Nature, or the test, says what it does.
 #pragma once
 
 #include <fcntl.h>
@@ -25,32 +25,32 @@ namespace fakes {
 
 enum class Kind { program, zygote, worker };
 
-// How a process behaves when nobody tells it otherwise. never: it does not come to that.
+// How a process behaves unless the test intervenes. never: that step never happens.
 inline constexpr base::Duration never{-1};
 struct Nature {
   base::Duration to_checkpoint{20};  // of a zygote, from its launch
   base::Duration to_fork{1};         // from FORK to the worker's READY
   base::Duration to_answer{5};       // a request, from its begin to its end
-  base::Duration to_reset{1};        // behind it, for one that stays
+  base::Duration to_reset{1};        // after the request, for a worker that stays
   base::Duration to_verify{1};
   base::Duration to_term{0};  // from SIGTERM to its end
-  // Else what it is asked for at its launch.
+  // If unset: what its launch asks for.
   std::optional<checkpoint_level> level{};
   std::optional<checkpoint_reset> reset{};
   unsigned threads = 1;
-  bool stays = true;  // behind a request
+  bool stays = true;  // after a request
   std::int32_t exit_code = 0;
   std::string answer = "Content-Type: text/plain\r\n\r\nhello\n";
-  std::string difference{};  // that a comparison finds
-  // Instead of reaching the checkpoint, becoming ready, or answering: it ends with this
-  // waitpid(2) status.
+  std::string difference{};  // what a comparison finds
+  // If not 0: it ends with this waitpid(2) status instead of reaching the checkpoint, becoming
+  // ready, or answering.
   int dies_before_checkpoint = 0, dies_before_ready = 0, dies_in_request = 0;
 };
 inline constexpr int kExited1 = 0x100, kSegv = SIGSEGV;
 
 class Process;
 
-// What a process asks of its machine.
+// What a process needs from its machine.
 class ProcessHost {
  public:
   virtual ~ProcessHost() = default;
@@ -71,24 +71,24 @@ class Process {
         next_(host.loop(), [this] { do_next(); }) {}
 
   Nature nature;
-  std::function<void(const worker::Death&)> on_death;  // told once
-  // Forks that never become ready are processes of their own, which hang.
+  std::function<void(const worker::Death&)> on_death;  // called once
+  // Forks that never become ready are separate processes, which hang.
   bool leaves_hung_forks = false;
 
   Kind kind() const { return kind_; }
   pid_t pid() const { return pid_; }
   const std::string& file() const { return file_; }
-  // What a launch has named after the interpreter; of a worker, what its zygote's had.
+  // What the launch named after the interpreter; a worker has its zygote's.
   const std::string& argument() const { return argument_; }
   bool lives() const { return lives_; }
   bool is_reaped() const { return reaped_; }
   int wait_status() const { return wait_status_; }
   bool in_request() const { return request_id_ != 0; }
-  bool is_known() const { return is_known_; }  // the bridge has heard of it
+  bool is_known() const { return is_known_; }  // the bridge knows about it
   std::uint64_t requests() const { return requests_; }
   void reap() { reaped_ = true; }
 
-  // What it does of its own accord, or by the test's word.
+  // What it does by itself, or when the test says so.
   void die(int wait_status) {
     if (!lives_) return;
     lives_ = false;
@@ -112,7 +112,7 @@ class Process {
     watch_.reset();
     channel_.reset();
   }
-  // What finds no room in the pipe is written before the request ends.
+  // Text that does not fit into the pipe is written before the request ends.
   void print(std::string_view text) {
     unwritten_ += text;
     write_on();
@@ -121,7 +121,7 @@ class Process {
     unwritten_.clear();
     for (auto& fd : streams_) fd.reset();
   }
-  // Ends the request under way as its nature has it.
+  // Ends the current request as its nature says.
   void answer() {
     if (!in_request()) return;
     if (nature.dies_in_request != 0) return die(nature.dies_in_request);
@@ -131,7 +131,7 @@ class Process {
   void end_request() {
     if (!write_on()) return after(base::Duration(1), [this] { end_request(); });
     close_streams();
-    // A worker that cannot say it any more.
+    // A program, or a worker that can no longer report its end, exits.
     if (kind_ == Kind::program || !channel_) return die((nature.exit_code & 0xff) << 8);
     const std::uint64_t id = std::exchange(request_id_, 0);
     say(done_packet(id, nature.stays, nature.exit_code));
@@ -144,7 +144,7 @@ class Process {
     say(ready_packet(pid_));
   }
 
-  // Its machine's side.
+  // Called by its machine.
   void launched(const worker::LaunchSpec& spec) {
     is_known_ = true;
     if (!spec.argv.empty()) argument_ = spec.argv.back();
@@ -171,7 +171,7 @@ class Process {
     if (nature.to_term == never) return;
     after(nature.to_term, [this, signal_number] { die(signal_number); });
   }
-  // A zygote comes to its checkpoint.
+  // A zygote reaches its checkpoint.
   void reach_checkpoint() {
     if (nature.dies_before_checkpoint != 0) return die(nature.dies_before_checkpoint);
     say(packet(MESSAGE_CHECKPOINT,
@@ -196,7 +196,7 @@ class Process {
     return base::UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   }
 
-  // Whether all is written, or nobody reads it.
+  // Whether everything is written, or nobody reads it.
   bool write_on() {
     if (!streams_[1]) return true;
     const int fd = streams_[1].get();
@@ -207,13 +207,13 @@ class Process {
     return unwritten_.empty();
   }
 
-  // Instead of all that it was about to do.
+  // Replaces everything that it was about to do.
   void after(base::Duration delay, std::function<void()> what) {
     plans_.clear();
     next_.stop();
     then(delay, std::move(what));
   }
-  // Behind all that.
+  // Comes after everything that it is about to do.
   void then(base::Duration delay, std::function<void()> what) {
     if (delay == never) return;
     plans_.emplace_back(delay, std::move(what));
@@ -281,7 +281,7 @@ class Process {
     return size;
   }
 
-  // A zygote's; one that was started ahead becomes the worker itself.
+  // Only a zygote forks. One that was started ahead of time becomes the worker itself.
   void fork_worker(std::vector<base::UniqueFd> fds) {
     if (kind_ != Kind::zygote || fds.size() != 1) return host_.fault(pid_, "a fork of no zygote");
     if (nature.threads > 1) {
@@ -313,7 +313,7 @@ class Process {
     says_ready_ = (request.flags & REQUEST_SAY_READY) != 0;
     for (std::size_t i = 0; i < 3; ++i) streams_[i] = std::move(fds[i]);
     requests_ += 1;
-    // It waits in the channel until the reset is over.
+    // The request waits in the channel until the reset is over.
     const auto left = std::chrono::ceil<base::Duration>(resting_at_ - host_.loop().now());
     const auto reset = std::max(left, base::Duration(0));
     after(nature.to_answer == never ? never : reset + nature.to_answer, [this] { answer(); });

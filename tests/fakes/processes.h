@@ -1,5 +1,5 @@
 // A machine's processes for a test: programs, zygotes and workers that speak the real messages on
-// real channels, take as long as the test says by its own clock, and die when it says.
+// real channels. They take as long as the test says by its own clock, and die when it says so.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,7 @@
 
 namespace fakes {
 
-// What a broken promise of the bridge's looks like is written into faults(): a test that ends has
-// none.
+// A broken promise of the bridge is recorded in faults(), which must be empty when a test ends.
 class Processes final : public worker::Processes, public ProcessHost {
  public:
   // loop outlives this; this outlives the bridge's objects.
@@ -22,11 +21,11 @@ class Processes final : public worker::Processes, public ProcessHost {
         deaths_(loop, [this] { tell_deaths(); }),
         late_(loop, [this] { tell_deaths(); }) {}
 
-  // How the processes that are made from here on behave.
+  // How processes that are made from now on behave.
   Nature nature{};
-  // How long after a death the kernel tells of it; what the process had open is closed before.
+  // How long after a death the kernel reports it; the process's descriptors are closed earlier.
   base::Duration death_is_told_after{0};
-  // Launches fail, with this.
+  // If not empty: launches fail with this error.
   std::string launch_error{};
 
   const std::vector<std::unique_ptr<Process>>& all() const { return all_; }
@@ -34,7 +33,7 @@ class Processes final : public worker::Processes, public ProcessHost {
   std::uint64_t launched() const { return launched_; }
   std::uint64_t zygotes_launched() const { return zygotes_launched_; }
 
-  // Those that live, of that kind, oldest first.
+  // The living processes of that kind, oldest first.
   std::vector<Process*> living(Kind kind) const {
     std::vector<Process*> found;
     for (const auto& process : all_) {
@@ -47,7 +46,7 @@ class Processes final : public worker::Processes, public ProcessHost {
     return count(Kind::program) + count(Kind::zygote) + count(Kind::worker);
   }
 
-  // Forgets those that are dead and told of, for simulations that make many.
+  // Forgets processes whose death was reported, for simulations that make many.
   void sweep() {
     std::erase_if(all_, [](const auto& process) { return process->is_reaped(); });
   }
@@ -99,7 +98,7 @@ class Processes final : public worker::Processes, public ProcessHost {
   worker::Senders senders() const override { return worker::Senders::unnamed; }
 
  private:
-  // Above every pid that Linux gives (PID_MAX_LIMIT), so that nothing is there in /proc.
+  // Above every pid that Linux assigns (PID_MAX_LIMIT), so that /proc has no such entry.
   static constexpr pid_t kFirstPid = 10'000'000;
 
   // ProcessHost
@@ -125,7 +124,8 @@ class Processes final : public worker::Processes, public ProcessHost {
     late_.start(death_is_told_after);
   }
 
-  // As the kernel: told while it is held, and reaped once it is not.
+  // Like the kernel: a death is reported while the pid is held, but the pid is reaped only when it
+  // is not.
   void tell_deaths() {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       Process& process = *all_[i];

@@ -1,4 +1,4 @@
-// What zygotes and workers say on their channels (message/wire.h), as bytes.
+// The messages that zygotes and workers send on their channels (message/wire.h), as bytes.
 #pragma once
 
 #include <cstring>

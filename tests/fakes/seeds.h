@@ -1,4 +1,4 @@
-// Which seeds a simulation plays, and how long; another choice by the environment.
+// Which seeds a simulation plays, and how long; environment variables override this.
 #pragma once
 
 #include <cstdlib>
@@ -9,9 +9,9 @@ namespace fakes {
 struct Seeds {
   unsigned first = from_environment("CGIBRIDGE_SIMULATION_SEED", 1);
   unsigned count = from_environment("CGIBRIDGE_SIMULATION_SEEDS", 20);
-  unsigned events = from_environment("CGIBRIDGE_SIMULATION_EVENTS", 2000);  // of each
+  unsigned events = from_environment("CGIBRIDGE_SIMULATION_EVENTS", 2000);  // per seed
 
-  // What to say to play that one again.
+  // The environment that plays this seed again.
   std::string again(unsigned seed) const {
     return "CGIBRIDGE_SIMULATION_SEEDS=1 CGIBRIDGE_SIMULATION_SEED=" + std::to_string(seed) +
            " CGIBRIDGE_SIMULATION_EVENTS=" + std::to_string(events);

@@ -1,5 +1,5 @@
-// What every simulation is made of: dice, one event after the other, and the first thing that was
-// wrong.
+// The base of every simulation: random events one after another, and the first problem that was
+// found.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  // Until so many events have happened, or something is wrong.
+  // Runs until this many events have happened, or something is wrong.
   void run(unsigned events) {
     for (unsigned event = 1; event <= events && wrong_.empty(); ++event) {
       const std::string what = step();
@@ -34,22 +34,22 @@ class Simulation {
     if (wrong_.empty()) come_to_rest();
   }
 
-  // Empty: all that must hold did.
+  // Empty if all invariants held.
   const std::string& wrong() const { return wrong_; }
-  // What it came to, and how often: that it was no idle play.
+  // What happened, and how often, to show that the simulation exercised it.
   const std::map<std::string, std::uint64_t>& seen() const { return seen_; }
 
  protected:
   explicit Simulation(std::uint64_t seed) : random_(seed) {}
 
-  // Something happens. What, in words.
+  // Makes something happen, and describes it in words.
   virtual std::string step() = 0;
-  // How long until the next event.
+  // The time until the next event.
   virtual base::Duration pause() = 0;
-  // Looks at what must hold after each event.
+  // Checks the invariants that must hold after each event.
   virtual void check() = 0;
   virtual void forget_what_is_over() = 0;
-  // Nobody comes any more: all ends, and nothing is left.
+  // No more visitors come: everything ends, and nothing may be left.
   virtual void come_to_rest() = 0;
   // Its world: lets time pass there (false: something wakes itself for ever), and has processes.
   virtual bool advance(base::TimePoint::duration time) = 0;
@@ -90,8 +90,8 @@ class Simulation {
   std::string wrong_;
 };
 
-// Plays the seeds that the environment names, or its own. comes_to: what at least one of them must
-// have seen.
+// Plays the seeds that the environment names, or the default ones. comes_to: what at least one seed
+// must have seen.
 template <typename Played>
 void play(std::initializer_list<const char*> comes_to) {
   const Seeds seeds;

@@ -1,4 +1,4 @@
-// A whole gateway in a world of its own, and web servers that connect to it.
+// A whole gateway in a fake world, and web servers that connect to it.
 #pragma once
 
 #include <sys/socket.h>
@@ -19,7 +19,7 @@ class Peer {
  public:
   explicit Peer(base::UniqueFd fd) : fd_(std::move(fd)) {}
 
-  // Sends a request with these params ("K=V\0..."); open: its body has not come whole.
+  // Starts a request with these params ("K=V\0..."). The body follows by body() and end_body().
   void begin(const std::string& params) {
     std::string records;
     codec_.begin(records, params);
@@ -48,7 +48,7 @@ class Peer {
   }
   void leave() { fd_.reset(); }
 
-  // Takes what has come.
+  // Reads what has arrived.
   void read() {
     char bytes[65536];
     for (ssize_t got = 0;
@@ -60,10 +60,10 @@ class Peer {
     }
   }
 
-  bool ended() const { return app_status_ >= 0; }  // END_REQUEST has come
+  bool ended() const { return app_status_ >= 0; }  // END_REQUEST has arrived
   bool is_closed() const { return !fd_; }          // by the bridge, or by leave()
   std::int64_t app_status() const { return app_status_; }
-  std::string output, errors;  // of the request, as far as it has come
+  std::string output, errors;  // of the request, as far as they have arrived
 
  private:
   void take(const fastcgi::ClientEvent& event) {
@@ -95,7 +95,7 @@ class Site {
   Processes& processes() { return world_.processes(); }
   gateway::Gateway& gateway() { return *gateway_; }
 
-  // What holds for all programs, and for the bridge. changed() puts it into force.
+  // Settings for all programs, and for the bridge. changed() puts them into force.
   config::ProgramSettings& program() { return config_->defaults; }
   config::BridgeSettings& bridge() { return config_->bridge; }
   void changed() {
@@ -111,7 +111,7 @@ class Site {
     return *peers_.back();
   }
 
-  // A GET, or a POST of a body that is sent by the test, of content_length bytes.
+  // A GET, or a POST with a body of content_length bytes, which the test sends.
   static std::string params(const std::string& script, int content_length = 0) {
     std::string block;
     const auto add = [&block](const std::string& pair) { (block += pair).push_back('\0'); };
@@ -121,7 +121,7 @@ class Site {
     return block;
   }
 
-  // One whole request without a body, on a connection of its own.
+  // One whole request without a body, on its own connection.
   Peer& request(const std::string& script) {
     Peer& peer = connect();
     peer.begin(params(script));
@@ -129,12 +129,12 @@ class Site {
     return peer;
   }
 
-  // Of peers whose connection is closed nothing is kept.
+  // Drops peers whose connection is closed.
   void forget_closed() {
     std::erase_if(peers_, [](const auto& peer) { return peer->is_closed(); });
   }
 
-  // Lets time pass, and has all peers take what came.
+  // Lets time pass, then has all peers read what arrived.
   bool advance(base::TimePoint::duration by) {
     const bool rests = world_.advance(by);
     for (auto& peer : peers_) peer->read();

@@ -1,4 +1,4 @@
-// A bridge's pools in a world of their own: time by hand, processes that are none.
+// A bridge's pools in a fake world: time is moved by hand, and processes are fakes.
 #pragma once
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 namespace fakes {
 
-// The client of one request: writes down what becomes of it.
+// The client of one request: records what becomes of it.
 class Client final : public pool::RunClient {
  public:
   enum class State { waiting, running, ended, refused };
@@ -48,7 +48,7 @@ class Client final : public pool::RunClient {
   compare::Arm arm() const { return arm_; }
   const worker::Ending& ending() const { return ending_; }
   const cgi::Refusal& refusal() const { return refusal_; }
-  // How it ended; never more than one.
+  // How it ended; never more than one entry.
   const std::vector<std::string>& told_over() const { return told_over_; }
   pool::Run& run() { return *run_; }
   void leave() { run_.reset(); }  // its visitor has gone
@@ -97,7 +97,7 @@ class Client final : public pool::RunClient {
 class World {
  public:
   World() {
-    ::signal(SIGPIPE, SIG_IGN);  // as the bridge does; a process whose client has gone prints on
+    ::signal(SIGPIPE, SIG_IGN);  // like the bridge; a process whose client has gone goes on
     const char* level = std::getenv("CGIBRIDGE_TESTS_LOG");
     base::set_log_level(level == nullptr ? "off" : level);
     char name[] = "/tmp/cgibridge-world.XXXXXX";
@@ -118,7 +118,8 @@ class World {
   const std::string& folder() const { return folder_; }
   config::ProgramSettings settings{};
 
-  // A script whose language is that of its first line: "#!/usr/bin/perl" gets to `compiled`.
+  // Writes a script whose first line decides its language: with "#!/usr/bin/perl" it reaches
+  // `compiled`.
   std::string add_program(const std::string& name = "program.pl",
                           const std::string& first_line = "#!/usr/bin/perl") {
     const std::string path = folder_ + "/" + name;
@@ -127,7 +128,7 @@ class World {
     return path;
   }
 
-  // The file as it is now; version: of its content.
+  // The file as it is now; version stands for its content.
   static router::ProgramFile file_of(const std::string& path, std::int64_t version = 1) {
     router::FileIdentity identity;
     identity.mode = S_IFREG | 0755;
@@ -135,7 +136,7 @@ class World {
     return {path, identity, {}};
   }
 
-  // A request comes: what the gateway does for one.
+  // A request arrives: does what the gateway does for one.
   Client& request(const std::string& program, compare::Side side = compare::Side::persistent,
                   pool::ForWhom for_whom = pool::ForWhom::client) {
     pool::Pool& pool = pools_->of(program);

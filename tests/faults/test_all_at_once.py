@@ -1,8 +1,8 @@
-"""All of it mixed, for as long as is asked: programs and clients in trouble, kills, broken settings,
-touched programs, rotated logs, crowds of connections, while several programs are under load. No request
-of the load fails, and nothing grows. Ten seconds always; half an hour as a slow test.
+"""Everything mixed: programs and clients in trouble, kills, broken settings, touched programs, rotated logs,
+crowds of connections, while several programs are under load. No request of the load fails, and nothing grows.
+It runs for ten seconds in every run, and for half an hour as a slow test.
 
-CGIBRIDGE_SOAK_MINUTES says how long the slow one takes.
+CGIBRIDGE_SOAK_MINUTES sets how long the slow one takes.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from harness.processes import wait_until
 from harness.trouble import BODY, CLIENTS_OF_TROUBLE, LIMITED, PROGRAMS, TROUBLE, Load
 
 MINUTES = float(os.environ.get("CGIBRIDGE_SOAK_MINUTES", 30))
-# What allocators may still take once all of it has happened a few times.
+# How much allocators may still take after everything has happened a few times.
 GROWTH_KIB = 6 * 1024
 HELLO = r'print "Content-Type: text/plain\n\nhello\n";'
 DEFAULTS = """
@@ -39,7 +39,8 @@ OWN_MODES = """
 
 
 class World:
-    """The bridge, what is under load, and everything that may happen; each happening is a method."""
+    """The bridge, the programs under load, and everything that may happen; each kind of trouble is a
+    method."""
 
     def __init__(self, site):
         self.site, self.chance = site, random.Random(11)
@@ -58,7 +59,7 @@ class World:
         method, body, status, _ = PROGRAMS[query]
         script = self.endless if status == 504 else self.trouble
         answer = self.bridge.request(script, method, query, body)
-        # A kill, a broken-off client and a full pool may meet it; it is told then.
+        # It may meet a kill, an aborted client or a full pool; then it gets one of these statuses.
         assert answer.status in (status, 502, 503), (query, answer)
 
     def a_client_in_trouble(self):
@@ -104,7 +105,7 @@ class World:
             happening = self.chance.choice(happenings)
             try:
                 getattr(self, happening)()
-            except Exception as error:  # told by the test itself
+            except Exception as error:  # reported by the test itself
                 problems.append(f"{happening}: {error!r}")
             self.happened[happening] = self.happened.get(happening, 0) + 1
 
@@ -113,13 +114,13 @@ class World:
         return processes.memory_kib(self.bridge.pid)
 
 
-# One of each at a time: they work on the same files.
+# At most one of each at a time, because they work on the same files.
 ALONE = ["broken_settings", "a_touched_program", "a_rotated_log", "looks_at_it", "a_crowd"]
 TOGETHER = ["a_program_in_trouble", "a_client_in_trouble", "a_kill", "body_of_a_megabyte"]
 
 
 def a_while(world, seconds):
-    """Everything happens for so long, beside the load."""
+    """Lets everything happen for this long, during the load."""
     problems = []
     end = time.monotonic() + seconds
     threads = [threading.Thread(target=world.go_on_until, args=(end, which, problems))

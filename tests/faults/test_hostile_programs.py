@@ -1,5 +1,5 @@
-"""Programs that attack: messages to the bridge, signals, names of processes that are not theirs, links
-that change under a request. Whatever they do is their own trouble; everybody else is answered."""
+"""Programs that attack: messages to the bridge, signals, process ids that are not theirs, links that change
+during a request. They harm only themselves; everybody else is answered."""
 
 import os
 import pathlib
@@ -79,7 +79,7 @@ int main(void) {
 """
 KINDS = ["zeros", "short", "empty", "ready", "done", "checkpoint", "retired", "passing", "notes", "flood"]
 
-# Says that it is a zygote, and names another process as each worker that it is asked for.
+# Claims to be a zygote, and names another process as each worker that it is asked for.
 FALSE_ZYGOTE = MESSAGES + r"""
 static int channel(void) {
   for (int fd = 3; fd < 1024; fd++) {
@@ -120,13 +120,13 @@ int main(void) {
   return 0;
 }
 """
-# Where message/wire.h is.
+# The folder of message/wire.h.
 INCLUDES = f"-I{pathlib.Path(__file__).resolve().parents[2]}/bridge"
 
 
 @pytest.fixture
 def neighbour(site):
-    """A program that did nothing; returns a check that it is answered."""
+    """A program that did nothing wrong; returns a check that it is answered."""
     hello = programs.hello(site, "neighbour")
 
     def answered(bridge):
@@ -148,7 +148,7 @@ def test_junk_in_every_descriptor_is_its_writer_s_trouble(site, neighbour, reset
     for kind in KINDS:
         bridge.wait_idle()
         response = bridge.request(attacker, query=kind)
-        # It may lose its own answer, to a 502 or by being ended in the middle of it.
+        # It may lose its own answer, by a 502 or by being ended in the middle of it.
         assert response.status == 502 or response.body in (kind.encode() + b"\n", b""), kind
         neighbour(bridge)
         assert bridge.pid == kept and processes.alive(kept)
@@ -157,8 +157,8 @@ def test_junk_in_every_descriptor_is_its_writer_s_trouble(site, neighbour, reset
 
 @pytest.mark.parametrize("whom", ["a neighbour's zygote", "the bridge", "itself"])
 def test_a_false_zygote_cannot_make_the_bridge_signal_others(site, neighbour, whom):
-    """The bridge ends the process group of a worker that it was told of: so it believes a pid only from
-    the process itself."""
+    """The bridge ends the process group of every worker that it knows, so it believes a pid only from the
+    process itself."""
     victim = site.folder / "victim"
     attacker = site.c("attacker", FALSE_ZYGOTE.replace("@VICTIM@", str(victim)), INCLUDES, "-w")
     bridge = site.start_bridge('timeouts = { request = "6s", kill_grace = "100ms" }')
@@ -178,7 +178,7 @@ def test_a_false_zygote_cannot_make_the_bridge_signal_others(site, neighbour, wh
 
 @pytest.mark.parametrize("wrong_user", [False, True])
 def test_a_signal_storm_costs_requests_of_its_aim_only(site, neighbour, wrong_user):
-    """TERM and USR2 to the bridge are an operator's: they end it, by intent or by default."""
+    """TERM and USR2 to the bridge are for operators: they end it, by intent or by default."""
     if wrong_user and os.getuid() != 0:
         pytest.skip("only root can be somebody else")
     aim = programs.pid(site, "aim")
@@ -199,7 +199,7 @@ def test_a_signal_storm_costs_requests_of_its_aim_only(site, neighbour, wrong_us
             script = "; ".join(f"kill -{name} {target}" for name in names)
             done = subprocess.run([*prefix, "sh", "-c", script], capture_output=True, text=True)
             if wrong_user:
-                # Or it has ended by itself.
+                # Either the signal was not permitted, or the target had ended by itself.
                 refused = done.stderr.count("ermitted") + done.stderr.count("No such process")
                 assert refused == len(names), done.stderr
         neighbour(bridge)
@@ -210,7 +210,7 @@ def test_a_signal_storm_costs_requests_of_its_aim_only(site, neighbour, wrong_us
 # ---- links that change ----
 
 def swap(link, targets, until):
-    """Points link to one of targets after the other, each time at once."""
+    """Points link to each of targets in turn, each time atomically."""
     other = f"{link}.next"
     turn = 0
     while not until.is_set():
@@ -221,7 +221,8 @@ def swap(link, targets, until):
 
 @pytest.mark.parametrize("part", ["the program", "a folder above it"])
 def test_a_link_swapped_in_a_race_runs_nothing_outside_the_roots(site, mode, part):
-    """While a link does not rest, what runs is the real path that was looked at, never the link again."""
+    """While a link keeps changing, the bridge runs the real path that it has checked, and never follows the
+    link again."""
     inside = site.cgi_bin / "inside"
     outside = site.folder / "outside"
     for folder, word in ((inside, "inside"), (outside, "outside")):
@@ -242,7 +243,7 @@ def test_a_link_swapped_in_a_race_runs_nothing_outside_the_roots(site, mode, par
     swapper = threading.Thread(target=swap, args=(str(link), targets, stop))
     swapper.start()
     try:
-        # Of a link that stood until now nobody could know that it would not.
+        # If a link was stable until now, nobody could know that it would change.
         for _ in range(20):
             bridge.request(asked)
         begin = time.monotonic()
@@ -314,7 +315,7 @@ int main(void) {
 
 @pytest.mark.parametrize("how", ['mode = "classic"', 'reset = "fork"', 'reset = "rewind"'])
 def test_a_program_that_asks_to_be_traced_is_let_go_on(site, how):
-    """Its parent is its tracer then, and it stops at each signal until that says otherwise."""
+    """Then its parent is its tracer, and it stops at each signal until the parent continues it."""
     script = site.c("traced", TRACED)
     bridge = site.start_bridge(f"{how}\n")
     for _ in range(3):

@@ -1,5 +1,5 @@
-"""Under constant load on one program, something befalls another program, a client, or what the
-bridge stands on: no request of the load fails, and when it is over all is as before."""
+"""Under constant load on one program, something happens to another program, a client, or the bridge's
+surroundings: no request of the load fails, and when it is over everything is as before."""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ def settings(mode):
 @pytest.fixture
 def bridge(site, settings):
     bridge = site.start_bridge(settings, LIMITED)
-    # What the other program does is worth lines of any level.
+    # Log lines of any level are allowed about the other program.
     bridge.allow_log("program=.*/(trouble|endless)")
     return bridge
 
@@ -55,8 +55,8 @@ def load(site, bridge):
 
 
 def test_the_bridge_stays_one_thread(bridge, load):
-    """So there is nothing for ThreadSanitizer: libuv's pool is only started by files and names that are
-    asked for through it, and the bridge asks for none."""
+    """So ThreadSanitizer has nothing to check: libuv starts its thread pool only for requests about files and
+    names, and the bridge makes none."""
     for _ in range(10):
         assert os.listdir(f"/proc/{bridge.pid}/task") == [str(bridge.pid)]
         load.goes_on(5)
@@ -87,7 +87,7 @@ def test_workers_and_zygotes_that_are_killed_at_random_moments(bridge, load, tro
         if victims:
             processes.kill_quietly(chance.choice(victims), signal.SIGKILL)
         answer = bridge.request(trouble, query="fine")
-        # One that dies with a request in its hands costs that request, and says so.
+        # A worker that dies during a request costs that request, and the bridge says so.
         assert answer.body == b"fine\n" or answer.status == 502
     load.goes_on()
     assert bridge.request(trouble, query="fine").body == b"fine\n"
@@ -105,7 +105,7 @@ def test_a_client_s_trouble_is_its_own(bridge, load, trouble, client):
 
 @pytest.fixture
 def count(request):
-    """How many connections; this process may open as many."""
+    """How many connections to open; this process may open as many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = request.param + 500
     if needed > hard != resource.RLIM_INFINITY:
@@ -117,7 +117,7 @@ def count(request):
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)], indirect=True)
 def test_many_connections_at_once(site, settings, count):
-    # Few workers, so that the descriptors suffice for all connections.
+    # Few workers, so that there are enough descriptors for all connections.
     bridge = site.start_bridge(settings, bridge=f"connections_max = {count + 100}\nworkers_max = 20\n"
                                                 "zygotes_max = 10\n")
     script = programs.hello(site)
@@ -134,7 +134,7 @@ def test_many_connections_at_once(site, settings, count):
 
 
 class TestIdleConnections:
-    """They take all places that there are; the load has to find one for each of its requests."""
+    """They take all available places; the load must still find one for each of its requests."""
 
     def crowd(self, bridge, count):
         script = bridge.script
@@ -173,7 +173,7 @@ def test_params_that_do_not_come_whole_end_their_connection(site, settings):
         assert kept.request(script).body == b"hello\n"
         slow.begin()
         with pytest.raises((Closed, ConnectionError)):
-            for byte in b"\x01\x04\x00\x01\x10" + bytes(200):  # a byte now and then
+            for byte in b"\x01\x04\x00\x01\x10" + bytes(200):  # one byte from time to time
                 slow.send(bytes([byte]))
                 time.sleep(0.1)
         load.goes_on()
@@ -185,8 +185,8 @@ def test_params_that_do_not_come_whole_end_their_connection(site, settings):
 @pytest.mark.root
 @pytest.mark.parametrize("mode", ["persistent"], indirect=True)
 def test_a_user_s_process_limit_is_met_by_new_processes_alone(site, settings, trouble):
-    """RLIMIT_NPROC of the bridge and of a zygote: nothing can be forked there for a while."""
-    user = 64123  # nobody else's
+    """RLIMIT_NPROC of the bridge and of a zygote: they cannot fork for a while."""
+    user = 64123  # used by nobody else
     as_user = processes.as_user(user)
     if subprocess.run([*as_user, "test", "-x", BINARY]).returncode:
         pytest.skip(f"other users may not execute {BINARY}")
@@ -223,7 +223,7 @@ def test_a_user_s_process_limit_is_met_by_new_processes_alone(site, settings, tr
 @pytest.mark.plain_build  # the sanitizers' run-time library must come first
 @pytest.mark.parametrize("mode", ["persistent"], indirect=True)
 def test_a_clock_that_jumps_disturbs_nothing(site, settings, trouble):
-    """The bridge's own clock of the day goes a day ahead and back; that of its programs does not."""
+    """The bridge's own clock jumps a day forward and back; its programs' clocks do not."""
     library = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
     if library is None:
         pytest.skip("libfaketime is not installed")
@@ -237,10 +237,10 @@ def test_a_clock_that_jumps_disturbs_nothing(site, settings, trouble):
                       "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
     with Load(bridge, script) as load:
         for jump in ("+1d", "-1d", "+0"):
-            write_at_once(offset, jump)  # libfaketime ends a program that sees an empty one
+            write_at_once(offset, jump)  # libfaketime ends a program that sees an empty file
             load.goes_on(30)
             assert bridge.request(trouble, query="fine").body == b"fine\n"
-            # Limits of time hold as before.
+            # Time limits hold as before.
             assert bridge.request(trouble.with_name("endless"), query="hang").status == 504
     assert not load.problems, load.problems[:3]
     days = {line.split("[")[1][:11] for line in log.read_text().splitlines() if "[" in line}

@@ -1,4 +1,4 @@
-"""Whatever dies, hangs or runs out while the bridge runs: it answers, says so, and goes on."""
+"""Whatever dies, hangs or runs out while the bridge runs, it answers, reports it, and goes on."""
 
 import os
 import signal
@@ -16,13 +16,13 @@ def bridge(site):
     bridge = site.start_bridge('mode = "persistent"\n'
                                'timeouts = { start = "30s", request = "60s", kill_grace = "200ms" }',
                                '[[program]]\nmatch = "*/hangs"\ntimeouts = { start = "2s" }\n')
-    # Sudden deaths are worth a line of any level.
+    # Sudden deaths may cause log lines of any level.
     bridge.allow_log("worker|zygote|program")
     return bridge
 
 
 def warm(bridge, script):
-    """With a zygote."""
+    """Waits until the program has a zygote."""
     bridge.request(script)
     wait_until(lambda: bridge.wait_warm(script)["zygote_pid"], "it has a zygote", 20)
     entry = bridge.program(script)
@@ -47,7 +47,7 @@ def test_idle_workers_that_are_killed_are_replaced(site, bridge):
         killed = warm(bridge, script)["worker_pids"]
         for pid in killed:
             processes.kill_quietly(pid)
-        # One that dies with a request in its hands is another matter.
+        # A worker that dies during a request is another matter.
         wait_until(lambda: not any(alive(pid) for pid in killed), "they are dead")
         for _ in range(3):
             assert bridge.request(script).status == 200
@@ -77,7 +77,7 @@ def test_a_zygote_that_hangs_holds_no_request(site, bridge):
     os.kill(entry["zygote_pid"], signal.SIGSTOP)
     try:
         for _ in range(8):
-            # In vain after so long a wait, which is shorter than a request may take.
+            # Fails after 10 s, which is shorter than a request may take.
             assert bridge.request(script, seconds=10).status == 200
     finally:
         processes.kill_quietly(entry["zygote_pid"], signal.SIGCONT)
@@ -133,7 +133,7 @@ def test_out_of_descriptors_the_bridge_refuses_and_recovers(site):
     bridge = site.prepare_bridge('mode = "classic"')
     bridge.start(["/bin/sh", "-c", 'ulimit -n 64; exec "$@"', "limited"])
     bridge.allow_log(".")
-    # The sanitizers' first look at a type needs descriptors of its own.
+    # The first time the sanitizers check a type, they need descriptors themselves.
     assert bridge.request(hello).body == b"hello\n"
     bridge.connect().close()
     peers = []
@@ -148,7 +148,7 @@ def test_out_of_descriptors_the_bridge_refuses_and_recovers(site):
 
 
 def test_a_full_process_table_is_an_error_not_an_end(site):
-    """A program may not be startable; the next one is."""
+    """A program may fail to start; the next one starts."""
     big = site.script("not-a-program", "\x00\x01\x02 no format at all")
     hello = programs.hello(site)
     bridge = site.start_bridge('mode = "classic"')
@@ -165,6 +165,6 @@ def test_sigterm_twice_stops_at_once(site):
         peer.start(sleeper)
         peer.wait_for_output(b"started")
         os.kill(bridge.pid, signal.SIGTERM)
-        bridge.expect_log("SIGTERM: draining")  # two signals that nobody has read are one
+        bridge.expect_log("SIGTERM: draining")  # two signals that are still pending count as one
         os.kill(bridge.pid, signal.SIGTERM)
         bridge.expect_end(5)

@@ -1,5 +1,5 @@
-"""The leak battery: one program a language that looks at many kinds of state and then changes one
-(battery/battery.h says how). Here: which kinds there are, and how the programs are run."""
+"""The leak battery: one program per language that checks many kinds of state and then changes one of them
+(battery/battery.h explains it). This file has the kinds, and runs the programs."""
 
 import ctypes
 import os
@@ -17,17 +17,17 @@ BODY = b"body line\nrest\n"
 PROGRAMS = {"c": "battery", "bash": "battery.bash", "perl": "battery.pl", "python": "battery.py",
             "ruby": "battery.rb", "tcl": "battery.tcl"}
 PR_SET_PDEATHSIG = 1
-# Those of Debian's compilers, where there are any.
+# Programs for Debian's compilers, if they are installed.
 COMPILED = {"rust": ("battery-rust", "battery.rs", "/usr/bin/rustc"),
             "go": ("battery-go", "battery.go", "/usr/bin/go")}
 for _language, (_program, _, _compiler) in COMPILED.items():
     PROGRAMS[_language] = _program
     if os.path.exists(_compiler):
         LANGUAGES.append(_language)
-# The resets that put a worker back, or replace it; both, for the others.
+# The resets to test, which put a worker back or replace it; for languages that are not listed, both.
 RESETS = {"go": ["fork"]}
 
-# How a program says that it has a kind: its name, and what lets it leak.
+# How a program declares a kind: its name, and what lets it leak.
 KINDS = {"c": r'^KIND\((\w+), "([^"]*)"\)', "bash": r"^kind (\w+) '([^']*)'",
          "perl": r"^kind (\w+) => '([^']*)'", "python": r'^kind\("(\w+)", "([^"]*)"',
          "ruby": r"^kind :(\w+), '([^']*)'",
@@ -36,13 +36,13 @@ KINDS = {"c": r'^KIND\((\w+), "([^"]*)"\)', "bash": r"^kind (\w+) '([^']*)'",
          "go": r'^\t\{"(\w+)", "([^"]*)"'}
 
 
-# All but the stack, without which main() cannot run again.
+# All parts except the stack, without which main() cannot run again.
 PARTS = {"memory": "memory,libraries,heap,brk,mappings", "own data": "memory"}
 
 
 def kinds(language):
-    """{name: what must be left out of the reset, or `none`, the reset that leaves it; empty if it
-    cannot outlive a request in any case, or retires the worker}"""
+    """{name: what must be left out of the reset, or `none`, the reset that leaves it; empty if it cannot
+    outlive a request anyway, or retires the worker}"""
     found = {}
     paths = sorted(SOURCES.glob("*.c")) if language == "c" else [SOURCES / source_of(language)]
     for path in paths:
@@ -55,7 +55,7 @@ def source_of(language):
 
 
 def install(folder, languages=None):
-    """Puts the programs of these languages, or of all, into a folder, ready to be run."""
+    """Puts the programs of these languages, or of all, into a folder, ready to run."""
     folder = pathlib.Path(folder)
     for language in LANGUAGES if languages is None else languages:
         if language == "c":
@@ -72,7 +72,7 @@ def compile_one(language, folder):
     command = [compiler, "--edition", "2021", "-O", "-o", folder / name, SOURCES / source]
     environment = None
     if compiler.endswith("go"):
-        # Linked by the system's linker it is a dynamic executable, as if it called C.
+        # Linked by the system's linker, it is a dynamic executable, as if it called C.
         command = [compiler, "build", "-ldflags", "-linkmode external", "-o", folder / name, SOURCES / source]
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GO111MODULE": "off", "CGO_ENABLED": "1",
                        "GOCACHE": str(pathlib.Path(driver.adapters_dir()).parent / "go-cache")}
@@ -82,7 +82,7 @@ def compile_one(language, folder):
 def install_c(folder):
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", folder / "libinbattery.so",
                     SOURCES / "library.c"], check=True)
-    # errno is looked at first.
+    # errno is checked first.
     sources = [SOURCES / f"{name}.c" for name in ("battery", "libc", "memory", "files", "signals", "process")]
     subprocess.run(["cc", "-O1", "-w", "-o", folder / "battery", *sources, f"-L{folder}", "-linbattery",
                     f"-Wl,-rpath,{folder}", "-ldl", "-lm", "-pthread"], check=True)
@@ -100,13 +100,13 @@ def environment(query):
 
 
 def as_the_bridge_launches():
-    """In a group of its own, and ended with its parent."""
+    """In its own process group, and ended with its parent."""
     os.setpgrp()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def by_hand(language, folder, query=""):
-    """What the program says of a process that was launched classic."""
+    """What the program reports about a process that was launched classic."""
     done = subprocess.run(command(language, folder), env=environment(query), cwd=folder, input=BODY,
                           capture_output=True, preexec_fn=as_the_bridge_launches, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -114,7 +114,7 @@ def by_hand(language, folder, query=""):
 
 
 def sections(text):
-    """{kind: what was seen of it}"""
+    """{kind: what was seen}"""
     parts = re.split(r"(?m)^(\w+): ", text)
     return dict(zip(parts[1::2], parts[2::2]))
 
@@ -126,13 +126,13 @@ def differences(text, reference):
 
 
 class Stand:
-    """One battery before its checkpoint, or behind it."""
+    """One battery, launched as a zygote with its workers."""
 
     def __init__(self, language, folder, **options):
         self.folder = folder
         argv, level = command(language, folder), "linked"
         if language == "bash" and "without" in options:
-            # Else bash remembers that its script is at its end, and reads no other.
+            # Otherwise bash remembers that its script is at its end, and reads no other.
             argv = [argv[0], "-c", f". {argv[1]}"]
         elif language == "perl":
             argv, level = [argv[0], f"-I{driver.adapters_dir()}/perl", "-MCGIBridge", argv[1]], "compiled"
@@ -157,7 +157,7 @@ class Stand:
         return self.zygote.ask(env=environment(query), cwd=str(self.folder), body=BODY)
 
     def renew(self):
-        """The next request is another worker's first."""
+        """Makes the next request another worker's first."""
         if self.zygote.current is not None and self.zygote.current.status is None:
             self.zygote.current.close()
         self.zygote.current = None

@@ -1,4 +1,4 @@
-"""The leak battery's programs, and who runs them."""
+"""The leak battery's programs, and the zygotes that run them."""
 
 import pathlib
 import sys
@@ -20,7 +20,7 @@ def battery_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def stands(battery_folder):
-    """Zygotes of the batteries, kept for all tests that ask for the same one."""
+    """Zygotes of the batteries, kept for all tests that use the same one."""
     kept = batteries.Stands(battery_folder)
     yield kept
     kept.close()

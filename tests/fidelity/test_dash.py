@@ -1,5 +1,5 @@
-"""The leak battery of dash, which has no battery of its own: each script looks for what the request
-before it left, then leaves it."""
+"""The leak battery for dash, which has no battery program: each script checks for what the request before it
+left, then leaves it."""
 
 import pytest
 

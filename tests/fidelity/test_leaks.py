@@ -1,5 +1,5 @@
-"""Each kind of state by itself: that its look sees it, that it leaks when the reset leaves it out, and
-that neither fork nor rewind leaks it."""
+"""Each kind of state separately: its check sees it, it leaks if the reset leaves it out, and it leaks with
+neither fork nor rewind."""
 
 import os
 
@@ -17,7 +17,7 @@ def test_there_are_many_kinds():
 
 
 def sees(stands, language, name):
-    """Left and looked at in one process."""
+    """Whether the check sees state that was left in the same process."""
     stand = stands.get(language, reset="fork")
     text = stand.ask("again=" + name).text
     assert name in batteries.differences(text, stands.reference(language))
@@ -35,7 +35,7 @@ def after(stand, query):
 
 
 def leaks(stands, language, name, leaks_under):
-    """Against a worker whose first request left nothing, as the looks leave traces, too."""
+    """Compared with a worker whose first request left nothing, because the checks leave traces, too."""
     options = ({"reset": "none"} if leaks_under == "none"
                else {"reset": "rewind", "without": leaks_under, "verify": False})
     stand = stands.get(language, **options)

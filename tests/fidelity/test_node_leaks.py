@@ -1,5 +1,5 @@
-"""The leak battery in Node: nothing is left where each request has a process of its own, and under `none`
-exactly what its README says."""
+"""The leak battery in Node: nothing leaks if each request has its own process, and under `none` exactly what
+its README says."""
 
 import os
 import random
@@ -17,7 +17,7 @@ TEXT = (batteries.SOURCES / "battery.js").read_text()
 KINDS = dict(re.findall(r"^kind\('(\w+)', '([^']*)'", TEXT, re.MULTILINE))
 REQUESTS = int(os.environ.get("CGIBRIDGE_FIDELITY_REQUESTS", 150))
 
-# Those that show only later, or to a request of its own.
+# Kinds that show only later, or only in their own request.
 UNSEEN = {"exit_code", "stdin_rest", "stdout_replaced", "timer", "immediate", "exit_handlers_early",
           "main_variable"}
 
@@ -36,7 +36,7 @@ def install(folder):
 
 
 class Process(driver.Zygote):
-    """One that is up ahead of its requests, and keeps its state."""
+    """A process that is started before its requests, and keeps its state."""
 
     def __init__(self, script):
         argv = [NODE, "--require", f"{driver.adapters_dir()}/node/start.js", str(script)]
@@ -55,7 +55,8 @@ def script(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def reference(script):
-    """What the second request of a process sees when the first one left nothing: looks leave traces."""
+    """What the second request of a process sees if the first one left nothing, because checks leave
+    traces."""
     with Process(script) as process:
         process.ask()
         return process.ask().text
@@ -79,7 +80,7 @@ def test_a_kind_under_none(script, reference, name, leaks_under):
 
 
 def test_requests_see_nothing_of_each_other(site):
-    """Each has a process of its own, or runs classic; which one it got, it cannot tell."""
+    """Each request has its own process or runs classic; it cannot tell which."""
     script = install(site.cgi_bin)
     bridge = site.start_bridge('mode = "classic"\nworkers = { max = 4, spare = 3 }')
 
@@ -96,7 +97,7 @@ def test_requests_see_nothing_of_each_other(site):
     for n in range(REQUESTS):
         answer = ask(chance.choice(list(KINDS)))
         assert batteries.differences(answer.stdout.decode(), first.stdout.decode()) == {}
-        if n % 3 == 0:  # where no processor is idle, few are started ahead beside a request
+        if n % 3 == 0:  # if no processor is idle, few processes are started in advance during requests
             bridge.wait_warm(script)
     entry = bridge.program(script)
     assert entry["level"] == "booted" and entry["requests_persistent"] > REQUESTS / 4

@@ -1,8 +1,8 @@
-"""1,000 requests of each battery through a running bridge, several at a time, each leaving a kind that
-chance chose: every answer is the one that classic gives, and every rewind is compared with its zygote.
-250 are usual, and 1,000 run with the slow tests.
+"""1,000 requests to each battery through a running bridge, several at a time, each leaving a kind chosen at
+random: every answer is the same as classic's, and every rewind is compared with its zygote. A usual run has
+250 requests; the slow tests have 1,000.
 
-CGIBRIDGE_FIDELITY_REQUESTS says another number, CGIBRIDGE_FIDELITY_SEED another order.
+CGIBRIDGE_FIDELITY_REQUESTS sets another number, CGIBRIDGE_FIDELITY_SEED another order.
 """
 
 import os
@@ -16,7 +16,7 @@ import batteries
 
 REQUESTS = int(os.environ.get("CGIBRIDGE_FIDELITY_REQUESTS", 1000))
 CLIENTS = 4
-# Each worker that one of these kinds retires, and why.
+# The reasons for which these kinds may retire a worker.
 RETIREMENTS = {"threads", "children", "identity", "session", "limits", "call", "mappings"}
 
 
@@ -28,7 +28,7 @@ def seed():
 
 
 class Client(threading.Thread):
-    """Asks one request after the other, and holds each answer against the reference."""
+    """Sends requests one after another, and compares each answer with the reference."""
 
     def __init__(self, bridge, script, queries, reference):
         super().__init__()
@@ -39,7 +39,7 @@ class Client(threading.Thread):
         for query in self.queries:
             try:
                 self.check(query)
-            except Exception as error:  # told by the test itself
+            except Exception as error:  # reported by the test itself
                 self.problems.append((query, repr(error)))
 
     def check(self, query):
@@ -55,7 +55,7 @@ def ask(bridge, script, query):
 
 
 def reference_of(bridge, script):
-    """What classic answers, twice alike."""
+    """Classic's answer, which must be the same twice."""
     bridge.command("mode", script, "classic")
     first, second = [ask(bridge, script, "") for _ in range(2)]
     assert first.stdout == second.stdout and (first.app_status, first.stderr) == (0, b"")
@@ -64,7 +64,7 @@ def reference_of(bridge, script):
     return first.stdout.decode(errors="replace")
 
 
-# A script that asks sees what was loaded ahead, and Tcl's asks for the very package that it loads.
+# A script can see what was loaded in advance, and Tcl's looks for the very package that it loads.
 LEARN = {"tcl": "none"}
 
 

@@ -1,5 +1,5 @@
-// Any text as a capture that `cgibridge replay` is given: it is refused with a reason, or what is
-// read of it can be asked again.
+// Any text as a capture for `cgibridge replay`: it is refused with a reason, or the request that
+// was read from it can be sent again.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   BRIDGE_ASSERT(capture.program.starts_with('/'));
   BRIDGE_ASSERT(capture.status >= 0 && capture.status <= 999);
 
-  // The same request, captured anew with nothing secret in it, is read back the same.
+  // The same request, captured again with no secrets in it, is read back the same.
   journal::Entry entry;
   entry.program = capture.program;
   entry.params = capture.params;

@@ -1,6 +1,6 @@
-// Any bytes from an application that speaks FastCGI: what ClientConnection tells of them does not
-// depend on how reads cut them. The first byte chooses the cuts, the rest is the connection. Pieces
-// stand in memory of exactly their size, so a view that leaves them is noticed.
+// Any bytes from an application that speaks FastCGI: the events of ClientConnection do not depend
+// on how reads cut the bytes. The first byte chooses the cuts, the rest is the connection. Pieces
+// are in memory of exactly their size, so that a view beyond its piece is noticed.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,6 @@
-// Answers held against each other, the input cut into three at its NUL bytes: the changes make the
-// one of the other, what the masks learned from two they explain, and nothing is without a bound.
+// Answers compared with each other; the input is cut into three at its NUL bytes. Applying the
+// changes to one gives the other, what the masks learned from two answers they explain, and
+// everything is bounded.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any text as a settings file: it is refused with a problem that has a place, or it is taken, and
-// then what `config show` prints is read back to the same settings.
+// Any text as a settings file: it is refused with a problem that has a place, or it is accepted;
+// then the output of `config show` is read back to the same settings.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,7 +1,7 @@
-// Any bytes on the control socket, with descriptors among them: the lines that are heard, and what
-// is answered, do not depend on how the bytes came, a line too long ends the client, and no
-// descriptor is kept that nobody asked for. The first byte says where to cut, the second how many
-// descriptors go with each piece.
+// Any bytes on the control socket, with descriptors among them: the lines that are received and the
+// answers do not depend on how the bytes came, a line that is too long ends the client, and no
+// unwanted descriptor is kept. The first byte says where to cut, the second how many descriptors go
+// with each piece.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -90,7 +90,7 @@ Heard hear(std::string_view bytes, std::size_t piece_bytes, unsigned descriptors
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2 || size > 4000) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
-  static const Heard first = hear("{}\n", 10, 1);  // opens what stays open
+  static const Heard first = hear("{}\n", 10, 1);  // opens what then stays open
   const std::size_t before = open_descriptors();
   const Heard whole = hear(bytes, bytes.size() + 1, 0);
   const Heard cut = hear(bytes, 1 + data[0] % 61, data[1] % 4);

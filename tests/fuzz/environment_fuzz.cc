@@ -1,6 +1,6 @@
-// Any params: the path and the environment that are made of them hold what their headers promise,
-// whatever a web server or its client thought of. Fields: the script's file, the rest of the path,
-// the method, then NAME, VALUE and so on.
+// Any params: the path and the environment that are made from them keep the promises of their
+// headers, whatever a web server or its client sends. Fields: the script's file, the rest of the
+// path, the method, then NAME, VALUE and so on.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ void demand_path(const cgi::Variables& variables) {
   BRIDGE_ASSERT(path.value().starts_with('/') && !has_nul(path.value()));
 }
 
-// Each name once, none of those that steer how code is run, as many as are said.
+// Each name comes once, none of them controls how code is run, and the count is right.
 void demand_block(const cgi::Environment& environment, const cgi::ParamRules& rules) {
   std::set<std::string_view> names;
   std::string_view rest = environment.block;

@@ -1,5 +1,5 @@
-// Any bytes as a program's file: it is looked at without harm, and only what begins like an ELF
-// file of this machine, or a script, is thought to bear a zygote.
+// Any bytes as a program's file: inspecting it does no harm, and only a file that begins like an
+// ELF file of this machine, or like a script, is considered for a zygote.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

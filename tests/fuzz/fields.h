@@ -1,4 +1,4 @@
-// Input of several parts: they are cut at bytes 0xff, which are no part of any.
+// Splits an input into several parts at bytes 0xff, which belong to no part.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace fuzz {
 
-// The parts, as views of the input: at least one, no more than most; the last has the rest.
+// The parts, as views of the input: at least one, at most `most`; the last one has the rest.
 inline std::vector<std::string_view> fields(const std::uint8_t* data, std::size_t size,
                                             std::size_t most = 1000) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);

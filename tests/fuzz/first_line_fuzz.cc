@@ -1,5 +1,5 @@
-// Any file as a script: what is read of its first line depends on the bytes that the kernel looks
-// at alone, and an interpreter found in it has a name.
+// Any file as a script: what is read from its first line depends only on the bytes that the kernel
+// looks at, and an interpreter found in it has a name.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   demand_line(*line);
   demand_interpreter(*line);
 
-  // A line that is whole says the same in front of any file.
+  // A complete line means the same at the beginning of any file.
   const std::size_t end = file.find('\n');
   if (end >= router::kFirstLineBytes) return 0;
   const auto alone = router::parse_first_line(file.substr(0, end + 1));

@@ -1,7 +1,7 @@
-// Any request in the access log and as a capture: one line, however it was spelled, of which a
-// reader finds the fields again; a capture is read back as it was masked, every value as long as it
-// was, and masking once more changes nothing. Fields: the body, its type, the program, the last
-// error, then NAME, VALUE and so on.
+// Any request in the access log and as a capture. In the log it is one line, however it was
+// spelled, from which a reader gets the fields back. A capture is read back as it was masked, every
+// value as long as it was, and masking again changes nothing. Fields: the body, its type, the
+// program, the last error, then NAME, VALUE and so on.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -69,7 +69,7 @@ void demand_capture(const Entry& entry, const Secrets& secrets) {
     const std::string& before = entry.params[i].second;
     BRIDGE_ASSERT(value.size() == before.size() && name == entry.params[i].first);
     if (value != before) BRIDGE_ASSERT(!masked.empty());
-    // What is secret by its name keeps no byte, but for the scheme of an authorization.
+    // A value that is secret by its name keeps no byte, except for the scheme of an authorization.
     const bool has_scheme =
         name.find("uthorization") != name.npos || name.find("AUTHORIZATION") != name.npos;
     const bool is_cookie = name.find("OOKIE") != name.npos || name.find("ookie") != name.npos ||

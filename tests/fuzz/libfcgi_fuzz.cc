@@ -1,29 +1,29 @@
 // The same bytes from a web server, read by our codec and by libfcgi: params, body and whether the
-// body came whole are the same. And what libfcgi answers is read by our client's side as it was
-// written. Where the two differ by intent, or by a fault of libfcgi, the input is left out or the
-// difference allowed:
+// body is complete are the same. And our client's side reads libfcgi's answer as it was written.
+// If the two differ by intent, or by a fault of libfcgi, the input is skipped or the difference
+// allowed:
 //
 // - Roles: libfcgi serves Authorizers and Filters; the bridge answers UNKNOWN_ROLE.
 // - Multiplexing: libfcgi refuses a second request on a connection (CANT_MPX_CONN), or takes a
-//   BEGIN_REQUEST of the open one's id for another one; the bridge serves both, or calls a
-//   BEGIN_REQUEST of an active id a bad record. Only connections with one BEGIN_REQUEST are
-//   compared.
+//   second BEGIN_REQUEST with the open one's id for another request; the bridge serves both, or
+//   calls a BEGIN_REQUEST of an active id a bad record. Only connections with one BEGIN_REQUEST
+//   are compared.
 // - Padding of BEGIN_REQUEST and of empty records: libfcgi forgets to skip it, and reads it as the
 //   next record's header. (No web server pads these.)
 // - ABORT_REQUEST (and any type but STDIN, once PARAMS are read) is an error to libfcgi, which has
-//   no notion of being aborted; the bridge hears an abort, and passes over types that are not a
+//   no notion of being aborted; the bridge notices an abort, and skips types that are not a
 //   Responder's (FastCGI 1.0 §4.2 has an answer to management records only).
 // - An error, or the connection's end, between two pairs of PARAMS: libfcgi takes it for the end of
-//   PARAMS and serves a request that has lost some; it says so only when the body is read. The
-//   bridge has no request then.
+//   PARAMS and serves a request that has lost some; it reports this only when the body is read.
+//   For the bridge there is no request then.
 // - A FCGI_GET_VALUES above 4 KiB is a bad record for the bridge.
 // - A record of another version: the bridge ends the connection; libfcgi may read on, and take what
 //   follows for the length of a pair.
 // - An empty record of another request: libfcgi takes it for the end of the stream that it reads.
 // - A management record of a type that libfcgi does not know: it answers UNKNOWN_TYPE as it should,
-//   and then gives the connection up if the record had any content.
+//   but then gives up the connection if the record had any content.
 // - Pairs that announce gigabytes (announces_too_much).
-// - libfcgi loses the memory of params that it could not read.
+// - libfcgi leaks the memory of params that it could not read.
 // - libfcgi makes "NAME=VALUE" strings of params, which end at a NUL.
 #include <fcgiapp.h>
 #include <fcgios.h>
@@ -52,7 +52,7 @@ namespace {
 
 using fastcgi::RecordType;
 
-// What a Responder has of a request. none: not even its params.
+// What a Responder gets of a request. none: not even its params.
 struct Taken {
   std::vector<std::string> params;
   std::string body;
@@ -62,7 +62,7 @@ struct Taken {
 class Socket {
  public:
   Socket() : listening_(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    // Bound to a name that the kernel makes up, in no folder.
+    // Bound to a name that the kernel makes up, outside the file system.
     const sa_family_t family = AF_UNIX;
     BRIDGE_ASSERT(
         ::bind(listening_.get(), reinterpret_cast<const sockaddr*>(&family), sizeof family) == 0);
@@ -74,7 +74,7 @@ class Socket {
 
   int listening() const { return listening_.get(); }
 
-  // A connection that has sent all it is going to.
+  // A connection that has sent everything.
   base::UniqueFd connect(std::string_view bytes) const {
     base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int room = 1 << 20;
@@ -107,7 +107,7 @@ std::optional<Taken> taken_by_libfcgi(std::string_view output, std::string_view 
   std::optional<Taken> taken;
   if (FCGX_Accept_r(&request) == 0) {
     taken.emplace();
-    // The first is libfcgi's own.
+    // The first variable is libfcgi's own.
     BRIDGE_ASSERT(std::string_view(request.envp[0]) == "FCGI_ROLE=RESPONDER");
     for (char** param = request.envp + 1; *param != nullptr; ++param)
       taken->params.push_back(*param);
@@ -134,7 +134,7 @@ std::string read_all(int fd) {
   return bytes;
 }
 
-// Ours. Bytes behind the end of the body say nothing of this request.
+// Our side. Bytes after the end of the body do not matter for this request.
 std::optional<Taken> taken_by_us(std::string_view bytes) {
   fastcgi::ServerConnection connection({});
   connection.feed(bytes);
@@ -157,8 +157,8 @@ std::optional<Taken> taken_by_us(std::string_view bytes) {
   return taken;
 }
 
-// Whether a pair says that it is longer than what libfcgi could allocate: it asks for the memory of
-// whatever is announced, and ends the process if it gets none.
+// Whether a pair announces more than libfcgi could allocate: it allocates whatever is announced,
+// and ends the process if that fails.
 bool announces_too_much(std::string_view pairs) {
   const auto take_length = [&pairs]() -> std::size_t {
     if (pairs.empty()) return 0;
@@ -182,7 +182,7 @@ bool announces_too_much(std::string_view pairs) {
   return false;
 }
 
-// Whether the two are to agree (see above).
+// Whether the two must agree (see above).
 bool is_comparable(std::string_view bytes) {
   fastcgi::RecordReader reader;
   reader.feed(bytes);
@@ -232,7 +232,8 @@ void compare(std::string_view bytes) {
   BRIDGE_ASSERT(ours->whole == theirs->whole);
 }
 
-// Our client, libfcgi, our client. Fields: the exit status, output, errors, body, "NAME=VALUE"...
+// From our client to libfcgi and back. Fields: the exit status, output, errors, body,
+// "NAME=VALUE"...
 void talk(const std::vector<std::string_view>& parts) {
   std::string environment, asked;
   std::vector<std::string> params;
@@ -272,7 +273,7 @@ void talk(const std::vector<std::string_view>& parts) {
 
 }  // namespace
 
-// The first byte says which: a web server's bytes, or a whole request and its answer.
+// The first byte chooses: a web server's bytes, or a whole request and its answer.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1 || size > 60000) return 0;
   if (data[0] == 'T') {

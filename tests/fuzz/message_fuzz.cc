@@ -1,6 +1,6 @@
-// Any packet from a zygote or a worker, which has run somebody's program: it is refused, or it is
-// of the table to the byte: nothing of it can be left out or added without its being refused or
-// read as other text, and what is told of it stays within the table.
+// Any packet from a zygote or a worker, which has run somebody's program: it is refused, or it
+// matches the table to the byte. Nothing can be left out or added without the packet being refused
+// or read as different text, and the message that is read stays within the table.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,8 +11,8 @@
 
 namespace {
 
-// The lengths in a packet say its type's fields apart from its text; a fuzzer would seldom get them
-// right, so every other input has them put right.
+// The lengths in a packet separate its type's fields from its text. A fuzzer would seldom get them
+// right, so in every other input they are corrected.
 void mend(std::string& packet) {
   message_header header{};
   if (packet.size() < sizeof header) return;

@@ -1,5 +1,5 @@
-// Any bytes as a stream of name-value pairs: it is bad, or its pairs written again are read back
-// the same, in no more bytes than it had.
+// Any bytes as a stream of name-value pairs: the stream is bad, or its pairs, written again, are
+// read back the same, in no more bytes than before.
 #include <cstddef>
 #include <cstdint>
 #include <string>

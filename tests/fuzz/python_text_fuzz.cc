@@ -1,4 +1,5 @@
-// Any text as the stack that CPython writes: each frame is on one line, and says what a line said.
+// Any text as the stack that CPython writes: each frame is on one line, and comes from one line of
+// the text.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     BRIDGE_ASSERT(frame.starts_with("python: ") && frame.ends_with(')'));
     BRIDGE_ASSERT(frame.find('\n') == frame.npos && frame.size() < text.size() + 16);
   }
-  // A proper frame is found in front of anything.
+  // A proper frame is found before any text.
   const auto more = stacks::python_frames_in("  File \"/x.py\", line 3 in f\n" + std::string(text));
   BRIDGE_ASSERT(!more.empty() && more.front() == "python: f (/x.py:3)");
   return 0;

@@ -1,6 +1,7 @@
-// Any bytes from a client: whatever ServerConnection and RecordReader tell of them does not depend
-// on how reads cut them. The first two bytes choose the cuts and the limits, the rest is the
-// connection. Pieces stand in memory of exactly their size, so a view that leaves them is noticed.
+// Any bytes from a client: the events of ServerConnection and RecordReader do not depend on how
+// reads cut the bytes. The first two bytes choose the cuts and the limits, the rest is the
+// connection. Pieces are in memory of exactly their size, so that a view beyond its piece is
+// noticed.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,7 +14,7 @@ namespace {
 
 using namespace fastcgi::test;
 
-// Cuts with gaps that a small generator draws from the seed, most of them short.
+// Cuts at distances that a small generator draws from the seed, most of them short.
 std::vector<std::size_t> cuts_from(unsigned seed, std::size_t size) {
   std::vector<std::size_t> cuts;
   std::uint32_t state = seed * 2654435761u + 1;

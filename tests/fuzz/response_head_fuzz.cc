@@ -1,5 +1,5 @@
-// The response head, cut where the input says: however it is cut, the outcome is that of the whole,
-// and a head that was put right needs no putting right again.
+// The response head, cut where the input says: however it is cut, the outcome is the same as for
+// the whole, and a head that was corrected needs no second correction.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

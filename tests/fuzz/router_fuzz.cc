@@ -1,6 +1,6 @@
-// Any path, asked of a folder that has programs, links in and out of the roots, a loop of them, a
-// FIFO and files that are none: what may run is one of the two programs, by a path in the root; the
-// answer is the same when it is remembered; and the path is its script and its rest.
+// Any path, looked up in a folder that has programs, links into and out of the roots, a loop of
+// links, a FIFO and files that are no programs. Only the two programs may run, by a path in the
+// root; a remembered answer is the same; and the path is its script plus its rest.
 #include <sys/stat.h>
 #include <unistd.h>
 

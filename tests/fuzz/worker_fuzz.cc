@@ -1,8 +1,8 @@
-// A worker that says anything at any time, on its own socket, and is assigned, retired, terminated
+// A worker that sends anything at any time, on its own socket, and is assigned, retired, terminated
 // or killed meanwhile: the bridge's side of it never asserts, a request ends once or is given back
-// once, nothing is told behind "gone", and no process but its own is signalled. The process is one
-// that sleeps; as root the test speaks in its name (SCM_CREDENTIALS), else no worker becomes ready.
-// An operation a byte (and what it takes); see step().
+// once, nothing is reported after "gone", and no process but its own is signalled. The process only
+// sleeps. As root the test speaks in its name (SCM_CREDENTIALS), otherwise no worker becomes ready.
+// Each byte is an operation (followed by its arguments); see step().
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -154,7 +154,7 @@ class Play : public worker::WorkerOwner {
     open_requests_ = 0;
   }
 
-  // from: the process that the kernel is to name.
+  // from: the process that the kernel should name.
   void say(std::string_view bytes, pid_t from = 0) {
     iovec part{const_cast<char*>(bytes.data()), bytes.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))] = {};
@@ -201,7 +201,7 @@ class Play : public worker::WorkerOwner {
       BRIDGE_ASSERT(open_requests_ == 0);
     }
     if (gone_) BRIDGE_ASSERT(open_requests_ == 0);
-    // One that was told to end may be dead, and is held for its group's sake.
+    // A worker that was told to end may be dead, but held because of its group.
     if (state == WorkerState::busy && !worker_->terminating()) BRIDGE_ASSERT(open_requests_ == 1);
     BRIDGE_ASSERT(worker_->pid() == -1 || worker_->pid() == pid_);
   }

@@ -1,7 +1,7 @@
-"""What the tests of the running bridge are written with.
+"""Helpers for tests of the running bridge.
 
-A test asks for the fixture `site` (see site.py): a folder of its own with a `cgi-bin`, from which it
-starts a bridge, web servers and clients, and which checks afterwards that nothing was left behind.
+A test uses the fixture `site` (see site.py): a separate folder with a `cgi-bin`, from which it starts a
+bridge, web servers and clients. Afterwards the fixture checks that nothing was left behind.
 """
 
 from harness.fastcgi import AUTHORIZER, RESPONDER, Peer, Record

@@ -1,4 +1,4 @@
-"""One running bridge of a test."""
+"""One running bridge in a test."""
 
 import json
 import os
@@ -18,20 +18,20 @@ BUILD = pathlib.Path(os.environ.get(
 BINARY = reachable(BUILD) / "bridge" / "cgibridge"
 
 BROKEN = re.compile(r"Sanitizer|runtime error:|assert", re.IGNORECASE)
-# What a comparison of a worker with its zygote says when a rewind left something behind.
+# What a comparison of a worker with its zygote logs if a rewind left something behind.
 DIFFERENT = re.compile(r"differs from its zygote")
 LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} (\w+) (.*)$")
 
 
 def write_at_once(path, text):
-    """Nobody sees half of it."""
+    """Replaces the file in one step, so that nobody sees half of it."""
     fresh = path.with_suffix(".fresh")
     fresh.write_text(text)
     fresh.rename(path)
 
 
 def environment(**more):
-    """What the daemon is started with: little, and the same on every machine."""
+    """The daemon's environment: small, and the same on every machine."""
     values = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
               "HOME": os.environ.get("HOME", "/"),
               "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -40,7 +40,7 @@ def environment(**more):
 
 
 class Bridge:
-    """Started by Site.start_bridge. `address` is where it listens (the first listener)."""
+    """Started by Site.start_bridge. `address` is its first listener."""
 
     def __init__(self, config, control, addresses, log):
         self.config = pathlib.Path(config)
@@ -77,13 +77,13 @@ class Bridge:
                 raise AssertionError(f"the bridge ended with {self._process.returncode}:\n{self.log()}")
             return processes.accepts(self.control)
         wait_until(ready, "the bridge is ready", 15)
-        # Descriptors of the start (the settings' watch, the log) are there by now.
+        # Descriptors that the start opens (the settings' watch, the log) are open now.
         self.status()
         self._base_fds = self._settled_fds()
 
     def expect_clean_stop(self, signal_number=signal.SIGTERM, seconds=15, attached=0):
-        """Stops it and checks that it ends with 0 and leaves nothing. attached: how many sockets
-        were handed to it by `attach`."""
+        """Stops it and checks that it exits with 0 and leaves nothing. attached: how many sockets `attach`
+        handed to it."""
         if not attached:
             self.check_descriptors()
         workers = processes.descendants_of(self.pid)
@@ -92,7 +92,7 @@ class Bridge:
         self.check_gone(workers)
 
     def expect_end(self, seconds=15):
-        """It was told to stop; it must end with 0."""
+        """It was told to stop; it must exit with 0."""
         try:
             code = self._process.wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
@@ -103,7 +103,7 @@ class Bridge:
         assert code == 0, f"the bridge ended with {code}:\n{self.log()[-6000:]}"
 
     def check_gone(self, workers):
-        """None of these descendants is left."""
+        """Checks that none of these descendants is left."""
         def gone():
             return not any(processes.alive(pid) for pid in workers)
         wait_until(gone, "the bridge's zygotes, workers and programs are gone: " + ", ".join(
@@ -118,7 +118,7 @@ class Bridge:
             self._process.wait()
         self.stopped = True
 
-    # Speaking to it
+    # Talking to it
 
     def command(self, *arguments, expect=0, seconds=20):
         """Runs `cgibridge ARGUMENTS --control S`; returns its standard output."""
@@ -132,7 +132,7 @@ class Bridge:
         return json.loads(self.command("status", "--json"))
 
     def program(self, script):
-        """The status of one program, by its path; None if the bridge has not met it."""
+        """The status of one program, by its path; None if the bridge does not know it."""
         for entry in self.status()["programs"]:
             if entry["path"] == os.path.abspath(script):
                 return entry
@@ -152,22 +152,22 @@ class Bridge:
         return Peer(self.addresses[which], seconds)
 
     def request(self, script, method="GET", query="", body=b"", seconds=20, **more):
-        """One request on a connection of its own."""
+        """One request on its own connection."""
         with self.connect(seconds=seconds) as peer:
             return peer.request(script, method, query, body, keep=False, **more)
 
     def write_settings(self, text):
-        """The settings file's new text."""
+        """Replaces the settings file's text."""
         write_at_once(self.config, text)
 
     def hangup(self):
-        """SIGHUP: the settings file is read again, soon."""
+        """Sends SIGHUP, so that the settings file is read again soon."""
         self._process.send_signal(signal.SIGHUP)
 
     def answered_by(self, script, **more):
-        """Which mode answered a request of a program that prints its pid last, and that nobody else asks:
-        by the bridge's count, as a worker may have become ready, and been given it, since a look at
-        those that are there. One that was there before is persistent's."""
+        """Which mode answered a request to a program that prints its pid last and that nobody else uses. It
+        goes by the bridge's count, because a worker may have become ready and taken the request after an
+        earlier look at the workers. If the pid was a worker's before, the mode must be persistent."""
         before = self.program(script) or {"worker_pids": [], "requests_persistent": 0}
         pid = int(self.request(script, **more).body.split()[-1])
         warm = self.program(script)["requests_persistent"] > before["requests_persistent"]
@@ -180,13 +180,13 @@ class Bridge:
         return self.log_file.read_text(errors="replace") if self.log_file.exists() else ""
 
     def expect_log(self, pattern, seconds=10):
-        """Waits for a line that matches; such lines are then no surprise at the end."""
+        """Waits for a line that matches; check_log() then expects such lines."""
         self._expected.append(re.compile(pattern))
         return wait_until(lambda: re.search(pattern, self.log(), re.MULTILINE),
                           f"the log holds /{pattern}/; it ends:\n{self.log()[-2000:]}", seconds)
 
     def allow_log(self, pattern):
-        """Lines that match are no surprise, whether they come or not."""
+        """check_log() then expects lines that match, whether they come or not."""
         self._expected.append(re.compile(pattern))
 
     def check_log(self):
@@ -207,7 +207,7 @@ class Bridge:
         return processes.fds_of(self.pid)
 
     def _settled_fds(self):
-        """Counts by kind, once two looks agree."""
+        """Counts by kind, as soon as two counts in a row agree."""
         def count():
             kinds = {}
             for target in self.fds().values():
@@ -223,8 +223,8 @@ class Bridge:
         return before
 
     def surplus_fds(self):
-        """Descriptors above those at the start. Each zygote and worker may hold a channel, a pidfd
-        and the pipe of its own standard error; one that speaks FastCGI the place of its socket."""
+        """Descriptors that were not there at the start. Each zygote and worker may hold a channel, a pidfd
+        and the pipe of its own standard error; one that speaks FastCGI may hold the folder of its socket."""
         status = self.status()
         held = sum(len(entry["worker_pids"]) + (1 if entry["zygote_pid"] else 0)
                    for entry in status["programs"])
@@ -237,17 +237,18 @@ class Bridge:
             if kind.endswith("/socket (deleted)"):
                 more -= 1
             if re.match(r"/memfd:cgibridge-steps|(mnt|net|user):\[", kind):
-                more -= len(status["programs"])   # of their sandboxes
+                more -= len(status["programs"])   # for their sandboxes
             elif kind.startswith("/"):
-                more -= sandboxes   # each has its "/", which has another name under chroot
+                more -= sandboxes   # each has its own "/", which has another name under chroot
             if kind.startswith("/sys/fs/cgroup/"):
-                more -= 1   # since the first program that asked for a limit
+                more -= 1   # opened for the first program with a limit
             if more > 0:
                 surplus[kind] = more
         return surplus
 
     def check_descriptors(self):
-        """The daemon holds no more descriptors than at its start, but for its zygotes and workers."""
+        """Checks that the daemon holds no more descriptors than at its start, except for its zygotes and
+        workers."""
         if self._process.poll() is None:
             self.wait_idle()
             try:

@@ -1,4 +1,4 @@
-"""A real Chromium without a window, driven by its own driver (Debian: chromium, chromium-driver,
+"""A real Chromium without a window, controlled by its own driver (Debian: chromium, chromium-driver,
 python3-selenium)."""
 
 import json
@@ -17,12 +17,13 @@ from harness.processes import PATIENCE, accepts, free_port, wait_until
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
          "--disable-extensions", "--no-first-run", "--force-color-profile=srgb",
-         # Else its driver asks for it by the name localhost as well.
+         # Otherwise its driver also connects to it by the name localhost.
          "--remote-debugging-pipe"]
 
 
 class Driver(Service):
-    """Asked by its number: selenium says localhost, which a machine without /etc/hosts does not know."""
+    """Reached by its numeric address: selenium uses localhost, which a machine without /etc/hosts does not
+    know."""
 
     @property
     def service_url(self):
@@ -42,14 +43,14 @@ class Browser:
         self.driver = webdriver.Chrome(options=options, service=Driver(
             "/usr/bin/chromedriver", port=free_port(), env={**os.environ, "TMPDIR": str(profile)}))
         self.driver.set_page_load_timeout(30 * PATIENCE)
-        # What an earlier page sent or said is not the next one's; read off by forget().
+        # forget() discards what an earlier page sent or logged.
         self._sent = []
 
     def quit(self):
         self.driver.quit()
 
     def open(self, url):
-        """Opens a page of its own, and forgets what pages before it did."""
+        """Opens a new page, and forgets what earlier pages did."""
         self.driver.get("about:blank")
         self.forget()
         self.driver.get(url)
@@ -59,14 +60,15 @@ class Browser:
         self.driver.get_log("performance")
         self._sent = []
 
-    # How it looks at a page
+    # Its preferences
 
     def width(self, columns, rows=900):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": columns, "height": rows, "deviceScaleFactor": 1, "mobile": columns < 600})
 
     def prefer(self, **features):
-        """prefer(color_scheme="dark", reduced_motion="reduce"); without any: what it prefers itself."""
+        """prefer(color_scheme="dark", reduced_motion="reduce"); without arguments: the browser's own
+        preferences."""
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
             {"name": "prefers-" + name.replace("_", "-"), "value": value}
             for name, value in features.items()]})
@@ -85,24 +87,24 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def wait_for(self, selector, what=None, seconds=10):
-        """The first element that fits and is shown."""
+        """The first element that matches and is shown."""
         def shown():
             try:
                 return next((one for one in self.find(selector) if one.is_displayed()), None)
             except StaleElementReferenceException:
-                return None  # the page has put another in its place meanwhile
+                return None  # the page has replaced it meanwhile
         return wait_until(shown, what or f"the page shows {selector}", seconds)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
     def text(self, selector="body"):
-        """As it stands in the document, shown or not."""
+        """The text in the document, shown or not."""
         return self.run("const e = document.querySelector(arguments[0]); return e ? e.textContent : ''",
                         selector)
 
     def texts(self, selector):
-        """Of all that fit, at one moment."""
+        """The texts of all that match, at one moment."""
         return self.run("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)",
                         selector)
 
@@ -115,7 +117,7 @@ class Browser:
         webdriver.ActionChains(self.driver).send_keys(*keys).perform()
 
     def tab_to(self, condition, most=60):
-        """Presses Tab until the focused element fulfils condition (JavaScript, of `e`)."""
+        """Presses Tab until the focused element meets condition (JavaScript about `e`)."""
         for _ in range(most):
             self.press(Keys.TAB)
             if self.run(f"const e = document.activeElement; return !!({condition})"):
@@ -125,12 +127,13 @@ class Browser:
     # What it did
 
     def complaints(self):
-        """The console's errors and warnings since open(), those of the policy among them."""
+        """The console's errors and warnings since open(), including those about the content security
+        policy."""
         return [f"{entry['level']}: {entry['message']}" for entry in self.driver.get_log("browser")
                 if entry["level"] in ("SEVERE", "WARNING")]
 
     def sent(self):
-        """URLs that pages asked for since open()."""
+        """URLs that pages requested since open()."""
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
             if message["method"] == "Network.requestWillBeSent":
@@ -138,7 +141,7 @@ class Browser:
         return list(self._sent)
 
     def sent_outside(self, url):
-        """Those of sent() that went to another origin than url's."""
+        """The URLs of sent() with another origin than url's."""
         own = urllib.parse.urlsplit(url)[:2]
         return [one for one in self.sent() if urllib.parse.urlsplit(one)[:2] != own
                 and not one.startswith(("data:", "about:"))]

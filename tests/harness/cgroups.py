@@ -1,4 +1,4 @@
-"""What a bridge has of cgroups on this machine."""
+"""The cgroups that a bridge has on this machine."""
 
 import pathlib
 
@@ -7,12 +7,12 @@ import pytest
 ALL = "limits = { cpu = 10000, memory = \"1000GiB\", processes = 100000 }\n"
 
 
-# Why there are none; None: not looked yet.
+# Why the bridge cannot use them; None: not checked yet.
 _hindrance = None
 
 
 def need(site):
-    """Skips the test, with the reason, where a bridge cannot hold programs to limits by cgroups."""
+    """Skips the test, with the reason, if a bridge cannot limit programs with cgroups here."""
     global _hindrance
     if _hindrance is None:
         _hindrance = "; ".join(_not_held(site))
@@ -29,18 +29,18 @@ def _not_held(site):
 
 
 def folders(bridge):
-    """Of the cgroup for all programs, one in each tree."""
+    """The folders of the cgroup for all programs, one in each tree."""
     return [pathlib.Path(folder) for folder in bridge.status()["bridge"]["cgroups"]["folders"]]
 
 
 def of_program(bridge, script):
-    """Of a program's own, those that are there."""
+    """The folders of a program's own cgroup that exist."""
     return [found for folder in folders(bridge)
             for found in folder.glob(pathlib.Path(script).name + "-*")]
 
 
 def holding(folder):
-    """The pids that are in a cgroup; none are in one that was removed meanwhile."""
+    """The pids in a cgroup; none if it was removed meanwhile."""
     try:
         return {int(line) for line in (folder / "cgroup.procs").read_text().split()}
     except OSError:
@@ -48,7 +48,7 @@ def holding(folder):
 
 
 def file_of(bridge, script, *names):
-    """The text of the first of these files that a program's cgroup has in any tree: v1's or v2's."""
+    """The text of the first of these files that a program's cgroup has in any tree, v1 or v2."""
     for folder in of_program(bridge, script):
         for name in names:
             if (folder / name).is_file():

@@ -7,7 +7,8 @@ import subprocess
 MIRROR = "http://deb.debian.org/debian"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
-# In a mount and process namespace of its own; all of it ends with the first process, and no mount stays.
+# Run in a separate mount and process namespace; everything in it ends with its first process, and no mount
+# remains.
 MOUNTS = """
 mount -t proc proc "$0/proc"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$0/dev/pts"
@@ -18,7 +19,7 @@ exec env -i HOME=/root PATH=%s LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \\
 
 
 def make(root, release):
-    """A release's smallest root, if there is none yet, with this machine's way to the network."""
+    """Makes a minimal root of a release, if it does not exist yet, with this machine's network settings."""
     root = pathlib.Path(root)
     if not (root / "etc/debian_version").exists():
         subprocess.run(["debootstrap", "--variant=minbase", release, str(root), MIRROR], check=True)
@@ -28,7 +29,7 @@ def make(root, release):
 
 
 def inside(root, command, network=True, **options):
-    """Runs a line of shell in the root, as root; subprocess.run()'s answer."""
+    """Runs a line of shell in the root, as root; returns what subprocess.run() returns."""
     namespaces = ["--mount", "--pid", *([] if network else ["--net"])]
     return subprocess.run(["unshare", *namespaces, "--fork", "--kill-child", "--propagation", "private",
                            "/bin/sh", "-ec", MOUNTS, str(root), command],

@@ -1,8 +1,7 @@
-"""A FastCGI client that sends whatever it is told, record by record: it can cut, interleave, abort,
-hold back, and lie.
+"""A FastCGI client that sends anything, record by record: it can cut, interleave, abort, hold back, and lie.
 
-Peer is one connection. Verbs: begin, params, stdin, abort, get_values, send (raw bytes), records,
-response, expect_closed. request() is one whole well-behaved request.
+Peer is one connection. Verbs: begin, params, stdin, abort, get_values, send (raw bytes), records, response,
+expect_closed. request() sends one whole well-behaved request.
 """
 
 import dataclasses
@@ -72,7 +71,7 @@ class Record:
 
 @dataclasses.dataclass
 class Response:
-    """What came back for one request."""
+    """The answer to one request."""
     stdout: bytes = b""
     stderr: bytes = b""
     app_status: int = None
@@ -99,7 +98,7 @@ class Response:
 
 
 def variables_for(script, method="GET", query="", body=b"", **more):
-    """FastCGI params as nginx's fastcgi_params and SCRIPT_FILENAME give them."""
+    """FastCGI params like those of nginx's fastcgi_params and SCRIPT_FILENAME."""
     variables = {
         "SCRIPT_FILENAME": str(script), "QUERY_STRING": query, "REQUEST_METHOD": method,
         "CONTENT_TYPE": "", "CONTENT_LENGTH": str(len(body)) if body else "",
@@ -135,7 +134,7 @@ class Peer:
         self.socket.close()
 
     def reset(self):
-        """Closes without reading what is there: the other side sees a reset."""
+        """Closes without reading what has arrived: the other side sees a reset."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
@@ -149,15 +148,15 @@ class Peer:
         self.send(begin(id, role, keep))
 
     def params(self, variables, id=1):
-        """The whole stream, its end included."""
+        """Sends the whole stream, including its end."""
         self.send(stream(PARAMS, id, pairs(variables)) + record(PARAMS, id))
 
     def stdin(self, content, id=1):
-        """A piece of the body; an empty piece is its end."""
+        """Sends a piece of the body; an empty piece ends it."""
         self.send(stream(STDIN, id, content) if content else record(STDIN, id))
 
     def start(self, script, method="GET", query="", id=1, **more):
-        """A request without a body, all of it; its answer is yet to come."""
+        """Sends a whole request without a body; does not read the answer."""
         self.begin(id)
         self.params(variables_for(script, method, query, **more), id)
         self.stdin(b"", id)
@@ -166,7 +165,7 @@ class Peer:
         self.send(record(ABORT_REQUEST, id))
 
     def get_values(self, *names):
-        """Asks, and returns the answer's names and values."""
+        """Sends GET_VALUES, and returns the answer's names and values."""
         self.send(record(GET_VALUES, 0, pairs({name: "" for name in names})))
         answer = self.next_record()
         assert (answer.type, answer.id) == (GET_VALUES_RESULT, 0), answer
@@ -184,7 +183,7 @@ class Peer:
         return taken
 
     def next_record(self):
-        """The next record, its padding gone. Raises Closed at the end of the connection."""
+        """The next record, without its padding. Raises Closed at the end of the connection."""
         version, type, id, length, padding = struct.unpack(">BBHHBx", self._read(8))
         assert version == VERSION
         return Record(type, id, self._read(length + padding)[:length])
@@ -203,19 +202,19 @@ class Peer:
         return found
 
     def response(self, id=1):
-        """Reads on until this request has ended; what comes for others meanwhile is kept."""
+        """Reads until this request has ended; keeps what arrives for others meanwhile."""
         while self._responses.get(id, Response()).protocol_status is None:
             self._take()
         return self._responses.pop(id)
 
     def wait_for_output(self, text, id=1):
-        """Reads on until this request's stdout holds text; returns what there is so far."""
+        """Reads until this request's stdout contains text; returns the stdout so far."""
         while text not in self._responses.get(id, Response()).stdout:
             self._take()
         return self._responses[id].stdout
 
     def expect_closed(self):
-        """Reads to the connection's end, which must come; returns the records before it."""
+        """Reads until the connection ends, which it must; returns the records before the end."""
         found = []
         try:
             while True:
@@ -226,7 +225,7 @@ class Peer:
             raise AssertionError("the connection stays open") from None
 
     def expect_silence(self, seconds=0.2):
-        """Nothing arrives for so long."""
+        """Checks that nothing arrives for this long."""
         assert not self._unread
         self.socket.settimeout(seconds)
         try:
@@ -246,12 +245,12 @@ class Peer:
                 self.stdin(body, id)
             self.stdin(b"", id)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # a request that was answered already; as a web server does, the answer is read
+            pass  # the request was answered already; like a web server, go on and read the answer
         return self.response(id)
 
 
 def whole_request(script, body=b"", id=1, keep=True, padding=0, **more):
-    """A request's bytes, for cutting."""
+    """A request's bytes, for tests that cut them."""
     return (begin(id, keep=keep, padding=padding)
             + record(PARAMS, id, pairs(variables_for(script, body=body, **more)), padding)
             + record(PARAMS, id, padding=padding)

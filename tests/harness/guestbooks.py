@@ -1,4 +1,4 @@
-"""The guestbooks of examples/, and what their README says they answer."""
+"""The guestbooks of examples/, and the answers that their README specifies."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ PROGRAMS = {
     "Rust": "guestbook-rust.cgi",
     "C": "guestbook.cgi",
 }
-# Their runtimes keep threads until the process ends, so that a worker answers once and is replaced.
+# Their runtimes keep threads until the process ends, so a worker answers one request and is then replaced.
 THREADED = {"JavaScript", "Go"}
 FORM = "application/x-www-form-urlencoded"
 
@@ -25,7 +25,7 @@ ENTRIES_MAX = 100
 
 
 def missing(language):
-    """Why a language is not here, or None."""
+    """Why a language is not available here, or None."""
     if (EXAMPLES / PROGRAMS[language]).exists():
         return None
     return f"{PROGRAMS[language]} was not built: cmake says why when it configures the build"
@@ -42,7 +42,7 @@ def install(site, language):
 
 
 def entries_of(database):
-    """The newest first: (id, name, created, message)."""
+    """The entries, newest first: (id, name, created, message)."""
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
         rows = db.execute("SELECT id, name, created, message FROM entries ORDER BY id DESC").fetchall()
     db.close()
@@ -50,7 +50,7 @@ def entries_of(database):
 
 
 def add_entries(database, entries):
-    """Straight into a table that a program has made."""
+    """Writes entries directly into a table that a program has made."""
     with sqlite3.connect(database, timeout=30) as db:
         db.executemany("INSERT INTO entries (name, message) VALUES (?, ?)", entries)
     db.close()
@@ -63,7 +63,7 @@ def escaped(value):
 
 
 def page_of(rows):
-    """The page that README.md promises for these entries, as bytes."""
+    """The page that README.md specifies for these entries, as bytes."""
     text = re.search(r"^```html\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL).group(1)
     line = re.search(r"^<li.*\n", text, re.MULTILINE).group(0)
     listed = ""

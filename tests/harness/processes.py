@@ -12,14 +12,14 @@ import time
 
 PR_SET_CHILD_SUBREAPER = 36
 
-# What all waits are multiplied by: the machine may be busy, or stand still for a moment. Under ASan
-# everything takes its time, and more so in a guest (kernels/run.py says so).
+# The factor for all waits, because the machine may be busy or stall for a moment. Under ASan everything is
+# slower, and in a guest slower still (see kernels/run.py).
 SANITIZED = "asan" in pathlib.Path(os.environ.get("CGIBRIDGE_BUILD", "build")).name
 PATIENCE = int(os.environ.get("CGIBRIDGE_TESTS_PATIENCE", 4 if SANITIZED else 2))
 
 
 def adopt_orphans():
-    """Makes this process the parent of whatever its descendants leave behind, so that it is seen."""
+    """Makes this process the parent of all orphaned descendants, so that tests can find them."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -28,7 +28,7 @@ def wait_until(condition, what, seconds=10):
     end = time.monotonic() + seconds * PATIENCE
     pause = 0.002
     while True:
-        # Before the look: who was stopped meanwhile looks once more.
+        # Taken before the check, so that a process that was stopped meanwhile checks once more.
         late = time.monotonic() > end
         value = condition()
         if value:
@@ -42,7 +42,7 @@ def wait_until(condition, what, seconds=10):
 def stat_of(pid):
     """(state, parent, process group, session), or None if there is no such process."""
     try:
-        # Bytes: a name is cut off anywhere.
+        # Bytes, because a name may be cut inside a character.
         text = pathlib.Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -95,7 +95,7 @@ def zombies_of(pid):
 
 
 def reap_adopted(known):
-    """Collects adopted processes that have ended; `known` are children that someone else waits for."""
+    """Reaps adopted processes that have ended; `known` are children that someone else waits for."""
     for child in children_of(os.getpid()):
         if child not in known and (stat_of(child) or "?")[0] == "Z":
             try:
@@ -105,17 +105,18 @@ def reap_adopted(known):
 
 
 def own_uid():
-    """Of a user without a name, and without processes but those of this run of the tests."""
+    """The uid of a user that has no name, and whose only processes are those of this run of the tests."""
     return 100_000 + os.getpid()
 
 
 def as_user(uid):
-    """A command prefix: as that user, in the group of that number alone, without any rights of root's."""
+    """A command prefix that runs a command as that user, with only the group of the same number, without any
+    of root's rights."""
     return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
 
 
 def run_as(uid, program, *arguments):
-    """What a Python program (its text) prints as that user; it must end well."""
+    """Runs a Python program, given as text, as that user and returns its output; it must exit with 0."""
     done = subprocess.run([*as_user(uid), "/usr/bin/python3", "-c", program, *map(str, arguments)],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -131,7 +132,7 @@ def kill_quietly(pid, number=signal.SIGKILL):
 
 
 def fds_of(pid):
-    """{fd: what it is}, e.g. 'pipe', 'socket', '/dev/null', 'anon_inode:[eventpoll]'."""
+    """{fd: what it refers to}, e.g. 'pipe', 'socket', '/dev/null', 'anon_inode:[eventpoll]'."""
     found = {}
     folder = f"/proc/{pid}/fd"
     for name in os.listdir(folder):
@@ -150,8 +151,9 @@ def memory_kib(pid, field="VmRSS"):
     raise AssertionError(f"no {field} of {pid}")
 
 
-# Ports of this process alone: the kernel gives these to nobody who asks for any port, and other tests that
-# run now have others. Held by a socket of an abstract name, which goes with the process.
+# Ports reserved for this process: the kernel assigns none of these to a process that asks for any port, and
+# other tests that run at the same time use other ports. A socket with an abstract name holds them, and
+# disappears with the process.
 PORTS_FROM, PORTS_EACH, PORTS_SHARES = 10_000, 500, 44
 _ports = _ports_held = None
 
@@ -171,7 +173,7 @@ def _own_ports():
 
 
 def free_port():
-    """A port of 127.0.0.1 that nobody listens on now, and that was not given lately."""
+    """A port of 127.0.0.1 that nobody listens on now, and that was not returned recently."""
     global _ports
     _ports = _ports or _own_ports()
     for port in _ports:
@@ -190,7 +192,7 @@ def connect(address, seconds=10):
         try:
             connection.connect(address if isinstance(address, tuple) else str(address))
             return connection
-        except BlockingIOError:  # a unix socket whose queue is full; without a limit it would wait
+        except BlockingIOError:  # a unix socket with a full queue; without a timeout connect() would wait
             if time.monotonic() > end:
                 raise
             time.sleep(0.01)

@@ -19,12 +19,12 @@ def report(site, name="report"):
 
 
 def reported(response):
-    """What report() answered."""
+    """The decoded answer of report()."""
     return json.loads(response.body)
 
 
 def echo(site, name="echo"):
-    """Answers with its body, piece by piece as it comes."""
+    """Answers with the request body, piece by piece as it arrives."""
     return site.perl(name, """
         use strict; use warnings;
         binmode STDIN; binmode STDOUT; $| = 1;
@@ -34,7 +34,7 @@ def echo(site, name="echo"):
 
 
 def sleeper(site, name="sleeper", notes=None):
-    """Says `started PID` and sleeps for a minute, or what ?N says; writes its pid to notes."""
+    """Prints `started PID` and sleeps for a minute, or for the time in ?N; writes its pid to notes."""
     note = f'echo $$ >> "{notes}"' if notes else ""
     return site.sh(name, f"""
         {note}

@@ -1,4 +1,4 @@
-"""What this machine offers to hold a sandbox."""
+"""What this machine supports for sandboxes."""
 
 import ctypes
 import shutil

@@ -1,4 +1,4 @@
-"""What systemd is to a Type=notify service: a datagram socket that hears of its state."""
+"""Plays systemd for a Type=notify service: a datagram socket that receives its state."""
 
 import socket
 import threading
@@ -7,7 +7,7 @@ from harness.processes import wait_until
 
 
 class ServiceManager:
-    """A context manager. It reads all the time: the queue of such a socket holds ten datagrams, and a
+    """A context manager. It reads all the time, because the queue of such a socket holds ten datagrams and a
     service drops what does not fit."""
 
     def __init__(self, address):
@@ -35,13 +35,13 @@ class ServiceManager:
         self.socket.close()
 
     def next(self):
-        """All lines of what was said next."""
+        """All lines of the next message."""
         wait_until(lambda: len(self._said) > self._next, "the service says something", 20)
         self._next += 1
         return self._said[self._next - 1]
 
     def expect(self, word):
-        """Reads on until something was said with that line in it; returns all lines of it."""
+        """Reads until a message contains that line; returns all lines of that message."""
         while True:
             lines = self.next()
             if word in lines:

@@ -1,4 +1,4 @@
-"""The world of one test: a folder, a cgi-bin, a bridge or several, web servers."""
+"""The environment of one test: a folder, a cgi-bin, one or more bridges, web servers."""
 
 import os
 import pathlib
@@ -14,15 +14,16 @@ from harness import processes
 from harness.bridge import BINARY, BUILD, Bridge, environment, write_at_once
 from harness.webserver import Apache, Lighttpd, Nginx
 
-# Errors for gcc 14, warnings for gcc 12: so a program of a test compiles in both Debian releases or in none.
+# These are errors in gcc 14 and warnings in gcc 12. With them, a test's program compiles in both Debian
+# releases or in neither.
 REFUSED = ["-Werror=implicit", "-Werror=int-conversion", "-Werror=incompatible-pointer-types"]
 EXAMPLES = BUILD / "examples" / "cgi-bin"
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def with_verify(defaults):
-    """In tests every rewind is checked, unless the test says otherwise; a difference that was found
-    fails it (Bridge.check_log)."""
+    """In tests every rewind is verified, unless the test says otherwise; a difference fails the test
+    (Bridge.check_log)."""
     if re.search(r"\bverify\b", defaults):
         return defaults
     if re.search(r"^rewind = \{", defaults, re.MULTILINE):
@@ -33,12 +34,12 @@ def with_verify(defaults):
 class Site:
     """Owned by the fixture `site`, which calls close() whatever the test did.
 
-    Everything lies in `folder`, which is deleted after a test that passed (unless
-    CGIBRIDGE_TESTS_KEEP is set) and kept, and named, after one that failed.
+    Everything is in `folder`, which is deleted after a test that passed (unless CGIBRIDGE_TESTS_KEEP is set);
+    after one that failed it is kept and its path printed.
     """
 
     def __init__(self):
-        # Short, as unix sockets' paths are limited; readable for web servers of other users.
+        # Short, because paths of unix sockets are limited; readable for web servers that run as other users.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cgibridge-test-", dir="/tmp"))
         self.folder.chmod(0o755)
         self.cgi_bin = self.folder / "cgi-bin"
@@ -52,10 +53,10 @@ class Site:
     # Programs
 
     def script(self, name, text, mode=0o755):
-        """Writes a program into cgi-bin (or into a folder there) and returns its path."""
+        """Writes a program into cgi-bin (or a folder there) and returns its path."""
         path = self.cgi_bin / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A new file each time: a running program of the old one is not disturbed.
+        # A new file each time, so that a running program of the old one is not disturbed.
         fresh = path.with_name(path.name + ".fresh")
         fresh.write_text(textwrap.dedent(text).lstrip("\n"))
         fresh.chmod(mode)
@@ -89,7 +90,8 @@ class Site:
 
     def write_config(self, defaults="", programs="", bridge="", listen=None, roots=None,
                      name="config.toml"):
-        """A settings file. defaults and bridge are lines of their tables, programs whole tables."""
+        """Writes a settings file. defaults and bridge are lines of their tables; programs are whole
+        tables."""
         listen = listen or [f"unix:{self.folder}/fastcgi.sock"]
         roots = roots or [self.cgi_bin]
         quoted = ", ".join(f'"{entry}"' for entry in listen)
@@ -107,7 +109,7 @@ class Site:
 
     def prepare_bridge(self, defaults="", programs="", bridge="", listen=None, roots=None,
                        name="config.toml"):
-        """A bridge that is not started yet, with its settings file."""
+        """A bridge that is not started yet, and its settings file."""
         listen = [f"unix:{self.folder}/fastcgi.sock"] if listen is None else listen
         config = self.write_config(defaults, programs, bridge, listen, roots, name)
         addresses = []
@@ -123,11 +125,11 @@ class Site:
         return made
 
     def start_bridge(self, *args, **options):
-        """See write_config for the arguments; mode defaults to what [defaults] says."""
+        """Starts a bridge. See write_config for the arguments; mode defaults to what [defaults] says."""
         return self.prepare_bridge(*args, **options).start()
 
     def rewrite_config(self, *args, **options):
-        """Writes the settings again; the running bridge notices by itself, or at SIGHUP."""
+        """Writes the settings again; the running bridge notices by itself, or after SIGHUP."""
         return self.write_config(*args, **options)
 
     def cgibridge(self, *arguments, expect=0, seconds=30, env=None, **options):
@@ -140,7 +142,7 @@ class Site:
         return done
 
     def start(self, *command, **options):
-        """Any other process; it is ended with the test."""
+        """Starts any other process, which is ended with the test."""
         started = subprocess.Popen([str(word) for word in command], **options)
         self._started.append(started)
         return started
@@ -160,13 +162,13 @@ class Site:
         return server
 
     def expect_survivor(self, pid):
-        """This process may outlive the bridge; it is ended with the test."""
+        """Allows this process to outlive the bridge; it is ended with the test."""
         self._survivors.add(pid)
 
     # The end
 
     def close(self, check):
-        """Ends everything. With check: nothing may be left, and nothing unexpected in the logs."""
+        """Ends everything. check: nothing may be left, and nothing unexpected may be in the logs."""
         problems = []
 
         def attempt(action):
@@ -217,7 +219,7 @@ class Site:
             raise AssertionError(f"processes left behind: {names}") from None
 
     def _check_no_socket(self):
-        # What a web server leaves in its own folder is its own affair.
+        # What a web server leaves in its own folder does not matter.
         others = [server.folder for server in self.servers]
         left = [str(path) for path in self.folder.rglob("*")
                 if stat.S_ISSOCK(path.lstat().st_mode)

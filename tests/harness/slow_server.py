@@ -1,5 +1,5 @@
-"""An HTTP server for clients to be tested with: it answers one request after the other, as slowly and
-as wrongly as it is told."""
+"""An HTTP server to test clients with: it answers one request after another, as slowly and as wrongly as it
+is told."""
 
 import contextlib
 import socket
@@ -8,8 +8,8 @@ import time
 
 
 class SlowServer:
-    """A context manager. Every request is answered after `pause` seconds, with `status`; with `closes`
-    the connection ends behind it; with `tls` (a context) it is HTTPS."""
+    """A context manager. Every request is answered after `pause` seconds, with `status`. With `closes`, the
+    connection ends after the answer; with `tls` (a context), it is HTTPS."""
 
     def __init__(self, pause=0.0, status=200, closes=False, tls=None):
         self.pause, self.status, self.closes, self.tls = pause, status, closes, tls

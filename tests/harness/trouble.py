@@ -1,5 +1,5 @@
-"""What befalls a bridge: a program that does what none should, clients that do the same, and a load
-that must not notice any of it."""
+"""Trouble for a bridge: a program that does what no program should, clients that do the same, and a load that
+must not notice any of it."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ from harness.fastcgi import Closed, variables_for
 from harness.processes import wait_until
 
 CLIENTS = 3
-# The same program with little time.
+# The same program with a short time limit.
 LIMITED = """
     [[program]]
     match = "*/endless"
@@ -19,7 +19,7 @@ LIMITED = """
     """
 BODY = b"x" * (4 << 20)
 
-# What the other program does, by its query.
+# The troublesome program; the query says what it does.
 TROUBLE = r"""
     use strict; use warnings;
     binmode STDIN; binmode STDOUT; $| = 1;
@@ -43,8 +43,8 @@ TROUBLE = r"""
 
 
 class Load:
-    """Clients that ask one program, one request after the other, from the beginning of the `with` to
-    its end. Each must be answered, and rightly."""
+    """Clients that send requests to one program, one after another, from the beginning of the `with` to its
+    end. Each must be answered correctly."""
 
     def __init__(self, bridge, script):
         self.bridge, self.script = bridge, script
@@ -55,16 +55,16 @@ class Load:
     def _run(self):
         while not self._stop.is_set():
             try:
-                # A crowd of others may stand before it.
+                # Many other requests may be queued before it.
                 answer = self.bridge.request(self.script, seconds=60)
                 if (answer.stdout, answer.app_status) != (b"Content-Type: text/plain\n\nhello\n", 0):
                     self.problems.append(answer)
-            except Exception as error:  # told by the test itself
+            except Exception as error:  # reported by the test itself
                 self.problems.append(repr(error))
             self.answered += 1
 
     def goes_on(self, requests=60):
-        """So many more are answered."""
+        """Waits until this many more requests are answered."""
         wanted = self.answered + requests
         wait_until(lambda: self.problems or self.answered >= wanted, "the load is answered", 60)
         assert not self.problems, self.problems[:3]
@@ -117,7 +117,7 @@ def sends_a_byte_at_a_time(bridge, script):
 
 def sends_nonsense(bridge, script):
     with bridge.connect() as peer:
-        peer.send(b"\xff" + os.urandom(200))  # a record of version 1 would be waited for
+        peer.send(b"\xff" + os.urandom(200))  # after a record of version 1 the bridge would wait for more
         with pytest.raises(Closed):
             peer.next_record()
 

@@ -1,5 +1,5 @@
-"""Real web servers in front of a bridge, each with settings and a folder of its own, in the
-foreground, on a free port of 127.0.0.1, as whoever runs the tests."""
+"""Real web servers in front of a bridge, each with its own settings and folder, in the foreground, on a free
+port of 127.0.0.1, as the user who runs the tests."""
 
 import dataclasses
 import http.client
@@ -27,7 +27,7 @@ class HttpResponse:
 
 
 class WebServer:
-    """start() and stop(); send_request() is one HTTP request on a connection of its own."""
+    """start() and stop(); send_request() sends one HTTP request on its own connection."""
 
     name = ""
 
@@ -101,7 +101,7 @@ class WebServer:
 
 
 def read_all(connection):
-    """Everything until the other side closes."""
+    """Reads until the other side closes."""
     chunks = []
     while True:
         chunk = connection.recv(65536)
@@ -111,8 +111,8 @@ def read_all(connection):
 
 
 class Nginx(WebServer):
-    """locations: text of location blocks; by default /cgi-bin/ is the site's cgi-bin, with PATH_INFO
-    left to the bridge as nginx's own fastcgi_params do."""
+    """locations: text of location blocks; by default /cgi-bin/ is the site's cgi-bin, and PATH_INFO is left
+    to the bridge, as in nginx's own fastcgi_params."""
 
     name = "nginx"
 
@@ -123,9 +123,9 @@ class Nginx(WebServer):
         self.locations = textwrap.dedent(locations) if locations else None
         self.extra = textwrap.dedent(extra)
         self.workers = workers
-        # {name: (address, keep alive)} besides the bridge.
+        # {name: (address, keep alive)}, in addition to the bridge.
         self.upstreams = upstreams or {}
-        # Whole server blocks besides our own.
+        # Whole server blocks in addition to ours.
         self.sites = sites
 
     def command(self):
@@ -198,7 +198,7 @@ class Apache(WebServer):
         self.extra = textwrap.dedent(extra)
         self.route = route
         if os.getuid() == 0:
-            # Apache refuses to serve as root; its log folder must be its user's.
+            # Apache refuses to serve as root; its log folder must belong to its user.
             user = pwd.getpwnam("www-data")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
 
@@ -257,7 +257,7 @@ MaxRequestWorkers 50
 
 
 class Lighttpd(WebServer):
-    """ready: a settings file that takes the place of our own use of the bridge."""
+    """ready: a settings file to use instead of our own use of the bridge."""
 
     name = "lighttpd"
 

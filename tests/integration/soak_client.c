@@ -1,7 +1,7 @@
-/* Asks for one page again and again over one kept FastCGI connection, and compares every byte of
+/* Requests one page again and again over one kept FastCGI connection, and compares every byte of
  * every answer: soak_client SOCKET SCRIPT REQUESTS EXPECTED [REQUEST_METHOD]
  *
- * EXPECTED is a file with what the program prints. Exit code 0: all answers were equal, the
+ * EXPECTED is a file with the program's output. Exit code 0: all answers were equal, the
  * program's exit code was 0 each time, and nothing was written to standard error. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -61,7 +61,7 @@ static size_t add_pair(unsigned char *to, const char *name, const char *value) {
   return at + name_bytes + value_bytes;
 }
 
-/* What is constant for a program has the values of harness/fastcgi.py. */
+/* Variables that are constant for a program have the values of harness/fastcgi.py. */
 static void make_request(const char *script, const char *method) {
   char name[512];
   snprintf(name, sizeof name, "/cgi-bin/%s", strrchr(script, '/') + 1);

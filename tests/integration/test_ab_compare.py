@@ -1,4 +1,4 @@
-"""The parts of examples/ab-compare by themselves; test_ab_compare_live.py runs the whole of it."""
+"""The separate parts of examples/ab-compare; test_ab_compare_live.py runs the whole of it."""
 
 import json
 import random
@@ -19,7 +19,7 @@ from ab_compare import (Problem, answers, arguments, arms, charts, closed_loop, 
 from ab_compare.histogram import Histogram, bucket_of, middle_of  # noqa: E402
 from ab_compare.http_answer import AnswerReader, BadAnswer  # noqa: E402
 
-# The bridge's part in it is tested under sanitizers elsewhere.
+# Other tests cover the bridge code used here under sanitizers.
 pytestmark = pytest.mark.plain_build
 
 # Histogram
@@ -118,8 +118,8 @@ def test_the_client_sends_what_the_timetable_says():
 
 
 def test_waiting_in_line_counts_as_latency():
-    """Fifty requests within half a second, for a server that needs 40 ms for each: the last waits
-    for some 1.5 s, which a clock that starts at the sending does not see."""
+    """Fifty requests within half a second, to a server that needs 40 ms for each: the last waits about 1.5 s,
+    which a clock that starts at the sending does not see."""
     with SlowServer(pause=0.04) as server:
         seen = load(server, 100, 0.5, connections=1)
     assert seen["requests"] == 50

@@ -12,7 +12,7 @@ from harness.processes import PATIENCE, wait_until
 from harness.site import PROJECT
 from harness.slow_server import SlowServer
 
-# The bridge's part in it is tested under sanitizers elsewhere.
+# Other tests cover the bridge code used here under sanitizers.
 pytestmark = pytest.mark.plain_build
 
 
@@ -30,7 +30,8 @@ QUICK = ("--requests", 60, "--seconds", 1, "--rounds", 2, "--rate-seconds", 1, "
 
 @pytest.fixture
 def hello(site):
-    """A bridge with two programs and nginx in front; one has a section, the other has none."""
+    """A bridge with two programs and nginx in front; one program has a `[[program]]` section, the other has
+    none."""
     for name in ("hello.cgi", "hello.pl"):
         site.example(name)
     bridge = site.start_bridge(programs=f"""
@@ -64,8 +65,8 @@ def test_every_arm_is_measured_and_the_report_opens_in_a_browser(site, hello):
 
 
 def look_at(file, programs):
-    """Opens the report in Chromium, as wide as a desk and as narrow as a telephone: its console is
-    empty, nothing is asked of anybody, and nothing sticks out."""
+    """Opens the report in Chromium, as wide as a desktop and as narrow as a phone: its console is empty, it
+    loads nothing else, and nothing sticks out."""
     browser = Browser(file.with_name("chromium"))
     try:
         for width in (1280, 360):
@@ -81,7 +82,7 @@ def look_at(file, programs):
 
 
 def test_what_else_can_run_the_program_is_started_and_ended(site, hello):
-    """Without --url an nginx of the tool's own stands in front of the bridge."""
+    """Without --url the tool starts its own nginx in front of the bridge."""
     bridge, _ = hello
     scratch = site.folder / "scratch"
     scratch.mkdir()

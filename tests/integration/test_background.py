@@ -1,5 +1,5 @@
-"""A program that closes its standard output has answered: the client has its answer at once, and the
-program goes on by itself, for as long as timeouts.background says."""
+"""A program that closes its standard output has answered: the client gets the answer at once, and the program
+goes on for as long as timeouts.background allows."""
 
 import pytest
 
@@ -10,7 +10,7 @@ MODES = {"classic": 'mode = "classic"', "fork": 'reset = "fork"', "rewind": 'res
          "none": 'reset = "none"'}
 WORKERS = "\nworkers = { max = 4, spare = 1 }\n"
 
-# Answers, closes what the query names, and takes a note when it is told to go on.
+# Answers, closes what the query names, and writes a note when it is told to go on.
 WORKS_ON_PL = r"""
     use strict; use warnings;
     my ($close, $name) = split /&/, $ENV{QUERY_STRING};
@@ -60,14 +60,14 @@ def test_its_answer_is_there_while_it_goes_on(site, notes, program, mode, close)
     with bridge.connect() as peer:
         pids = set()
         for count in range(3):
-            # On one connection, which stays open.
+            # All on one connection, which stays open.
             answer = peer.request(program, query=f"{close}&note{count}", id=count % 2 + 1)
             assert (answer.status, answer.app_status) == (200, 0)
             pids.add(int(answer.body))
         assert len(pids) == 3 and all(alive(pid) for pid in pids)
         assert background(bridge) == (3, 3, 0)
         assert bridge.program(program)["workers"]["busy"] == 3
-        # None of their workers takes another request.
+        # None of these workers takes another request.
         for _ in range(3):
             answer = peer.request(program, query="nothing")
             assert (answer.status, answer.app_status) == (200, 3)
@@ -118,7 +118,7 @@ def test_one_that_ignores_sigterm_is_killed_after_the_grace_time(site):
 
 @pytest.mark.parametrize("mode", ["classic", "fork", "rewind"])
 def test_an_answer_is_whole_only_when_nobody_can_add_to_it(site, notes, mode):
-    """The program closes its standard output, but its child has it still, and says more."""
+    """The program closes its standard output, but its child still has it and prints more."""
     script = site.sh("parent", f"""
         printf 'Content-Type: text/plain\\n\\n'
         ( while [ ! -e {notes}/say ]; do sleep 0.01; done; echo more

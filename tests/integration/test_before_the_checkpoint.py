@@ -1,5 +1,5 @@
-"""What a program does or finds before its checkpoint: it is seen as in a new process, or the program is made
-less deep, and status says why."""
+"""What a program does or finds before its checkpoint: either it is the same as in a new process, or the
+program gets a shallower level and status says why."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from harness.processes import wait_until
 
-# What a BEGIN block does, and why that cannot stand at `compiled` (None: it can).
+# What a BEGIN block does, and why the program cannot stay at `compiled` then (None: it can).
 BEGIN = {
     "chdir": ('chdir "/usr/lib"', "changes its working folder"),
     "chdir and back": ('use Cwd; my $was = getcwd; chdir "/usr"; chdir $was', None),
@@ -105,7 +105,7 @@ def test_what_a_constructor_does_to_folder_and_input_is_noticed(site, early):
 
 
 def test_a_wrapper_that_goes_elsewhere_is_noticed(site):
-    """An executable in an interpreter's place that execs the real one."""
+    """An executable in the interpreter's place that execs the real one."""
     wrapper = site.c("perl", """
         #include <unistd.h>
         int main(int argc, char **argv) {
@@ -124,10 +124,10 @@ def test_a_wrapper_that_goes_elsewhere_is_noticed(site):
     assert "changes its working folder before the checkpoint" in entry["level_reason"]
 
 
-# What was not there when the zygote loaded, and is installed then.
+# Something that was missing when the zygote loaded, and is installed afterwards.
 
 def after_install(site, program, install, settings='learn = "none"\n', preload=None):
-    """What it answers warm before and after, and the log's word."""
+    """The warm answers before and after the installation, and the line in the log."""
     lines = settings + (f"preload = {preload}\n".replace("'", '"') if preload else "")
     bridge = site.start_bridge(lines)
     warm(bridge, program)
@@ -282,7 +282,7 @@ def test_node_sees_a_module_that_appears_nearer_to_the_program(site):
 
 @pytest.mark.parametrize("early, level", [("", "compiled"), ("BEGIN { $t = time }", "booted")])
 def test_a_library_that_lacks_what_it_never_calls_is_loaded(site, early, level):
-    """As a module of Perl's that was made for a web server's own perl."""
+    """For example a Perl module that was made for a web server's embedded perl."""
     source = site.cgi_bin / "lacks.c"
     source.write_text("void never(void); void call(void) { never(); }\n")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", f"{site.cgi_bin}/lacks.so", source], check=True)
@@ -306,7 +306,8 @@ READS = {
 
 @pytest.mark.parametrize("name", ["GATEWAY_INTERFACE", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SERVER_NAME"])
 def test_one_made_warm_before_any_request_stays_as_deep_as_one_that_a_request_made_warm(site, name):
-    """What it reads while it is compiled it is launched with: at the first request at the latest."""
+    """Variables that it reads while it is compiled are given to it at its launch, at the latest for the first
+    request."""
     script = site.perl("reads.cgi", READS["perl"].format(name=name))
     bridge = site.start_bridge('mode = "persistent"', bridge=f'prewarm = ["{script}"]')
     bridge.wait_warm(script)
@@ -331,8 +332,8 @@ def test_one_made_warm_before_any_request_stays_as_deep_as_one_that_a_request_ma
 
 
 def test_try_check_and_serve_launch_a_program_alike(site):
-    """One that compiles with what requests bring is compiled in all three, and started anew in none: its
-    process is one that was launched with the adapter."""
+    """A program that is compiled with what requests send is compiled in all three, and restarted in none: its
+    process is the one that was launched with the adapter."""
     names = ["GATEWAY_INTERFACE", "SCRIPT_FILENAME", "SCRIPT_NAME", "DOCUMENT_ROOT", "SERVER_NAME",
              "SERVER_PORT", "SERVER_SOFTWARE"]
     script = site.perl("alike.cgi", f"""
@@ -357,7 +358,7 @@ def test_try_check_and_serve_launch_a_program_alike(site):
     assert bridge.program(script)["started_anew"] == 0
 
 
-# As OpenBLAS does it: threads at load, but for one that is asked for.
+# Like OpenBLAS: starts threads at load, unless only one is asked for.
 THREADED_C = r"""
 #include <pthread.h>
 #include <stdlib.h>

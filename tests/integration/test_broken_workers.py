@@ -1,11 +1,11 @@
-"""A worker that no longer does its work loses one request at most: it is not there for the next one."""
+"""A worker that no longer works loses at most one request: it does not take the next one."""
 
 import pytest
 
 from harness.processes import wait_until
 
-# ?break leaves by its own machine instruction, which nobody sees, and which no rewind undoes: from then
-# on this one process has another root folder. Without the file it answers nothing.
+# ?break changes this one process's root folder by its own machine instruction, which nobody sees and no
+# rewind undoes. Without the file it answers nothing.
 CHROOT_C = r"""
     #include <stdio.h>
     #include <stdlib.h>
@@ -25,7 +25,7 @@ CHROOT_C = r"""
     }
     """
 
-# With reset = "none" what it keeps is its own affair, and it keeps that it says nothing more.
+# With reset = "none" a program keeps its own state; this one remembers that it must print nothing more.
 SILENT_PL = r"""
     our $silent;
     exit 0 if $silent;

@@ -1,5 +1,5 @@
-"""limits.cpu, cpu_weight, memory and processes, held by cgroups: v2 where it has the controllers, v1 for
-the others. Skipped, with the reason, where the bridge may make none."""
+"""limits.cpu, cpu_weight, memory and processes, enforced by cgroups: v2 for the controllers it has, v1 for
+the others. Skipped, with the reason, if the bridge may not make cgroups."""
 
 import os
 import pathlib
@@ -14,14 +14,14 @@ from harness.processes import wait_until
 
 RESPONDERS = BUILD / "examples" / "responders"
 
-# Says which cgroups it is in.
+# Prints which cgroups it is in.
 WHERE = """
     import os
     print("Content-Type: text/plain\\n")
     print(open("/proc/self/cgroup").read())
     """
 
-# Takes ?N MiB, page by page, and says so.
+# Takes ?N MiB, page by page, and reports it.
 EATER = """
     #include <stdio.h>
     #include <stdlib.h>
@@ -34,7 +34,7 @@ EATER = """
     }
     """
 
-# Forks until it fails, or 500 times, and ends what it made.
+# Forks until that fails, or 500 times, then ends its children.
 FORKER = """
     import os, signal
     children = []
@@ -61,7 +61,7 @@ def with_cgroups(request, site):
 
 
 def own_folders(script):
-    """What a program's cgroup is called."""
+    """The names of a program's cgroup."""
     return pathlib.Path(script).name + "-"
 
 
@@ -82,7 +82,7 @@ def test_zygotes_workers_and_programs_are_in_the_programs_cgroup(site, reset):
     entry = bridge.wait_warm(script)
     assert own_folders(script) in ask(bridge, script)
     for folder in cgroups.of_program(bridge, script):
-        # Workers come and go between the two looks.
+        # Workers come and go between the two reads.
         wait_until(lambda folder=folder: {entry["zygote_pid"], *bridge.program(script)["worker_pids"]}
                    <= cgroups.holding(folder), "all of them are in it")
         assert bridge.pid not in cgroups.holding(folder)
@@ -172,7 +172,7 @@ def test_limits_change_while_the_program_runs(site):
                         bridge='limits = { cpu = "20%" }\n')
     bridge.hangup()
     wait_until(lambda: cgroups.file_of(bridge, script, "pids.max") == "60", "the new limit is held")
-    # v1 lets no ceiling be above that of all together.
+    # v1 allows no ceiling above the one for all together.
     assert cgroups.file_of(bridge, script, "cpu.cfs_quota_us", "cpu.max").split()[0] == "20000"
     site.rewrite_config('mode = "persistent"\nlimits = { processes = 60, cpu = "40%" }',
                         bridge='limits = { cpu = "90%" }\n')

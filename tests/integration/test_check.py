@@ -1,4 +1,4 @@
-"""`cgibridge check`: what it finds out about programs of all kinds, and that it leaves nothing behind."""
+"""`cgibridge check`: what it finds out about all kinds of programs, and that it leaves nothing behind."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from harness.bridge import BINARY, BUILD, environment
 from harness.processes import wait_until
 
 QUICK = ["--runs", "3"]
-# So that a busy machine finds as much as an idle one.
+# So that it finds as much on a busy machine as on an idle one.
 PATIENT = ["--timeout", "300"]
 
 
 def check(site, script, *words, expect=0, seconds=120):
-    """What it found, as JSON."""
+    """What it found, decoded from JSON."""
     limit = [] if "--timeout" in words else PATIENT
     done = site.cgibridge("check", "--json", *QUICK, *limit, *words, script, expect=expect,
                           seconds=seconds)
@@ -30,7 +30,7 @@ def check(site, script, *words, expect=0, seconds=120):
 
 
 def page(site, script, *words, expect=0, env=None):
-    """What it prints for people."""
+    """Its human-readable output."""
     done = site.cgibridge("check", *QUICK, *PATIENT, *words, script, expect=expect, seconds=120,
                           env=env)
     return done.stdout
@@ -290,7 +290,7 @@ class TestWhatCannotBeChecked:
 
 
 def own_sleep(site):
-    """One that no other test runs, on a machine that runs several at once."""
+    """A copy of sleep that no other test runs, because several run at a time."""
     return shutil.copy2("/usr/bin/sleep", site.folder / "nap")
 
 
@@ -301,7 +301,7 @@ def no_process_runs(words):
 class TestWhatIsAsked:
     @pytest.fixture
     def seen(self, site):
-        """A program that writes down what it is asked, and the set of that."""
+        """A program that records its requests, and the set of them."""
         notes = site.folder / "asked"
         self.script = site.sh("asked", f"""
             printf '%s %s?%s %s %s\\n' "$REQUEST_METHOD" "$PATH_INFO" "$QUERY_STRING" \\
@@ -376,7 +376,7 @@ class TestWhatItPrints:
         while True:
             try:
                 piece = os.read(ours, 65536)
-            except OSError:  # the last one has closed the other side
+            except OSError:  # the last request has closed the other side
                 break
             text += piece
         os.close(ours)
@@ -397,7 +397,7 @@ class TestWhatItPrints:
         assert sorted(path for path in site.folder.rglob("*")) == before
 
 
-# Names that are made of the process id, plainly or not, in what is printed or in a header.
+# Names that are derived from the process id, plainly or not, in the output or in a header.
 OF_PID = {
     "token": r'print "Content-Type: text/plain\n\nsession ", md5_hex(time . $$), "\n";',
     "number": r'print "Content-Type: text/plain\n\nsession ", time . $$, "\n";',

@@ -1,4 +1,4 @@
-"""Classic mode: a process per request, and its end however it comes."""
+"""Classic mode: one process per request, and all the ways in which it can end."""
 
 import os
 import re
@@ -82,7 +82,7 @@ def test_a_program_that_ignores_sigterm_is_killed_after_the_grace_time(site, bri
         pid = start_request(peer, script)
         peer.abort()
         wait_until(lambda: not alive(pid), "it was killed")
-    # A shell's trap runs when its sleep has ended: it was given the time.
+    # A shell runs its trap when its sleep has ended, so it was given the time.
     assert heard.read_text() == "and goes on\n"
 
 
@@ -97,7 +97,7 @@ def test_a_request_that_takes_too_long_before_its_head_is_a_504(site):
 
 
 def test_a_request_that_takes_too_long_in_its_body_is_broken_off(site):
-    """A web server must not take what it got for the whole: the connection ends without an
+    """A web server must not take the partial answer for the whole: the connection ends without an
     END_REQUEST."""
     script = site.sh("endless", """
         printf 'Content-Type: text/plain\\n\\n'
@@ -184,7 +184,7 @@ def test_signals_and_limits_are_those_of_a_fresh_process(site, bridge):
         """)
     lines = bridge.request(script).body.decode().splitlines()
     assert lines[0].split()[1] == "0" * 16
-    # Python ignores SIGPIPE (13) and SIGXFSZ (25) by itself.
+    # Python itself ignores SIGPIPE (13) and SIGXFSZ (25).
     assert int(lines[1].split()[1], 16) & ~(1 << 12 | 1 << 24) == 0
     assert lines[3] == "True"
 

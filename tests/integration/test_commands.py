@@ -1,4 +1,4 @@
-"""The commands, each as a person types it."""
+"""The commands, each as a user types it."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class TestStatus:
         bridge.wait_idle()
 
     def test_of_a_bridge_of_another_version_the_table_says_why_there_is_none(self, site):
-        """As before an upgrade, when the binary is newer than what runs."""
+        """This happens before an upgrade, when the binary is newer than the running bridge."""
         path = site.folder / "other.control"
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))

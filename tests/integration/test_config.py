@@ -1,4 +1,4 @@
-"""The settings file: refused with every error in it, taken over while requests run."""
+"""The settings file: it is refused with every error in it, and takes effect while requests run."""
 
 import os
 import re
@@ -119,7 +119,7 @@ def test_a_changed_file_is_taken_over(site, word, how):
 
 def test_a_file_edited_in_place_is_taken_over(site, word):
     bridge = site.start_bridge(defaults("classic", "before"))
-    bridge.allow_log(r"config\.toml")  # it may look while the file is half written
+    bridge.allow_log(r"config\.toml")  # the bridge may read the file while it is half written
     bridge.config.write_text(bridge.config.read_text().replace("before", "after"))
     wait_until(lambda: word_of(bridge, word) == "after", "the new settings count", 5)
 
@@ -197,7 +197,7 @@ def test_a_changed_env_reaches_warm_programs(site, word):
 
 
 def run_ab(server, target, seconds, connections=8):
-    """Keeps asking for so long; returns (complete, failed)."""
+    """Sends requests for this many seconds; returns (complete, failed)."""
     done = subprocess.run(
         ["ab", "-k", "-q", "-l", "-r", "-c", str(connections), "-t", str(seconds), "-n", "1000000",
          server.url(target)], capture_output=True, text=True, timeout=seconds * 10 + 60, check=True)
@@ -214,7 +214,7 @@ def test_no_request_is_lost_while_settings_and_modes_change_under_load(site, wor
     changes, complete, failed = 0, 0, 0
 
     def ask():
-        """Until there was enough of both, however slow the machine is."""
+        """Runs until there were enough of both, however slow the machine is."""
         nonlocal complete, failed
         end = time.monotonic() + 60
         while (changes <= 10 or complete <= 100) and time.monotonic() < end:

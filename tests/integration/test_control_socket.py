@@ -1,4 +1,4 @@
-"""The control socket: who may give commands, and what it bears."""
+"""The control socket: who may give commands, and what input it survives."""
 
 import array
 import json
@@ -30,8 +30,8 @@ def ask_as(uid, address):
 
 @pytest.mark.root
 def test_another_user_is_refused_whatever_the_socket_s_mode(site):
-    """Its mode keeps others out; an operator who opens it (for a group of admins, say) does not by
-    that give the bridge away."""
+    """The socket's mode keeps others out. An operator who opens it (for a group of admins, say) does not
+    thereby hand the bridge to them."""
     bridge = site.start_bridge()
     assert ask_as(NOBODY, bridge.control) == "denied"
     os.chmod(bridge.control, 0o666)

@@ -1,5 +1,5 @@
-"""examples/cpu-ceiling, with examples/cpu_ceiling/burn.py: that it measures every point, draws its chart
-and leaves nothing."""
+"""examples/cpu-ceiling, with examples/cpu_ceiling/burn.py: it measures every point, draws its chart and
+leaves nothing behind."""
 
 import csv
 import json

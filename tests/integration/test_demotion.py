@@ -1,11 +1,11 @@
-"""What one visitor's requests can change for everybody else's: how a program is run is decided by what it
-costs, never by a few requests that somebody chose."""
+"""How much one visitor's requests can change for everybody else: the way in which a program is run depends on
+its costs, never on a few requests that somebody chose."""
 
 import pytest
 
 from harness.processes import wait_until
 
-# ?thread ends its worker: a thread is left behind. Everything else leaves nothing.
+# ?thread leaves a thread behind, which ends its worker. Everything else leaves nothing.
 SOMETIMES_C = r"""
     #include <pthread.h>
     #include <stdio.h>
@@ -22,7 +22,7 @@ SOMETIMES_C = r"""
     }
     """
 
-# What it prints was read while it was compiled, so that another visitor's Host header makes it wrong.
+# It prints what it read while it was compiled, so another visitor's Host header makes its answer wrong.
 EARLY_PL = r"""
     my $host;
     BEGIN { $host = $ENV{SERVER_NAME} }
@@ -47,7 +47,8 @@ class TestRewinding:
         return script
 
     def test_is_not_taken_away_by_requests_that_end_their_workers(self, bridge, script):
-        """More than rewind.max_retired of them, which would have been enough by itself."""
+        """There are more of them than rewind.max_retired, which would have been enough if that number alone
+        decided."""
         for _ in range(40):
             for query in ("thread", "thread", "thread", ""):
                 assert bridge.request(script, query=query).status == 200

@@ -1,5 +1,5 @@
-"""A new version of a native program whose processes wait, warm: the kernel lets nobody write to a file that
-is executed (ETXTBSY), and tells nobody that it refused one. So a new file takes the old one's place."""
+"""A new version of a native program whose warm processes wait: the kernel lets nobody write to a file that is
+being executed (ETXTBSY), and reports the refusal to nobody else. So the new file must replace the old one."""
 
 import fcntl
 import shutil
@@ -13,7 +13,7 @@ SAYS = r"""
     #include <stdio.h>
     int main(void) { printf("Content-Type: text/plain\n\n%s\n", VERSION); return 0; }
     """
-# Each is given the new file and the program's path.
+# Each gets the new file and the program's path.
 WAYS = {
     "written beside and renamed over": 'cp "$1" "$2.new" && mv "$2.new" "$2"',
     "install": 'install -m 755 "$1" "$2"',
@@ -58,15 +58,15 @@ def test_a_refused_write_changes_nothing_and_nothing_else_is_said(site):
     after = bridge.program(program)
     assert (after["generation"], after["zygote_pid"]) == (before["generation"], before["zygote_pid"])
     assert "has changed" not in bridge.log()
-    # Once nothing of it runs any more, it can be written to.
+    # When none of its processes runs any more, the file can be written to.
     bridge.expect_clean_stop()
     assert run('cp "$1" "$2"', new, program).returncode == 0
 
 
 def test_a_lease_is_not_broken_by_a_writer_that_is_refused(tmp_path):
-    """Why idle processes cannot be let go for the writer: the kernel looks for ETXTBSY before it breaks a
-    lease, or asks fanotify, and inotify is told of nothing that failed. A kernel that does otherwise
-    fails this."""
+    """Shows why idle processes cannot make way for the writer: the kernel checks for ETXTBSY before it breaks
+    a lease or asks fanotify, and inotify reports nothing that failed. A kernel that behaves otherwise fails
+    this test."""
     program = tmp_path / "program"
     shutil.copy2(shutil.which("sleep"), program)
     told = []

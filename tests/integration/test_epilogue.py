@@ -1,5 +1,5 @@
-"""What a program does behind its answer: a client that has the answer whole may leave, as curl does
-at the last byte that Content-Length promised, and the program comes to its own end all the same."""
+"""What a program does after its answer: a client that has the whole answer may leave, as curl does at the
+last byte that Content-Length announced, and the program still runs to its end."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def notes(site):
 
 @pytest.fixture
 def program(site, notes):
-    """Answers, and when it is told to go on, takes a note that it has come to its end."""
+    """Answers, and when it is told to go on, writes a note that it has reached its end."""
     return site.perl("letter", f"""
         use strict; use warnings;
         $| = 1;
@@ -52,7 +52,7 @@ def leave(peer, how):
 
 
 def ask(bridge, program, query, method="GET"):
-    """A peer that has all of the answer; the program has not ended."""
+    """A peer that has the whole answer, while the program has not ended."""
     peer = bridge.connect()
     peer.start(program, method, query=query)
     peer.wait_for_output(BODY if method == "GET" and not query.startswith("304") else b"\n\n")

@@ -8,7 +8,7 @@ SETTINGS = 'limits = { error_output = "64KiB" }'
 
 
 def shouting(site, text="shout", size=1_000_000):
-    """Answers, and writes size bytes in lines of 100 to its standard error first."""
+    """Writes size bytes in lines of 100 to its standard error, then answers."""
     return site.sh("shouting", f"""
         head -c {size} /dev/zero | tr '\\0' e | fold -w 99 >&2
         printf 'Content-Type: text/plain\\n\\n{text}\\n'
@@ -27,7 +27,7 @@ def test_beyond_the_limit_it_is_dropped_and_a_line_says_how_much(site, mode):
         assert told == (f"cgibridge: {dropped} more bytes of standard error are dropped "
                         f"(limits.error_output is {LIMIT})\n")
     bridge.expect_log(rf"shouting: {dropped} more bytes of standard error are dropped")
-    # In lines, each with its own beginning.
+    # The log has lines, each with its own prefix.
     assert len(bridge.log()) < 2 * 2 * LIMIT + 100_000
     assert bridge.status()["bridge"]["error_output_dropped"] == 2 * dropped
     assert f"cgibridge_error_output_dropped_bytes_total {2 * dropped}" in bridge.command(
@@ -60,9 +60,9 @@ def test_a_program_that_writes_it_without_end_never_waits_and_ends_at_its_timeou
     hello = programs.hello(site)
     bridge = site.start_bridge(f'mode = "classic"\n{SETTINGS}\n'
                                'timeouts = { background = "6s", kill_grace = "1s" }')
-    # It has no standard output any more, so its answer is complete.
+    # It has closed its standard output, so its answer is complete.
     assert bridge.request(endless).body == b"begun\n"
-    # It goes on writing, and everybody else is answered.
+    # It goes on writing, and everybody else still gets answers.
     wait_until(lambda: bridge.status()["bridge"]["error_output_dropped"] > 20 * LIMIT,
                "much more than the limit is dropped")
     assert bridge.request(hello).body == b"hello\n"
@@ -73,7 +73,7 @@ def test_a_program_that_writes_it_without_end_never_waits_and_ends_at_its_timeou
 
 
 def test_a_zygote_s_own_is_limited_as_well(site):
-    """What is written before the checkpoint belongs to no request."""
+    """Output before the checkpoint belongs to no request."""
     script = site.perl("early", """
         BEGIN { print STDERR "early " x 10, "\\n" for 1 .. 5000; }
         print "Content-Type: text/plain\\n\\nok\\n";

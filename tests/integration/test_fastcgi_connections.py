@@ -34,7 +34,7 @@ def test_requests_of_one_connection_run_at_the_same_time(site, bridge):
         for id in (1, 2, 3):
             peer.begin(id)
             peer.params(variables_for(site.cgi_bin / "echo", "POST", body=b"12345"), id)
-        # The last one ends first, and pieces of the others arrive in between.
+        # The last request ends first, and pieces of the others arrive in between.
         peer.stdin(b"aa", 1)
         peer.stdin(b"bb", 2)
         for id, text in ((3, b"third"), (2, b"bbb"), (1, b"aaa")):
@@ -126,7 +126,7 @@ def test_an_abort_ends_the_request_and_keeps_the_connection(site, bridge):
 
 
 def test_an_abort_is_noticed_while_output_streams(site, bridge):
-    """On a connection whose only request came with it, as web servers without keep-alive make them."""
+    """The connection has only this one request, as with web servers without keep-alive."""
     stream = site.python("stream", """
         import time
         print("Content-Type: text/plain\\n", flush=True)
@@ -206,7 +206,7 @@ def test_more_connections_than_allowed_wait_or_are_closed_but_harm_none(site):
     first = []
     for _ in range(4):
         first.append(bridge.connect())
-        # One that rests for a second would make room.
+        # A connection that is idle for a second would make room.
         first[-1].begin()
         first[-1].params(variables_for(echo, "POST", body=b"x"))
     surplus = [Peer(bridge.address) for _ in range(3)]

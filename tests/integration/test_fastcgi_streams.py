@@ -12,9 +12,9 @@ from harness.fastcgi import variables_for
 from harness.processes import wait_until
 
 GIB = 1 << 30
-# Each of the large bodies; CGIBRIDGE_LARGE_BYTES=10000000 makes a quick run.
+# The size of each large body; CGIBRIDGE_LARGE_BYTES=10000000 makes a quick run.
 LARGE_BYTES = int(os.environ.get("CGIBRIDGE_LARGE_BYTES", 2 * GIB))
-# A few pipes and buffers, not a share of the body.
+# Room for a few pipes and buffers, not for a share of the body.
 GROWTH_KIB_MAX = 6 * 1024
 
 
@@ -26,7 +26,7 @@ def bridge(site):
 
 @pytest.mark.parametrize("padding", [0, 3, 255])
 def test_a_request_cut_in_two_at_each_byte_is_the_same_request(site, bridge, padding):
-    # The program is cheap: the point is the reader.
+    # The program is cheap, because this is about the reader.
     hello = site.sh("h", "cat >/dev/null\nprintf 'A: b\\n\\n%s' \"$HTTP_X\"\n")
     whole = fastcgi.whole_request(hello, b"body", padding=padding, HTTP_X="value")
     with bridge.connect() as peer:
@@ -69,7 +69,7 @@ def test_params_may_be_cut_into_records_anywhere(site, bridge):
 
 
 def test_params_up_to_the_limit_reach_the_program_and_more_are_refused(site):
-    # A single variable of an exec may have 128 KiB, so the bulk comes as several.
+    # A single variable in an exec is limited to 128 KiB, so the bulk is split into several.
     report = programs.report(site)
     bridge = site.start_bridge('mode = "classic"', bridge='params_max = "256KiB"\n')
     many = {f"HTTP_X_{n}": "x" * 1000 for n in range(200)}
@@ -79,7 +79,7 @@ def test_params_up_to_the_limit_reach_the_program_and_more_are_refused(site):
     with bridge.connect() as peer:
         many.update({f"HTTP_Y_{n}": "y" * 1000 for n in range(100)})
         assert peer.request(report, **many).status == 431
-        # The same connection goes on.
+        # The same connection still works.
         assert peer.request(report).status == 200
     bridge.expect_log("params")
 
@@ -96,11 +96,11 @@ def test_a_body_is_measured_by_what_arrives_not_by_what_was_announced(site, anno
     echo = programs.echo(site)
     bridge = site.start_bridge('mode = "classic"\nlimits = { body = "1KiB" }')
     with bridge.connect() as peer:
-        # At once: what comes 100 ms later may come behind the answer's head.
+        # Sent at once: what comes 100 ms later may arrive after the answer's head.
         peer.send(fastcgi.whole_request(echo, b"x" * 5000, REQUEST_METHOD="POST", CONTENT_LENGTH=announced))
         response = peer.response()
         if announced in ("0", ""):
-            # It has none, so nothing of this reaches it.
+            # The program has no body, so none of this reaches it.
             assert (response.status, response.body) == (200, b"")
         else:
             assert response.status == 413
@@ -123,7 +123,7 @@ def test_a_body_found_too_long_behind_the_head_breaks_the_answer_off(site, mode)
 
 
 def test_an_answer_held_back_for_its_body_is_another_when_its_time_is_over(site, mode):
-    """The program prints its head and reads nothing, so that the body cannot go on."""
+    """The program prints its head and reads nothing, so the body is stuck."""
     script = site.perl("unread", """
         $| = 1; print STDERR "a word\\n"; print "Content-Type: text/plain\\n\\nearly\\n"; sleep 60;
         """)
@@ -139,7 +139,7 @@ def test_an_answer_held_back_for_its_body_is_another_when_its_time_is_over(site,
 
 
 def test_a_body_without_a_length_gets_one_and_the_same_limit(site):
-    """As Apache's mod_proxy_fcgi passes a chunked body on: no CONTENT_LENGTH, only an end."""
+    """Apache's mod_proxy_fcgi passes a chunked body on like this: without CONTENT_LENGTH, but with an end."""
     echo = programs.echo(site)
     bridge = site.start_bridge('mode = "classic"\nlimits = { body = "1KiB" }')
     for size, status in ((1024, 200), (1025, 413)):
@@ -155,7 +155,7 @@ def test_a_body_without_a_length_gets_one_and_the_same_limit(site):
 
 
 def test_output_and_body_move_at_the_same_time(site, bridge, mode):
-    """The program answers while it reads; whoever sends the whole body first would wait forever."""
+    """The program answers while it reads; a server that sends the whole body first would wait for ever."""
     body = os.urandom(1 << 16) * 64
     with bridge.connect() as peer:
         peer.begin()
@@ -214,7 +214,7 @@ def test_output_is_passed_on_while_its_program_runs(site, mode, stream):
 
 
 def test_much_output_of_a_program_that_is_gone_is_all_read(site, bridge):
-    """Both pipes full at the end, and a reader that is slower than they are."""
+    """Both pipes are full at the end, and the reader is slower than they are."""
     full = site.python("full", """
         import fcntl, os
         for fd in (1, 2):
@@ -270,7 +270,7 @@ def test_a_slow_reader_of_one_response_does_not_hold_another(site, bridge):
 
 
 class MemoryWatch:
-    """Samples a daemon's resident memory until stopped; growth_kib is the most above the start."""
+    """Samples a daemon's resident memory until stopped; growth_kib is the maximum above the start."""
 
     def __init__(self, pid):
         self.start = processes.memory_kib(pid)
@@ -339,7 +339,7 @@ def test_a_large_download_leaves_the_memory_flat(site, mode):
 
 
 def drain(peer):
-    """Counts the body's bytes of request 1 until END_REQUEST, keeping none."""
+    """Counts the body bytes of request 1 until END_REQUEST, without keeping them."""
     received, head = 0, b""
     buffer = memoryview(bytearray(1 << 16))
     reader = peer.socket.makefile("rb", buffering=1 << 20)

@@ -1,4 +1,4 @@
-"""tests/bench/field, which does the published measurements again: that it measures every side."""
+"""tests/bench/field, which repeats the published measurements: it measures every side."""
 
 import json
 import subprocess

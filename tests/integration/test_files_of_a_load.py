@@ -1,4 +1,5 @@
-"""A file that a program reads on its way to the checkpoint: an edit of it counts as in a new process."""
+"""A file that a program reads on its way to the checkpoint: a change of it takes effect as in a new
+process."""
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_an_edit_of_a_file_that_a_load_reads_is_noticed(site, kind):
             assert bridge.request(script).body == text.encode()
     bridge.wait_warm(script)
     assert bridge.request(script).body == b"three\n"
-    # Ruby's requests load what lies beside the script for themselves.
+    # In Ruby, each request loads the files beside the script itself.
     assert kind == "ruby" or bridge.program(script)["generation"] > first["generation"]
 
 

@@ -1,4 +1,4 @@
-"""Go through a bridge: linked with libc it is warm, a worker a request; static it runs classic."""
+"""Go behind a bridge: linked with libc it is warm, one worker per request; static it runs classic."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_linked_with_libc_it_is_forked(site, go, reset):
         bridge.wait_warm(script)
     status = bridge.program(script)
     assert status["level"] == "linked" and status["requests_persistent"] >= 40
-    # Its own threads end each process: it is given fork, and that is said.
+    # Its own threads end each worker, so it is given fork, and status says so.
     wait_until(lambda: bridge.program(script)["arm"] == "persistent/fork", "it is forked")
     assert reset == "fork" or bridge.program(script)["reset_reason"]
 

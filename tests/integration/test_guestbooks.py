@@ -1,5 +1,5 @@
-"""The guestbooks of examples/, seven languages: each answers what its README promises, run by hand,
-under fcgiwrap and under every arm of the bridge, all behind nginx."""
+"""The guestbooks of examples/, in seven languages: each answers as its README specifies, run by hand, under
+fcgiwrap and under every arm of the bridge, all behind nginx."""
 
 import dataclasses
 import subprocess
@@ -23,7 +23,7 @@ ENTRIES = [("Ada", "Hello"), ("Bob <b>", "a & b < c > d \"quoted\" 'single' &amp
            ("Çelik", "ünïcödé ✓ 漢字 \U0001f600 \ufeff"), ("x" * 100, "line one\r\nline two\n\ttab\n"),
            ("O'Neil; DROP TABLE entries", "%s %d $HOME `id` \\n ${x} %41 + ?"), ("007", "y" * 2000)]
 
-# A form's bytes, and the entry that they are; None: refused.
+# A form's bytes, and the entry that they make; None: refused.
 FORMS = [
     (b"name=a&message=b", ("a", "b")),
     (b"message=x;name=y", ("y", "x")),
@@ -75,7 +75,7 @@ class Book:
         return self.post(urllib.parse.urlencode({"name": name, "message": message}).encode())
 
     def expect_page(self):
-        """It must be README's, for what is in the table now."""
+        """The page must be the README's, for the table's current entries."""
         answer = self.get()
         assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert answer.body == guestbooks.page_of(guestbooks.entries_of(self.database))
@@ -83,7 +83,7 @@ class Book:
 
 
 class Fcgiwrap:
-    """What a bridge is to Site.start_nginx: something with an address."""
+    """Like a bridge for Site.start_nginx: something with an address."""
 
     def __init__(self, site):
         self.address = str(site.folder / "fcgiwrap.sock")
@@ -106,7 +106,7 @@ def side(request):
 
 @pytest.fixture
 def book(request, site, language, side):
-    """Served, and as warm as it gets. After a test that passed, the arm that was meant must have
+    """A book that is served, and as warm as it gets. After a test that passed, the intended arm must have
     answered."""
     script, database = guestbooks.install(site, language), site.folder / "book.db"
     bridge = Fcgiwrap(site) if side == "fcgiwrap" else site.start_bridge(
@@ -130,25 +130,25 @@ def book(request, site, language, side):
 
 
 def arm_of(entry):
-    """What really answered, by the bridge's own counts."""
+    """The arm that really answered, by the bridge's own counts."""
     if not entry["requests_persistent"]:
         return "classic"
     if entry["rewind"]["rewinds"]:
         return "rewind"
     if entry["reset"] == "fork":
         return "fork"
-    # Asked to rewind, but each worker answered once and was replaced.
+    # It was to rewind, but each worker answered once and was replaced.
     return "replaced" if entry["retired"].get("threads") or entry["retired"].get("left") else "none yet"
 
 
 def expect_arm(book, language, side):
-    # A bridge gives such a program `fork` by itself, when it has seen enough.
+    # The bridge gives such a program `fork` by itself when it has seen enough.
     wanted = ("replaced", "fork") if side == "rewind" and language in THREADED else (side,)
 
     def reached():
         if arm_of(book.bridge.program(book.script)) in wanted:
             return True
-        # A few requests may each have met a fresh worker, of a generation that had just learned.
+        # A few requests may each have met a fresh worker, of a generation that had just learned modules.
         assert book.get().status == 200
         return False
     processes.wait_until(reached, f"{wanted} answered", 10)
@@ -178,11 +178,11 @@ def test_entries_are_kept_and_shown_as_they_are(book):
 
 def test_what_is_wrong_is_refused_and_not_kept(book, side):
     bodies = [b"name=&message=x", b"name=x", b"name=%ff&message=x"]
-    if side != "fcgiwrap":  # which answers 502 when a program does not read its whole body
+    if side != "fcgiwrap":  # it answers 502 when a program does not read its whole body
         bodies.append(b"name=x&message=" + b"y" * 50_000)
 
     def post(*words, **more):
-        """fcgiwrap also does so now and then if the program has ended before the body came."""
+        """fcgiwrap also does this sometimes if the program ends before the body arrives."""
         for _ in range(10):
             answer = book.post(*words, **more)
             if side != "fcgiwrap" or answer.status != 502:
@@ -206,7 +206,7 @@ def test_only_the_newest_hundred_are_listed(book):
     assert page.count("<li") == 100
     assert page.index("the last") < page.index("visitor 148") < page.index("visitor 50")
     assert "visitor 49<" not in page
-    # Not only the next one: the program sees the table anew each time.
+    # Not only in the next request: the program reads the table again each time.
     book.sign("one more", "after it")
     assert "visitor 50<" not in book.expect_page()
 
@@ -239,7 +239,7 @@ def run(program, database, method="GET", body=b"", **variables):
         "CONTENT_TYPE": FORM, "CONTENT_LENGTH": str(len(body)), **variables})
     head, _, text = done.stdout.partition(b"\r\n\r\n")
     lines = {line.lower() for line in head.decode().replace("; charset", ";charset").split("\r\n")}
-    # What every server takes for granted, and net/http/cgi says.
+    # Every server assumes this status, and net/http/cgi prints it.
     return lines - {"status: 200 ok"}, text
 
 
@@ -268,7 +268,7 @@ def test_every_language_looks_at_length_and_type_alike(site, language):
     assert guestbooks.entries_of(database) == []
     for kind in (FORM + "; charset=utf-8", FORM + " "):
         assert "status: 303 see other" in run(program, database, "POST", body, CONTENT_TYPE=kind)[0]
-    # What lies behind the length is another's.
+    # What follows the announced length belongs to somebody else.
     run(program, database, "POST", body + b"&c", CONTENT_LENGTH="16")
     assert [row[3] for row in guestbooks.entries_of(database)] == ["b"] * 3
 

@@ -1,4 +1,4 @@
-"""The small programs of examples/hello: the same answers in both modes."""
+"""The small programs of examples/hello give the same answers in both modes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may run what: programs as their users, and what the bridge itself keeps of its rights."""
+"""Who may run what: programs run as their users, and which rights the bridge itself keeps."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ WWW = 33        # www-data
 WARM = 'mode = "persistent"\nworkers = { max = 1, spare = 1 }\n'
 AS_WWW = 'user = "www-data"\n'
 
-# Each answers with real, effective and saved ids, groups, and what its language's own state was.
+# Each prints real, effective and saved ids, groups, and what its language itself reports.
 IDS = {
     "dash": """#!/bin/sh
         printf 'Content-Type: text/plain\\n\\n'
@@ -116,7 +116,7 @@ def as_nobody(*more):
 
 
 def unprivileged_bridge(site, *args, **options):
-    """Everything that it writes lies in a folder that is nobody's."""
+    """A bridge whose files are all in a folder that belongs to nobody."""
     give(site.folder, NOBODY)
     return site.prepare_bridge(*args, **options).start(as_nobody())
 
@@ -210,7 +210,7 @@ class TestAsAUser:
         wait_until(lambda: bridge.request(script).body == b"new\n", "the new library answers")
 
     def test_standard_streams_can_be_opened_by_their_names(self, site, mode):
-        """A pipe's name opens it anew, which its owner alone may."""
+        """Opening a pipe by its name opens it again, which only its owner may do."""
         script = site.sh("streams", """
             read body < /dev/stdin
             printf 'Content-Type: text/plain\\n\\n%s\\n' "$body" > /dev/stdout
@@ -266,8 +266,8 @@ while True:
 
 @pytest.mark.root
 def test_a_user_who_stops_all_of_his_processes_stops_nobody_else(site):
-    """Also those that are about to become his: the bridge must not wait for them."""
-    hostile = 54398  # of no name, so that it has no other processes
+    """Also processes that are about to become his: the bridge must not wait for them."""
+    hostile = 54398  # a uid without a name, so that it has no other processes
     hello, his = programs.hello(site), programs.hello(site, "his")
     bridge = start(site, 'mode = "classic"\nuser = "www-data"\n',
                    f'[[program]]\nmatch = "*/his"\nuser = "{hostile}:{hostile}"\n'
@@ -283,7 +283,7 @@ def test_a_user_who_stops_all_of_his_processes_stops_nobody_else(site):
             try:
                 assert peer.response().status in (200, 502, 504)
             except Closed:
-                pass  # stopped behind its head: the answer is broken off
+                pass  # stopped after its head: the answer is cut short
             peer.close()
 
 
@@ -315,7 +315,7 @@ class TestAsTheOwner:
         bridge = start(site, 'mode = "classic"\nuser = "owner"\n')
         breach(site, script)
         answer = bridge.request(script)
-        # The bridge takes its sockets away at its end: from a folder that is not root's it cannot.
+        # The bridge removes its sockets at its end, which it cannot do in a folder that is not root's.
         give(site.folder, 0)
         assert (answer.status, answer.body.find(str(site.folder).encode())) == (403, -1)
         bridge.expect_log(f'owned: 403: user = "owner": .*{word}')
@@ -333,7 +333,7 @@ class TestAsTheOwner:
     @pytest.mark.parametrize("reset", ["rewind", "fork"])
     @pytest.mark.parametrize("upper", [False, True], ids=["its folder", "a folder above"])
     def test_a_warm_program_is_not_asked_once_its_folder_is_open_to_others(self, site, upper, reset):
-        """Others could put there what it loads at its next request."""
+        """Others could put files there that it loads at its next request."""
         script = owned_program(site)
         folder = site.folder if upper else site.cgi_bin
         bridge = start(site, WARM + f'user = "owner"\nreset = "{reset}"\n')

@@ -1,4 +1,4 @@
-"""What the bridge writes down of requests: the log in a file, the access log, captures and replay."""
+"""What the bridge records about requests: the log in a file, the access log, captures and replay."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def test_a_request_is_a_line_of_json_with_what_it_took(site, mode):
     bridge.request(script)
     if mode == "persistent":
         bridge.wait_warm(script)
-    # The last: of a program that was warm.
+    # The last one is for a program that was warm.
     bridge.request(script, "POST", "a=1&password=hunter2", body=b"four", REMOTE_USER="eve")
     line = json.loads(wait_lines(log, 2)[-1])
     assert line["remote_addr"] == "127.0.0.1" and line["remote_user"] == "eve"
@@ -52,7 +52,7 @@ def test_a_request_is_a_line_of_json_with_what_it_took(site, mode):
     assert (line["status"], line["exit_code"], line["failure"]) == (200, 3, "exit_code")
     assert line["received_bytes"] == 4 and line["sent_bytes"] >= len("hello\n")
     assert line["latency_us"] == line["queue_us"] + line["run_us"] and line["run_us"] > 0
-    # More than what started the bridge: a process's peak counts from its parent's.
+    # More than the process that started the bridge, because a process's peak includes its parent's.
     assert line["cpu_us"] > 0 and line["peak_kib"] > 190_000
     assert line["pid"] > 1
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
@@ -92,7 +92,7 @@ def test_one_line_a_request_under_load_and_none_after_it_is_switched_off(site):
     assert len(lines_of(log)) == 20
 
 
-# What it does at SIGTERM, whether its head is out by then, and what the line then says.
+# What it does at SIGTERM, whether its head is out by then; and the line's status and exit code.
 ENDINGS = {"ignore,begun": (200, 137), "default,begun": (200, 143), "tidy,begun": (200, 7),
            "ignore,silent": (504, 137), "tidy,silent": (504, 7)}
 
@@ -174,7 +174,7 @@ def test_rotated_files_are_opened_anew(site, how):
     for file in (log, access):
         file.rename(f"{file}.1")
     bridge.request(hello)
-    # Until it is told, the old file goes on.
+    # Until the bridge is told, it goes on writing to the old file.
     wait_lines(site.folder / "access.log.1", 2)
     if how == "signal":
         os.kill(bridge.pid, signal.SIGUSR1)
@@ -335,8 +335,8 @@ def test_a_capture_runs_again_as_its_user_and_in_its_sandbox(site):
     done = site.cgibridge(*printed.group(1).split())
     assert done.stdout.encode().endswith(answer), "the very same as at the request"
     assert re.search(r"replayed classic, as www-data \(uid 33\), sandbox: .*: status 500", done.stderr)
-    # Where its settings are not to be had, it does not run at all, unless somebody says so.
-    bridge.allow_log(re.escape(str(bridge.config)))  # it may look while the file is away
+    # If its settings are not available, it does not run at all, unless somebody says so.
+    bridge.allow_log(re.escape(str(bridge.config)))  # the bridge may look while the file is missing
     bridge.config.rename(site.folder / "moved.toml")
     done = site.cgibridge("replay", file, expect=1)
     assert done.stdout == "" and f"{bridge.config}, which the capture names, is not there" in done.stderr

@@ -1,4 +1,5 @@
-"""What requests load is loaded ahead of the next ones, is printed as a setting, and can be pinned."""
+"""Modules that requests load are loaded in advance for the next ones, can be printed as a setting, and can be
+pinned."""
 
 import pathlib
 import subprocess
@@ -8,7 +9,8 @@ import pytest
 from harness.processes import wait_until
 
 HEAD = "Content-Type: text/plain\\n\\n"
-# A program that says whether its module was there before it asked, the module, and one of its own folder.
+# A program that prints whether its module was loaded before it asked for it, the module, and a module in its
+# own folder.
 PROGRAMS = {
     "perl": ("#!/usr/bin/perl\nuse FindBin; use lib $FindBin::Bin;\n"
              "my $there = join ' ', map { exists $INC{$_} ? 1 : 0 } 'Text/Wrap.pm', 'Own.pm';\n"
@@ -26,7 +28,7 @@ PROGRAMS = {
 
 @pytest.fixture(params=PROGRAMS)
 def learned(request, site):
-    """The program, its module's name, what it answers cold, and loaded ahead."""
+    """The program, its module's name, its cold answer, and its answer with the module loaded in advance."""
     text, module, own, own_text = PROGRAMS[request.param]
     (site.cgi_bin / own).write_text(own_text)
     return site.script("program", text), module
@@ -71,7 +73,7 @@ def test_the_program_s_own_modules_are_learned_if_asked_for(site, learned):
 
 
 def test_folders_are_told_however_many_there_are(site):
-    """More than one message holds."""
+    """More folders than one message can hold."""
     folders = [site.folder / ("x" * 120) / f"{n:03}" for n in range(150)]
     for folder in folders:
         folder.mkdir(parents=True)
@@ -90,7 +92,7 @@ def test_folders_are_told_however_many_there_are(site):
 
 EVIL = {"perl": ("evil.pm", "open my $f, '>', '{mark}'; 1;\n"),
         "ruby": ("evil.rb", "File.write('{mark}', 'x')\n")}
-# Looks at whatever its visitor names, as a file manager does.
+# Looks up whatever path its visitor names, as a file manager does.
 LOOKS = {"perl": ("#!/usr/bin/perl\nuse lib '{folder}';\n"
                   "(my $path = $ENV{{HTTP_X_PATH}} // '') =~ s/%0a/\\n/g;\nmy $to = readlink $path;\n"
                   "require Text::Wrap;\nprint \"{head}\", defined $to ? $to : 'no link', \"\\n\";\n"),
@@ -98,7 +100,8 @@ LOOKS = {"perl": ("#!/usr/bin/perl\nuse lib '{folder}';\n"
                   "path = ENV['HTTP_X_PATH'].to_s.gsub('%0a', \"\\n\")\n"
                   "to = File.readlink(path) rescue 'no link'\n"
                   "require 'erb'\nputs \"{head}#{{to}}\"\n")}
-# As the call was once, and as it is now but for what nobody can guess.
+# Adapters note a loaded module by a readlink() of a special path. The test tries that path's old form, and
+# its present form with a wrong secret, with each of these names.
 NAMES = ["evil", "..::..::uploads::evil", "/{folder}/evil", "uploads/evil", "evil%0a{folder}/{file}"]
 
 
@@ -116,7 +119,7 @@ def test_what_a_visitor_has_a_program_look_at_is_never_loaded(site, language):
         for name in NAMES:
             path = f"/.cgibridge/{secret}note/loaded/" + name.format(folder=uploads, file=file)
             assert bridge.request(script, HTTP_X_PATH=path).body == b"no link\n"
-    # What it really loads is learned, and so another zygote was made behind all of these.
+    # What it really loads is learned, so another zygote was made after all of these.
     wait_until(lambda: bridge.program(script)["generation"] > 1 and bridge.program(script)["learned"],
                "a generation with learned modules", 20)
     assert not any("evil" in name for name in bridge.program(script)["learned"])
@@ -129,7 +132,7 @@ def folder_of_text_wrap():
     return pathlib.Path(done.stdout).parents[1]
 
 
-# Says to the bridge itself what only its adapter may, by the channel that it finds open.
+# Sends to the bridge what only its adapter may send, on the channel that it finds open.
 TELLS = r"""#!/usr/bin/perl
 use lib '{folder}';
 for my $note (split /\|/, $ENV{{HTTP_X_NOTES}} // '') {{
@@ -165,7 +168,7 @@ def test_what_a_worker_names_is_believed_only_of_the_interpreter_s_folders(site)
 
 
 MANY = 700
-# Each says how often it was loaded in this process.
+# Each prints how often it was loaded in this process.
 MANY_PROGRAMS = {
     "perl": ("#!/usr/bin/perl\nuse FindBin; use lib $FindBin::Bin;\nour $count = 0;\n"
              "my $there = grep /^Many/, keys %%INC;\n"

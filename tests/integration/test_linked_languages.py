@@ -1,5 +1,5 @@
-"""Shells and small languages at level `linked`: one program a language, which says what it finds of the
-request before it, answers a form, and leaves as much state as its language can. Classic, fork and rewind
+"""Shells and small languages at level `linked`: one program per language, which prints what it finds of the
+request before it, answers a form, and leaves as much state as its language can. Classic, fork and rewind must
 answer the same bytes, request after request."""
 
 import os
@@ -151,13 +151,14 @@ def test_a_generator_that_seeds_itself_draws_anew_in_each_request(site, language
     bridge.request(script)
     bridge.wait_warm(script)
     drawn = [bridge.request(script).body for _ in range(60)]
-    # A seed is a clock's and a process's number, so two may be alike by chance; ksh's has few bits, and of 60
-    # some often are. Without a new seed all would be, but for as many as there are workers.
+    # A seed is made of a clock and a process id, so two may be equal by chance. ksh's has few bits, and among
+    # 60 some are often equal. Without a new seed for each, there would be only as many different ones as
+    # workers.
     assert len(set(drawn)) >= (len(drawn) // 2 if language == "ksh" else len(drawn) - 2)
 
 
 def test_lua_5_4_runs_classic_and_status_says_why(site):
-    """Its generator starts from the clock's second and an address, which workers would share."""
+    """Its generator is seeded with the clock's second and an address, which workers would share."""
     if not os.path.exists("/usr/bin/lua5.4"):
         pytest.skip("lua5.4 is not installed")
     script = site.script("l", "#!/usr/bin/lua5.4\n"

@@ -1,5 +1,5 @@
-"""Programs that are links: they run by the name that the web server has for them, as under fcgiwrap, while
-the roots' promise is kept for the file that the link leads to."""
+"""Programs that are links: they run by the name that the web server uses, as under fcgiwrap, while the check
+of the roots applies to the file that the link leads to."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from harness.processes import wait_until
 FCGIWRAP = "/usr/sbin/fcgiwrap"
 NOBODY = 65534
 
-# What each sees of its own name; the last line is the configuration that lies beside it.
+# Each prints how it sees its own name; the last line is the configuration beside it.
 PROGRAMS = {
     "sh": r"""
         #!/bin/sh
@@ -102,7 +102,7 @@ def skip_unless(language):
 
 @contextlib.contextmanager
 def fcgiwrap(site):
-    """A real peer, which runs each request by the name that it is given."""
+    """A real peer, which runs each request by the name that it receives."""
     path = str(site.folder / "fcgiwrap.sock")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -117,7 +117,7 @@ def fcgiwrap(site):
 
 
 def asked(site, link, path_info="", address=None, bridge=None):
-    """The answer's body. What a web server sends beside the path is the same for both."""
+    """The answer's body. The web server's other variables are the same for both."""
     name = f"/cgi-bin/{link.name}"
     more = {"SCRIPT_NAME": name, "DOCUMENT_ROOT": str(site.folder), "REDIRECT_STATUS": "200"}
     if path_info:
@@ -129,8 +129,8 @@ def asked(site, link, path_info="", address=None, bridge=None):
 
 
 def sites(site, language):
-    """Two sites whose links lead to one program: to the file itself, and by a chain of relative ones, in a
-    folder that is a link itself; each with its own configuration beside it."""
+    """Two sites whose links lead to one program: one directly to the file, one by a chain of relative links,
+    in a folder that is itself a link. Each has its own configuration beside the link."""
     name = f"program.{language}"
     shared = site.cgi_bin / "shared"
     if language == "c":
@@ -216,7 +216,7 @@ def test_a_link_that_is_pointed_elsewhere_is_followed_at_once(site, mode):
         releases[name] = site.cgi_bin / name
         site.perl(f"{name}/index.pl", f'print "Content-Type: text/plain\\n\\n$0 {name} "; do "./lib.pl";')
         (releases[name] / "lib.pl").write_text(f'print "lib {name}\\n";')
-    # Deployed by `rsync --link-dest`: what has not changed is one file with two names.
+    # Deployed by `rsync --link-dest`: an unchanged file is one file with two names.
     shutil.copytree(releases["v1"], site.cgi_bin / "v3", copy_function=os.link)
     (site.cgi_bin / "v3" / "lib.pl").unlink()
     (site.cgi_bin / "v3" / "lib.pl").write_text('print "lib v3\\n";')
@@ -247,7 +247,7 @@ def test_what_has_left_the_roots_is_not_run_once_more(site, mode):
         assert bridge.request(program).status == 200
         if mode == "persistent":
             bridge.wait_warm(program)
-    # The very same file, which nothing but its place tells from before.
+    # The very same file; only its place has changed.
     (site.cgi_bin / "app").rename(site.folder / "app")
     (site.cgi_bin / "app").symlink_to(site.folder / "app")
     assert [bridge.request(program).status for program in programs] == [403, 403]
@@ -304,7 +304,7 @@ def test_an_owner_has_to_own_the_link_as_well_as_the_file(site):
     os.lchown(links / "by-way", NOBODY, NOBODY)
     bridge = site.start_bridge('mode = "classic"\nuser = "owner"\n')
     assert bridge.request(links / "link").body.decode() == f"{links}/link {NOBODY}\n"
-    # A link on the way may lie in root's folder; the one that is named may not.
+    # A link on the way may be in root's folder; the one that is named may not.
     assert bridge.request(links / "by-way").body.decode() == f"{links}/by-way {NOBODY}\n"
     assert [bridge.request(folder / "link").status for folder in (roots, everybodys, real)] == [403] * 3
     for why in (f"folder {roots} belongs to uid 0", f"{everybodys} can be written to by everybody",
@@ -320,7 +320,7 @@ def test_the_commands_run_a_link_by_its_name(site, command):
         assert str(program) in done.stdout
         if command == "try":
             assert f"configuration of {'one' if program == link else 'two'}" in done.stdout
-    # From its own folder, as people do it.
+    # Run from its own folder, as people do.
     more = ["--json"] if command == "check" else []
     done = site.cgibridge(command, "./index.cgi", *more, cwd=link.parent)
     assert str(link) in done.stdout

@@ -1,4 +1,4 @@
-"""Where a bridge listens: its own sockets, and those that others hand over."""
+"""Where a bridge listens: on its own sockets, and on those handed over to it."""
 
 import os
 import signal
@@ -75,7 +75,7 @@ def test_a_port_in_use_is_named_and_ends_the_start(site):
 
 def start_with_inherited(site, bridge, pass_socket):
     """Starts the bridge with a listening socket on descriptor 3, as systemd does."""
-    # dash knows descriptors of one digit only.
+    # dash supports only descriptors of one digit.
     script = 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@" 3<&%d' % pass_socket.fileno()
     return bridge.start(["/bin/bash", "-c", script, "systemd"], pass_fds=[pass_socket.fileno()])
 
@@ -94,7 +94,7 @@ def test_sockets_of_systemd_are_served(site):
             with Peer(address) as peer:
                 assert peer.request(hello).body == b"hello\n"
             bridge.expect_clean_stop()
-            # It was not ours to remove.
+            # The bridge must not remove a socket that it did not make.
             if family == socket.AF_UNIX:
                 assert os.path.exists(path)
                 os.unlink(path)

@@ -1,4 +1,5 @@
-"""What a program does while it loads is each request's own; what that costs, and why, is told."""
+"""What a program does while it loads belongs to each request; the log and status say what that costs, and
+why."""
 
 import os
 import subprocess
@@ -71,7 +72,8 @@ LANGUAGES = {
 
 
 def warm_answers(bridge, program, count):
-    """Words of so many answers; not of those that ran classic, as no worker was ready on a busy machine."""
+    """The words of this many answers, not counting those that ran classic because no worker was ready on a
+    busy machine."""
     answers = []
 
     def ask():

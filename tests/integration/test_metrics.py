@@ -16,7 +16,7 @@ UNESCAPED = {'\\"': '"', "\\\\": "\\", "\\n": "\n"}
 
 
 class Metrics:
-    """Reads a text by the rules of OpenMetrics 1.0 and fails on the first that it breaks."""
+    """Reads a text by the rules of OpenMetrics 1.0 and fails at the first violation."""
 
     def __init__(self, text):
         self.families = {}

@@ -1,4 +1,4 @@
-"""Node in persistent mode: processes that are up ahead of their one request, and `none`."""
+"""Node in persistent mode: processes that are started before their one request, and `none`."""
 
 import concurrent.futures
 import json
@@ -26,7 +26,7 @@ def warm(bridge, script):
 
 
 def wait_booted(bridge, script):
-    """Waits until it has as many ahead as it wants."""
+    """Waits until it has started as many in advance as it wants."""
     return wait_until(lambda: (lambda e: e if e["workers"]["idle"] >= 2 and not e["workers"]["starting"]
                                else None)(bridge.program(script)), "two are ahead")
 
@@ -93,7 +93,7 @@ class TestAhead:
             pids = wait_booted(bridge, script)["worker_pids"]
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
-            # One that is given a request in its last moment has died in a request.
+            # A worker that dies just as it gets a request counts as having died in a request.
             wait_until(lambda: not set(pids) & set(bridge.program(script)["worker_pids"]), "it knows")
             assert int(bridge.request(script).body) not in pids
         assert wait_booted(bridge, script)["level"] == "booted"
@@ -137,7 +137,7 @@ class TestAhead:
 
 class TestPace:
     def test_a_burst_is_answered_and_starts_do_not_come_in_bursts(self, site):
-        # Some longer than others, so that there is no moment in which none runs.
+        # Some take longer than others, so that at each moment at least one runs.
         busy = HEAD + ("const end = Date.now() + Number(process.env.QUERY_STRING);\n"
                        "while (Date.now() < end);\nconsole.log(process.pid);")
         script = js(site, "b.js", busy)

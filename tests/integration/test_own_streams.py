@@ -1,11 +1,11 @@
-"""Standard input, output and error are a request's own: flags, owners and locks that one program sets on
-them hold for no other, not for another request of the same program, and not while it still runs."""
+"""Each request has its own standard input, output and error: flags, owners and locks that one program sets on
+them affect no other request, also not of the same program or while it still runs."""
 
 import pytest
 
 from harness.processes import wait_until
 
-# ?mark sets whatever an open file description can keep, and goes on running; ?look says what is set.
+# ?mark sets everything that an open file description can keep, and goes on running; ?look prints what is set.
 MARKS_PL = r"""
     use strict; use warnings; use Fcntl qw(:DEFAULT :flock);
     my ($get_owner, $set_owner, $async) = (9, 8, 020000);
@@ -44,7 +44,7 @@ def marking_program(site, name):
     return site.perl(name, text.replace("GO_ON", str(site.folder / "go-on")))
 
 
-# Made at the checkpoint, as far as they fit; what a request makes is not frozen.
+# Made at the checkpoint, where possible; what a request makes is not frozen.
 STREAMS_PY = """
 import gc, sys
 young = list(map(id, gc.get_objects()))

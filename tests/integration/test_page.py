@@ -24,7 +24,7 @@ location /cgibridge {{
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory):
-    """One for all tests of this file: its start takes longer than a test."""
+    """One for all tests of this file, because starting it takes longer than a test."""
     before = set(processes.descendants_of(processes.os.getpid()))
     browser = Browser(tmp_path_factory.mktemp("chromium"))
     yield browser
@@ -72,7 +72,7 @@ class Stage:
         return re.search(r'name="cgibridge-token" content="([^"]*)"', page).group(1)
 
     def post_mode(self, script, mode, **headers):
-        """As the page itself would, but for these headers; None leaves one out."""
+        """Posts like the page itself, except for these headers; None omits one."""
         host = f"127.0.0.1:{self.nginx.port}"
         all_headers = {"Content-Type": "application/json", "X-CGIBridge-Token": self.token(),
                        "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
@@ -83,8 +83,8 @@ class Stage:
 
 
 def counter(site):
-    """Under reset = "none" its warm answers differ from classic's, which always says 1; and what it
-    says is markup that must not work on the page."""
+    """Under reset = "none" its warm answers differ from classic's, which is always 1. Its output is markup
+    that must not take effect on the page."""
     return site.perl("counter", """
         our $visits; $visits += 1;
         print "Content-Type: text/html\\n\\n<p>before</p>\\n",
@@ -231,7 +231,7 @@ class TestEverybody:
         assert over == []
 
     def test_dark_is_dark_and_light_is_light(self, stage, browser):
-        """Of the page and of a card; text keeps a contrast of 4.5 to 1 (WCAG 2.1, 1.4.3)."""
+        """For the page and a card; text has a contrast of at least 4.5 to 1 (WCAG 2.1, 1.4.3)."""
         shades = {}
         for scheme in ("light", "dark"):
             browser.prefer(color_scheme=scheme)
@@ -262,7 +262,7 @@ class TestEverybody:
         assert browser.run(moving) == "beat"
 
     def test_a_screen_reader_finds_its_way(self, stage, browser):
-        stage.ask(stage.site.cgi_bin / "counter")  # its latency is told of for 5 s
+        stage.ask(stage.site.cgi_bin / "counter")  # the page shows its latency for 5 s
         browser.open(stage.url)
         browser.wait_for("article pre.diff")
         nodes = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
@@ -330,7 +330,7 @@ class TestSwitching:
         stage.bridge.expect_log("page: 127.0.0.1 switched .*/hello to persistent")
 
     def test_the_switch_is_there_only_if_it_is_allowed(self, site, browser):
-        """And the settings are those of now: a change is seen without loading the page again."""
+        """The current settings count: a change shows without loading the page again."""
         script = programs.hello(site)
         stage = Stage(site, 'mode = "classic"', page="switch_modes = false")
         stage.ask(script)
@@ -376,7 +376,7 @@ class TestSwitching:
         assert stage.mode(script) == "persistent"
 
     def test_another_site_in_the_same_browser_switches_nothing(self, site, browser):
-        """It tries what a page can send without being asked: a form, and fetch() with no-cors."""
+        """It tries what a page can send without permission: a form, and fetch() with no-cors."""
         script = programs.hello(site)
         stage = Stage(site, 'mode = "classic"')
         stage.ask(script)
@@ -401,7 +401,7 @@ class TestSwitching:
         site.start_nginx(stage.bridge, locations="location / { return 404; }", sites=f"""
             server {{ listen 127.0.0.1:{port}; root {evil}; }}""")
         browser.open(f"http://localhost:{port}/index.html")
-        # Only the first may be sent at all, and its answer is not shown to the other site.
+        # Only the first may be sent at all, and the other site may not see its answer.
         wait_until(lambda: browser.driver.title.endswith("rejected,rejected"), "all were tried")
         stage.bridge.expect_log("page: 127.0.0.1 may not switch a mode")
         assert stage.mode(script) == "classic"
@@ -488,7 +488,7 @@ class TestCommand:
                                   stdout=out, env=environment())
 
         def seen():
-            # Behind the last line's end there may be a part of another.
+            # After the last line end there may be part of another line.
             lines = (site.folder / "watched").read_text().split("\n")[:-1]
             return [json.loads(line)["bridge"]["requests_total"] for line in lines]
         wait_until(lambda: 0 in seen(), "the first look")

@@ -1,4 +1,4 @@
-"""Who may connect: whose the sockets are, and which users and addresses are allowed."""
+"""Who may connect: who owns the sockets, and which users and addresses are allowed."""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ except (ConnectionResetError, BrokenPipeError):
 
 
 def ask_as(uid, address):
-    """What a process of that user comes to hear at a socket."""
+    """What a process of that user receives from a socket."""
     return processes.run_as(uid, ASK, address)
 
 

@@ -1,5 +1,5 @@
-"""Persistent mode, with each reset that puts everything back: how warm each kind of program gets, and
-that every request still meets a process that has seen nothing."""
+"""Persistent mode, with each reset that puts everything back: how deep each kind of program gets, and that
+every request still meets a process that has seen nothing."""
 
 import os
 import shutil
@@ -249,14 +249,14 @@ class TestFreshness:
         warm(bridge, script)
         with bridge.connect() as peer:
             drawn = [peer.request(script).body for _ in range(150)]
-        # bash takes a microsecond of the clock for its seed: two of 150 may be alike by chance.
+        # bash seeds from a clock's microseconds: two of 150 may be equal by chance.
         assert len(set(drawn)) >= (148 if kind == "bash" else 150)
 
     def test_python_s_hash_seed_is_not_the_point_but_its_time_is(self, site, bridge):
         script = site.perl("time", 'print "Content-Type: text/plain\\n\\n", time - $^T, "\\n";\n')
         warm(bridge, script)
         time.sleep(2.1)
-        # A request that stands still in between tells of more, but not each of them does.
+        # A request that is held up may see more, but not every one of three is held up.
         assert min(int(bridge.request(script).body) for _ in range(3)) <= 1
 
     def test_what_a_request_changes_the_next_does_not_see(self, site, bridge):

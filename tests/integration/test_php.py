@@ -1,5 +1,5 @@
-"""PHP: php-cgi as a pool of FastCGI processes, by first line and by `match` with `interpreter`; the same
-answers as by plain CGI; and what one request leaves for the next."""
+"""PHP: php-cgi as a pool of FastCGI processes, by first line and by `match` with `interpreter`: the same
+answers as plain CGI, and what one request leaves for the next."""
 
 import hashlib
 import os
@@ -96,7 +96,7 @@ class TestFindingIt:
         assert bridge.program(script)["level"] == "fastcgi"
         if not shutil.which("php"):
             return
-        # The next version is the command line's: not a word of FastCGI.
+        # The next version is the command-line one, which does not contain the word FastCGI.
         install("php")
         bridge.allow_log("no proper answer|no head|status 502|: 502: ")
         wait_until(lambda: bridge.request(script) and bridge.program(script)["level"] == "linked",
@@ -215,8 +215,8 @@ class TestLife:
         wait_until(lambda: not processes.alive(pid), "its process is gone")
         assert bridge.request(script).status == 200
 
-    # The bridge reads up to 16 KiB of an answer another way than the rest; php-cgi adds 8 bytes at a
-    # time to what is asked for.
+    # The bridge reads the first 16 KiB of an answer in another way than the rest; php-cgi adds 8 bytes at a
+    # time to what is requested.
     def test_answers_of_every_length_come_whole(self, site):
         script = first_line(site, "long.php", "<?php echo str_repeat('x', (int)$_GET['n']);")
         bridge = site.start_bridge(ONE)
@@ -232,7 +232,7 @@ class TestLife:
         assert len(body) == 4 << 20 and body[:4096] == b"A" * 4096
 
 
-# What a request does, and what the next one looks at. php-cgi puts these back itself.
+# What a request does, and what the next one checks. php-cgi itself puts these back.
 PUT_BACK = {
     "environment": ("putenv('LEFT=1');", "getenv('LEFT')"),
     "TZ": ("putenv('TZ=Asia/Tokyo'); date_default_timezone_set('Asia/Tokyo');",
@@ -260,7 +260,7 @@ PUT_BACK = {
     "ignored abort": ("ignore_user_abort(true);", "ignore_user_abort()"),
     "error level": ("error_reporting(0);", "error_reporting()"),
 }
-# What it does not put back; the bridge sees that a process is another one, and replaces it.
+# What it does not put back; the bridge notices that a process has changed, and replaces it.
 REPLACED = {
     "priority": ("proc_nice(5);", "pcntl_getpriority()"),
 }

@@ -1,4 +1,4 @@
-"""How many workers there are, when they are replaced, and who gets one when there are too few."""
+"""How many workers there are, when they are replaced, and which request gets one when there are too few."""
 
 import concurrent.futures
 import re
@@ -28,7 +28,7 @@ class TestRecycling:
         bridge.request(script)
         bridge.wait_warm(script)
         pid = bridge.request(script).body.split()[0]
-        # At once: it may be replaced behind any request once it is too large.
+        # At once, because a worker that is too large may be replaced after any request.
         assert bridge.request(script, query="100000000").status == 200
         wait_until(lambda: not alive(int(pid)), "the large one is gone")
         bridge.wait_warm(script)
@@ -114,7 +114,7 @@ class TestCrashLoops:
         assert notes.read_text().count("x") <= before + 4
 
     def test_a_program_that_cannot_be_warm_says_what_was_tried_and_when_it_is_tried_again(self, site):
-        """Its constructor hangs where it was launched as a zygote."""
+        """Its constructor hangs when it is launched as a zygote."""
         script = site.c("never", """
             #include <stdio.h>
             #include <string.h>
@@ -200,7 +200,7 @@ class TestFallingBack:
 
     @pytest.mark.slow
     def test_a_program_is_compiled_once_the_module_that_it_lacked_is_there(self, site):
-        """Another that goes on lacking its own serves as it is, and is tried ever later."""
+        """Another program, whose module stays missing, serves as it is and is tried at growing intervals."""
         needs, lacks = needing(site), needing(site, "lacks", "NeverThere")
         bridge = site.start_bridge('mode = "persistent"\n')
         bridge.allow_log("needs|lacks")
@@ -227,7 +227,7 @@ class TestFallingBack:
 
 
 def needing(site, name="needs", module="NotYet"):
-    """It lacks a module."""
+    """A program whose module is missing."""
     return site.perl(name, f"""
         use lib '{site.cgi_bin}'; use {module};
         print "Content-Type: text/plain\\n\\nthere\\n";

@@ -1,4 +1,4 @@
-"""promote = {...}: from shadow over split to persistent by rule, and back at once."""
+"""promote = {...}: from shadow through split to persistent by rule, and back at once."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def promotion_of(bridge, script):
 
 
 def drive(bridge, script, until, what, most=1500, **more):
-    """Asks until the promotion is in that state; returns the arms that answered."""
+    """Sends requests until the promotion reaches that state; returns the arms that answered."""
     arms = []
     for _ in range(most):
         answer = bridge.request(script, **more)

@@ -1,5 +1,5 @@
-"""The files under config/ and the tools under examples/ do what the README tells people to do with
-them. Only paths and ports are put in place."""
+"""The files under config/ and the tools under examples/ do what their READMEs promise. The tests replace only
+paths and ports."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def bridge(site):
 
 
 def ready_file(name, site, bridge):
-    """The file's text, with the paths of this test."""
+    """The file's text, with the paths replaced by this test's."""
     text = (CONFIG / name).read_text()
     for there, here in (("/run/cgibridge/fastcgi.sock", bridge.address),
                         ("/run/cgibridge/control.sock", str(bridge.control)),
@@ -54,7 +54,7 @@ def test_nginx_page(site):
 
 
 def test_nginx_keepalive(site, bridge):
-    """It is a whole site, with a server block of its own."""
+    """It is a whole site, with its own server block."""
     text = ready_file("nginx/nginx-keepalive.conf", site, bridge)
     port = processes.free_port()
     text = text.replace("listen 80;", f"listen 127.0.0.1:{port};")
@@ -95,14 +95,14 @@ def test_systemd_units_name_files_and_commands_that_exist():
         done = subprocess.run([BINARY, *words, "--help"], env=environment(), capture_output=True)
         assert done.returncode == 0, line
     assert "ListenStream=/run/cgibridge/fastcgi.sock" in socket
-    # tests/integration/test_service.py is what these rest on.
+    # tests/integration/test_service.py tests what these settings rely on.
     assert "Type=notify" in service and "NotifyAccess=main" in service and "WatchdogSec=" in service
 
 
 @pytest.mark.slow
 @pytest.mark.plain_build
 def test_the_demo_compares_and_leaves_a_report(site):
-    """It builds into the folder that the tests run on, which is built already."""
+    """It builds into the folder that the tests use, which is built already."""
     done = subprocess.run([PROJECT / "examples" / "demo", "--once"], capture_output=True, text=True,
                           timeout=900, env=environment(CGIBRIDGE_BUILD=str(BUILD), TMPDIR=str(site.folder)))
     assert done.returncode == 0, done.stdout + done.stderr

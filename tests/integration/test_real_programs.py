@@ -1,7 +1,6 @@
-"""Programs that nobody here wrote, from Debian's packages, unmodified, through nginx: the same bytes
-from classic, from persistent with each reset, and from running the program by hand with the same
-environment. Every rewind is compared with its zygote, and no worker is replaced without a reason that
-is the program's own."""
+"""Third-party programs from Debian's packages, unmodified, through nginx: the same bytes from classic, from
+persistent with each reset, and from a run by hand with the same environment. Every rewind is compared with
+its zygote, and no worker may be replaced without a reason that lies in the program."""
 
 import os
 import pathlib
@@ -21,7 +20,7 @@ ROOTS = ["/usr/lib/cgi-bin", "/usr/share/gitweb", "/usr/lib/cgit", "/usr/lib/git
 
 @pytest.fixture(params=[5, pytest.param(200, marks=pytest.mark.slow)])
 def times(request):
-    """How often each target is asked for each way: enough that a worker answers again what it answered."""
+    """How often each target is requested each way: enough for a worker to give the same answer again."""
     return request.param
 
 
@@ -29,12 +28,12 @@ def times(request):
 def way(request):
     return request.param
 
-# What differs from second to second, in any mode. Only these spots are masked.
+# What changes from second to second, in any mode. Only these places are masked.
 DATES = re.compile(
     rb"(?m)^(Date|Expires|Last-Modified): .*?\r?$"          # gitweb and cgit count from now
     rb"|Time: \d\d:\d\d:\d\d GMT, \w+ \d\d, \d{4}")         # the last line of man2html
 
-# What nginx says in its fastcgi_params, without the client's port, which changes.
+# What nginx sends according to its fastcgi_params, without the client's port, which changes.
 PARAMS = """
 fastcgi_param QUERY_STRING $query_string;
 fastcgi_param REQUEST_METHOD $request_method;
@@ -50,7 +49,7 @@ fastcgi_param SERVER_NAME localhost;
 
 
 class Program:
-    """One program behind one location; by hand it gets what nginx sends."""
+    """One program behind one location; run by hand, it gets what nginx sends."""
 
     def __init__(self, name, path, **variables):
         self.name = name
@@ -71,7 +70,7 @@ location /{self.name} {{
 }}"""
 
     def by_hand(self, target, method="GET", body=b"", headers=None):
-        """(head and body) that the program prints when started by hand."""
+        """The head and body that the program prints when started by hand."""
         uri, _, query = target.partition("?")
         path_info = uri.removeprefix("/" + self.name)
         real = os.path.realpath(self.path)
@@ -99,7 +98,7 @@ location /{self.name} {{
 
 
 def split(printed):
-    """(status, body) of what a program prints, dates masked."""
+    """(status, body) of a program's output, with dates masked."""
     found = re.search(rb"\r?\n\r?\n", printed)
     head, body = printed[:found.start()], printed[found.end():]
     status = re.search(rb"(?mi)^Status: (\d+)", head)
@@ -113,7 +112,7 @@ def content_fields(fields):
 
 
 def start(site, program, way, settings=""):
-    """A bridge that answers this way, and nginx before it; both are ready."""
+    """A bridge that answers this way, and nginx in front of it; both are ready."""
     reset = "fork" if way == "classic" else way
     bridge = site.start_bridge(
         f'mode = "{"classic" if way == "classic" else "persistent"}"\nreset = "{reset}"\n{settings}',
@@ -130,19 +129,19 @@ def warm(bridge, program, way, nginx, target):
 
 
 def check_workers(bridge, program, way, retired=(), learning=()):
-    """The program was answered this way to the end. retired: why each of its requests costs a
-    worker, if it does. learning: why one or the other did, before its libraries were learned."""
+    """Checks that this way answered to the end. retired: why each request of the program costs a worker, if
+    it does. learning: why single requests did, before its libraries were learned."""
     entry = bridge.program(program.path)
     print(way, {key: entry.get(key) for key in ("rewind", "retired", "reset_reason")})
     if way == "classic":
         return
     assert sum(entry["retired"].pop(reason, 0) for reason in learning) <= 5
-    # What another program was executed for is seen only while that one is there.
+    # That another program was executed can be seen only while that program runs.
     reasons = {"left" if reason == "executed" else reason for reason in entry["retired"]}
     assert reasons == (set(retired) if way == "rewind" else set())
     assert entry["rewind"]["differences"] == 0
     if retired and way == "rewind":
-        # It is spared the attempts in the end.
+        # In the end the bridge stops trying.
         assert entry["arm"] == "persistent/fork" and any(
             word in entry["reset_reason"] for word in (retired[0], "executed"))
         return
@@ -151,9 +150,10 @@ def check_workers(bridge, program, way, retired=(), learning=()):
 
 
 def compare(site, program, targets, times, settings="", retired=(), learning=()):
-    """Each target so many times each way, twice in classic; all equal, and as by hand."""
+    """Requests each target this often in each way, and twice in classic; all answers are equal, and the same
+    as by hand."""
     if retired:
-        times = max(times, 20)  # it takes some until a program is spared what never succeeds
+        times = max(times, 20)  # it takes some requests until the bridge stops trying what never succeeds
     wanted = {target: split(program.by_hand(target)) for target in targets}
     fields = {}
     for way in WAYS:
@@ -183,7 +183,7 @@ def git(*words, cwd=None, home=None):
 
 @pytest.fixture
 def repositories(site):
-    """A folder with one bare repository of three commits, of 2001."""
+    """A folder with one bare repository of three commits, all from 2001."""
     work, folder = site.folder / "work", site.folder / "repositories"
     git("init", "-q", "-b", "main", work, cwd=site.folder)
     for n in range(3):
@@ -219,7 +219,8 @@ def test_cgit(site, repositories, times):
 
 
 def test_awstats(site, times):
-    # No two pages and no two hosts with as many hits: awstats leaves ties to perl's random hashes.
+    # No two pages and no two hosts have the same number of hits, because awstats leaves the order of ties to
+    # perl's random hashes.
     pages = [page for page in range(9) for _ in range(30 + 6 * page)]
     hosts = [host for host in range(7) for _ in range(40 + 9 * host)]
     log = site.folder / "access.log"
@@ -242,8 +243,8 @@ def test_awstats(site, times):
 
 
 def test_man2html(site, times):
-    """It shows what lies in the system's own folders of pages; git's come with git. It is a program
-    that ends by exec of another program."""
+    """It shows the system's own manual pages; git's come with git. It is a program that ends by exec of
+    another program."""
     program = Program("man2html", "/usr/lib/cgi-bin/man/man2html")
     compare(site, program, ["/man2html?/usr/share/man/man1/git-clone.1.gz", "/man2html?1+git-clone",
                             "/man2html/usr/share/man/man1/git-push.1.gz", "/man2html?1+no-such-page",
@@ -276,7 +277,7 @@ Some ''text'' of the day.
 
 
 def test_tdiary(site, times):
-    """In Ruby, as its Debian package sets it up: a file of two lines beside the diary's settings."""
+    """A Ruby program, as its Debian package sets it up: a file of two lines beside the diary's settings."""
     months = site.cgi_bin / "data" / "2024"
     months.mkdir(parents=True)
     (months / "202401.td2").write_text(TDIARY_DAYS)
@@ -285,7 +286,7 @@ def test_tdiary(site, times):
     index = shutil.copy("/usr/share/tdiary/debian-tools/index-debian.rb", site.cgi_bin / "index.rb")
     os.chmod(index, 0o755)
     program = Program("tdiary", index)
-    program.by_hand("/tdiary")  # the first request of all makes what is kept beside the diary
+    program.by_hand("/tdiary")  # the very first request makes files that are kept beside the diary
     compare(site, program, ["/tdiary", "/tdiary?date=20240102"], times,
             learning=["mappings"])
 
@@ -296,9 +297,9 @@ def hg(*words, cwd):
     assert done.returncode == 0, f"hg {words}: {done.stdout}{done.stderr}"
 
 
-@pytest.mark.plain_build  # minutes of Python, and nothing that the others do not ask of the bridge
+@pytest.mark.plain_build  # takes minutes of Python, and covers no other bridge code than the others
 def test_hgweb(site, times):
-    """In Python: Mercurial's own example of a CGI program, with its one line to be filled in."""
+    """A Python program: Mercurial's own example of a CGI program, with its one setting filled in."""
     work = site.folder / "repositories" / "demo"
     hg("init", work, cwd=site.folder)
     for n in range(3):
@@ -336,7 +337,7 @@ def test_git_clone_and_push(site, repositories, backend, way, times):
     for n in range(times):
         clone = site.folder / f"clone-{n}"
         git("clone", "-q", "--depth=1", nginx.url("/git/demo.git"), clone, cwd=site.folder)
-        # Large enough to be sent in chunks, which nginx and then the bridge give a length.
+        # Large enough to be sent in chunks; nginx and then the bridge give it a length.
         (clone / "pushed.bin").write_bytes(os.urandom(300_000 if n % 5 else 3_000_000))
         git("add", ".", cwd=clone)
         git("commit", "-q", "-m", f"pushed {n}", cwd=clone)

@@ -1,6 +1,6 @@
-"""A change of anything that a program was made of reaches the next request and loses none: the program, a
-file that it loaded, its interpreter, a shared library. Files that change all the time are not compiled
-all the time; settings with which a program does not start leave the old generation serving."""
+"""A change of anything that a program was made from (the program, a file that it loaded, its interpreter, a
+shared library) reaches the next request and loses none. Files that change all the time are not compiled all
+the time. Settings with which a program does not start leave the old generation serving."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from harness.processes import wait_until
 
 PLAIN = "Content-Type: text/plain\\n\\n"
 
-# How a program is written that answers what `word` says, with the word in the program itself.
+# Programs that answer what `word` says, with the word in the program itself.
 PROGRAMS = {
     "c": None,
     "bash": "#!/bin/bash\nprintf '" + PLAIN + "%s\\n' {word}\n",
@@ -22,7 +22,7 @@ PROGRAMS = {
     "python": "#!/usr/bin/python3\nprint('" + PLAIN + "{word}')\n",
     "tcl": "#!/usr/bin/tclsh\nputs \"" + PLAIN + "{word}\"\n",
 }
-# And with the word in a file that it loads; {lib} is a folder of the interpreter's path.
+# The same with the word in a file that they load; {lib} is a folder on the interpreter's path.
 LOADERS = {
     "perl": ("Word.pm", "package Word; our $word = '{word}'; 1;\n",
              "#!/usr/bin/perl\nuse Word;\nprint \"" + PLAIN + "$Word::word\\n\";\n", "PERL5LIB"),
@@ -38,7 +38,7 @@ LIBRARY_TEXT = 'const char *word(void) {{ return "{word}"; }}\n'
 
 
 def compiled(site, target, text, *flags):
-    """Compiled elsewhere and renamed, as an installer does."""
+    """Compiles elsewhere and renames the result, as an installer does."""
     source = site.folder / (target.name + ".c")
     source.write_text(text)
     fresh = site.folder / (target.name + ".fresh")
@@ -54,7 +54,7 @@ def write(site, language, word):
 
 
 class Load(threading.Thread):
-    """Requests all the time. What was written before a request was sent must be in its answer."""
+    """Sends requests all the time. What was written before a request was sent must be in its answer."""
 
     def __init__(self, bridge, script):
         super().__init__()
@@ -78,7 +78,7 @@ class Load(threading.Thread):
             self.problems.append((response.status, response.body, wanted, response.stderr[:200]))
 
     def changes(self, count, change, pause=0.15):
-        """change(word) for words 1 to count; at the end the newest is served by warm workers."""
+        """Calls change(word) for words 1 to count; at the end warm workers must serve the newest."""
         for word in range(1, count + 1):
             change(str(word))
             self.changed_at = time.monotonic()
@@ -128,7 +128,7 @@ def test_a_changed_program_reaches_the_next_request_and_loses_none(site, reset, 
 
 
 def loader(site, language):
-    """The program, a function that writes its file, and the settings."""
+    """The program, a function that writes the file that it loads, and the settings."""
     name, text, program, variable = LOADERS[language]
     lib = site.folder / "lib" / ("word" if language == "tcl" else "")
     lib.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def loader(site, language):
         fresh.rename(lib / name)
     change("0")
     env = f'env = {{ {variable} = "{site.folder}/lib" }}\n'
-    # Python reads what it compiled before if size and time of the source are the same.
+    # Python reuses what it compiled before if the source has the same size and time.
     env = env.replace(" }", ', PYTHONDONTWRITEBYTECODE = "1" }')
     module = {"perl": "Word", "python": "word_of", "tcl": "word/1.0"}.get(language)
     return site.script("program", program), change, env + (f'preload = ["{module}"]\n' if module else "")
@@ -153,7 +153,7 @@ def test_a_changed_file_that_was_loaded_ahead_starts_a_new_generation(site, rese
     warm(bridge, script)
     assert bridge.request(script).body == b"0\n"
     with Load(bridge, script) as load:
-        load.grace = 0.6  # the longest time between two looks, and a bit
+        load.grace = 0.6  # a little more than the longest time between two checks
         load.changes(3, change, pause=0.9)
         serves_warm(bridge, script, b"3\n")
     if language != "bash":
@@ -162,7 +162,7 @@ def test_a_changed_file_that_was_loaded_ahead_starts_a_new_generation(site, rese
 
 @pytest.mark.parametrize("which", ["a C program", "a Perl program"])
 def test_a_changed_shared_library_starts_a_new_generation(site, reset, which):
-    """Of a program linked with it, and of an interpreter that an environment variable gave it to."""
+    """A library that a program is linked with, or that an environment variable makes its interpreter load."""
     library = compiled(site, site.folder / "libword.so", LIBRARY_TEXT.format(word="0"), "-shared", "-fPIC")
     if which == "a C program":
         text = '#include <stdio.h>\nconst char *word(void);\nint main(void) { printf("' + PLAIN + \
@@ -182,7 +182,7 @@ def test_a_changed_shared_library_starts_a_new_generation(site, reset, which):
             if which == "a C program":
                 load.changed_at, load.newest = time.monotonic(), int(word)
             time.sleep(0.9)
-            # Two changes that are seen at once are one.
+            # Two changes that are seen at once count as one.
             wait_until(lambda word=word: bridge.program(script)["generation"] >= generation + int(word),
                        "a new generation", 20)
     bridge.expect_log(r"libword\.so has changed: a new generation")
@@ -225,7 +225,7 @@ def test_a_program_that_is_broken_by_a_change_is_never_answered_by_its_old_self(
 
 
 def test_settings_with_which_nothing_starts_leave_the_old_generation_serving(site, reset):
-    """A zygote that is not at its checkpoint in time, at any level."""
+    """With these settings no zygote reaches its checkpoint in time, at any level."""
     script = write(site, "c", "1")
     common = f'mode = "persistent"\nreset = "{reset}"\n'
     bridge = site.start_bridge(common)

@@ -1,5 +1,5 @@
 """Each request has an id, by which its lines in the log, the access log, the slow log, its capture and its
-answer are found. With -s the lines are shown as an operator sees them."""
+answer can be found. With -s the test shows the lines as an operator sees them."""
 
 import json
 import re
@@ -19,7 +19,7 @@ def dies(site):
 
 
 def labels(bridge, pattern="."):
-    """(id, client, uri) of the log's lines about requests that match."""
+    """(id, client, uri) of the log lines about requests that match."""
     lines = [line for line in bridge.log().splitlines() if re.search(pattern, line)]
     return [found.groups() for found in map(LABEL.search, lines) if found]
 
@@ -36,12 +36,12 @@ def test_two_failures_of_a_program_can_be_told_apart(site, mode):
         ("192.0.2.1", "/cgi-bin/dies.cgi?page=1"), ("2001:db8::2", "/cgi-bin/dies.cgi?page=2")]
     ids = [request_id for request_id, _, _ in found]
     assert len(set(ids)) == 2 and all(re.fullmatch("[0-9a-f]{32}", request_id) for request_id in ids)
-    # What the program said belongs to one of them as well.
+    # The program's own output in the log belongs to one of them as well.
     assert labels(bridge, "stderr: cannot open") == found
 
 
 def test_every_line_about_a_request_has_its_name(site):
-    """Refused, without a program, dead by a signal, with a broken head, too slow."""
+    """Requests that are refused, without a program, killed by a signal, with a broken head, or too slow."""
     bridge = site.start_bridge('mode = "classic"\ntimeouts = { request = "300ms" }\nlimits = { body = "10" }')
     bridge.allow_log(" 50[24]: ")
     killed = site.sh("killed.cgi", "kill -SEGV $$\n")
@@ -70,7 +70,7 @@ def test_the_same_id_is_in_every_log_the_capture_and_the_answer(site, mode):
     answer = bridge.request(script)
     request_id = answer.head["x-request-id"]
     assert answer.status == 502 and re.fullmatch("[0-9a-f]{32}", request_id)
-    # It has its name once it is whole.
+    # The file gets its name when it is complete.
     wait_until(lambda: list(captures.glob("*.json")), "it is captured")
     (capture,) = captures.glob("*.json")
     assert json.loads(capture.read_text())["id"] == request_id
@@ -145,8 +145,8 @@ def test_made_ids_are_never_the_same_in_many_requests_and_two_bridges(site):
 
 
 class TestAVisitorsWords:
-    """The URI and the address are a visitor's: they cannot make a line, a field or a control sequence, are
-    cut, and what is secret in a query is masked as in the access log."""
+    """The visitor controls the URI and the address: they cannot forge a line, a field or a control sequence,
+    they are cut, and secrets in a query are masked as in the access log."""
 
     def label(self, site, **params):
         bridge = site.start_bridge('mode = "classic"')
@@ -207,7 +207,7 @@ class TestBehindAWebServer:
         assert set(labels(bridge)) == {(answer.headers["x-nginx-id"], "127.0.0.1", "/cgi-bin/dies.cgi?a=1")}
 
     def test_apache_gives_its_own(self, site):
-        """The head of the program ends its lines with LF alone: Apache finds its end all the same."""
+        """The program ends the lines of its head with LF alone; Apache still finds the end of the head."""
         bridge = site.start_bridge('mode = "classic"\narm_header = "X-Arm"\n' + HEADER)
         server = site.start_apache(bridge, modules=["unique_id"])
         script = programs.report(site)

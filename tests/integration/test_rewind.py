@@ -1,5 +1,5 @@
-"""reset = "rewind" and "none" as an operator sees them: workers that stay, what `status` says of them,
-what becomes of those that cannot stay. What a rewind puts back is tests/fidelity's affair."""
+"""reset = "rewind" and "none" as an operator sees them: workers that stay, what `status` says about them, and
+what happens to those that cannot stay. tests/fidelity checks what a rewind puts back."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ HELLO_C = r"""
     int main(void) { printf("Content-Type: text/plain\n\n%d\n", (int)getpid()); return 0; }
     """
 
-# Leaves a thread behind that its exit would end.
+# Leaves a thread behind, which its exit would end.
 THREAD_C = r"""
     #include <pthread.h>
     #include <stdio.h>
@@ -30,7 +30,7 @@ THREAD_C = r"""
     }
     """
 
-# How it ends stands in the query.
+# The query says how it ends.
 ENDING_PY = """
     import os, sys
     how = os.environ["QUERY_STRING"]
@@ -178,7 +178,7 @@ class TestEndings:
             killed = bridge.wait_warm(script)["worker_pids"]
             for pid in killed:
                 processes.kill_quietly(pid)
-            # One that is killed but not dead may still take a request with it.
+            # A worker that is killed but not yet dead may still take a request and lose it.
             wait_until(lambda: not any(map(processes.alive, killed)), "they are dead")
             assert bridge.request(script).status == 200
         assert bridge.program(script)["reset"] == "rewind"
@@ -238,7 +238,7 @@ class TestFallingBack:
         assert "not reset = rewind: " in bridge.command("status")
         bridge.expect_log(r"warning .*mostly threads.*it gets reset = fork from here on")
         assert "us to put back or replace its worker, and" in entry["reset_reason"]
-        # It is not for ever.
+        # It is tried again later.
         assert 0 < entry["retry_in_ms"] <= 60_000
         assert "tried again in" in bridge.command("status")
         assert bridge.log().count("cannot stay for another request") == 1
@@ -360,7 +360,7 @@ class TestVerify:
         wait_until(lambda: bridge.program(script)["workers"]["checking"] == 0, "none is checked for ever")
 
     def test_a_worker_that_differs_from_its_zygote_is_ended_and_told_of(self, site):
-        """What an intruder could leave behind: a byte of the program's code is changed."""
+        """An intruder's possible trace: a byte of the program's code is changed."""
         script = site.c("x", HELLO_C)
         bridge = site.start_bridge(ONE)
         warm(bridge, script)
@@ -373,7 +373,7 @@ class TestVerify:
         assert pid_of(bridge.request(script)) != changed
         entry = bridge.program(script)
         assert entry["rewind"]["differences"] == 1 and entry["retired"] == {"verify": 1}
-        # A leak that was proven is not tried again.
+        # After a proven leak, rewind is not tried again.
         entry = bridge.wait_warm(script)
         assert entry["reset"] == "fork" and entry["retry_in_ms"] is None
         assert "a rewind left something behind: memory at" in entry["reset_reason"]
@@ -383,7 +383,7 @@ class TestVerify:
 
 
 def change_code_of(pid, program):
-    """Changes the last byte of a program's code, behind everything that is ever run."""
+    """Changes the last byte of a program's code, after everything that is ever executed."""
     with open(f"/proc/{pid}/maps") as maps:
         (line,) = [line for line in maps if line.endswith(f" {program}\n") and " r-xp " in line]
     end = int(line.split()[0].split("-")[1], 16)

@@ -1,4 +1,4 @@
-"""RFC 3875's request: the environment, argv, the working folder, and which files are programs."""
+"""RFC 3875's request: the environment, argv, the working directory, and which files are programs."""
 
 import os
 import shutil
@@ -85,8 +85,8 @@ def test_a_query_without_an_equals_sign_becomes_argv(site, bridge):
 
 @pytest.mark.parametrize("mode", ["classic", "persistent"])
 def test_a_query_with_a_nul_byte_puts_nothing_into_argv_or_environment(site, mode):
-    """To a worker strings are what stands between two NULs: a word with one would be two, and the
-    second a variable of the environment."""
+    """A worker receives strings that end at a NUL: a word with a NUL would become two, and the second a
+    variable of the environment."""
     report = programs.report(site)
     bridge = site.start_bridge(f'mode = "{mode}"')
     bridge.request(report)
@@ -137,7 +137,7 @@ def test_without_script_filename_document_root_and_script_name_find_the_program(
 
 
 class TestPathsThatAreNotPrograms:
-    """404 or 403, with the reason in the log and not in the answer."""
+    """The answer is 404 or 403; the reason is in the log and not in the answer."""
 
     def refused(self, bridge, path, status, reason):
         response = bridge.request(path)
@@ -170,7 +170,8 @@ class TestPathsThatAreNotPrograms:
 
     @pytest.mark.parametrize("path", ["/%2e%2e/{}", "/x/..%2f../{}", "//..//{}", "/%2e/{}", "/..%00/{}"])
     def test_dots_behind_an_encoding(self, site, bridge, path):
-        """As they are, they are names of nothing; decoded, as Apache's ProxyPass has them, they are dots."""
+        """Encoded, they are names that do not exist; decoded, as Apache's ProxyPass sends them, they are
+        dots."""
         hello = programs.hello(site)
         encoded = str(hello.parent) + path.format(hello.name)
         plain = path.format(hello.name).replace("%2e", ".").replace("%2f", "/")

@@ -1,4 +1,4 @@
-"""RFC 3875's response: what programs print, and what becomes of it. All in both modes."""
+"""RFC 3875's response: what programs print, and what becomes of it. All tests run in both modes."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from harness.fastcgi import variables_for
 
 @pytest.fixture
 def answer(site, mode):
-    """answer(PRINTF_TEXT) runs a program that prints it; further options are a request's."""
+    """answer(PRINTF_TEXT) runs a program that prints it; further arguments are options of the request."""
     bridge = site.start_bridge(f'mode = "{mode}"')
 
     def run(text, after="", expect_ok=True, name="program", **more):
@@ -76,8 +76,8 @@ def test_binary_output_is_passed_on_byte_by_byte(answer):
 
 
 def test_what_belongs_to_the_connection_or_contradicts_itself_is_left_out(answer):
-    """A second Content-Length or Transfer-Encoding makes a web server and its client disagree on where
-    an answer ends: the next request's answer could then be the program's own invention."""
+    """After a second Content-Length or a Transfer-Encoding, a web server and its client would disagree on
+    where an answer ends: the program could then forge the next request's answer."""
     response = answer("Content-Type: text/plain\\r\\nContent-Length: 3\\r\\nContent-Length: 30\\r\\n"
                       "Transfer-Encoding: chunked\\r\\nConnection: close\\r\\nProxy-Authenticate: Basic\\r\\n"
                       "Trailer: X\\r\\nUpgrade: h2c\\r\\nStatus: 201\\r\\nStatus: 500\\r\\n"

@@ -1,4 +1,4 @@
-"""The kernel's limits of a program's processes: what each does when it is reached, in either mode."""
+"""The kernel's limits on a program's processes: what happens when each is reached, in either mode."""
 
 import resource
 import shutil
@@ -23,7 +23,7 @@ def start(site, mode):
 
 
 def warm(bridge, script, mode):
-    """A first request, which runs classic, and then what the mode has."""
+    """Sends a first request, which runs classic, and then waits for what the mode offers."""
     first = bridge.request(script)
     if mode == "persistent":
         bridge.wait_warm(script)
@@ -141,7 +141,7 @@ def test_memory_runs_out_for_the_program_alone(site, start, mode):
 
 @pytest.mark.root
 def test_processes_run_out_for_their_user(site, start, mode):
-    """Root has no such limit; the user has no other processes."""
+    """Root has no such limit; the user of this test has no other processes."""
     script = site.python("forks", """
         import os, signal
         made = []

@@ -1,4 +1,4 @@
-"""What a sandboxed program is kept from, tried from inside: in each arm and in several languages."""
+"""What a sandboxed program cannot do, tried from inside: in each arm and in several languages."""
 
 import os
 import pathlib
@@ -17,8 +17,8 @@ from harness.sandboxes import copy_adapters, landlock_version, needs_namespaces
 
 NOBODY = 65534
 
-# Each tries: to write outside, to write to its folder, to write to /tmp, to connect to the test's own
-# port, keyctl(), which is not in @cgi (where its language can), and says what no_new_privs is.
+# Each tries to write outside, to write to its folder, to write to /tmp, to connect to the test's own port,
+# and to call keyctl(), which is not in @cgi (if its language can); and prints no_new_privs.
 PROBES = {
     "c": r"""
         #include <errno.h>
@@ -158,7 +158,7 @@ class World:
         self.site = site
         self.inside = site.folder / "inside"
         self.inside.mkdir()
-        # Not below /tmp, where it could not be seen.
+        # Not below /tmp, where the program could not see it.
         self.outside = pathlib.Path(tempfile.mkdtemp(prefix="cgibridge-test-", dir="/var/lib"))
         for folder in (self.inside, self.outside):
             folder.chmod(0o777)
@@ -294,7 +294,7 @@ class TestFromInside:
         ("mknod /tmp/disk b 8 0", "not permitted"),
     ])
     def test_root_inside_finds_no_way_out(self, world, escape, word):
-        """The worst case: a program for which no user was named."""
+        """The worst case: a program without a configured user."""
         if "kill" in escape or "/root/" in escape:
             wait = landlock_version()
             if wait < 6:
@@ -415,7 +415,7 @@ class TestWithoutRoot:
             if turn == 0 and "classic" not in arm:
                 bridge.wait_warm(script)
 
-    # What a machine is like that gives no namespaces: their number there is none.
+    # Like a machine that offers no namespaces: it allows none of them.
     NONE = ["unshare", "-Ur", "sh", "-c",
             'for kind in mnt net user; do echo 0 > /proc/sys/user/max_${kind}_namespaces; done; exec "$@"',
             "sh"]

@@ -1,4 +1,4 @@
-"""A sandboxed program against a process of the same user outside: what it tries changes nothing there."""
+"""A sandboxed program against a process of the same user outside: its attempts change nothing there."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ from harness import processes
 from harness.processes import wait_until
 from harness.sandboxes import copy_adapters, landlock_version, needs_namespaces
 
-# One with no other processes: some attempts are at all that a user has.
+# A user with no other processes, because some attempts affect everything that a user has.
 UID = processes.own_uid()
 USER = f"{UID}:{UID}"
 
@@ -23,7 +23,7 @@ WISHES = {
     "syscalls": 'syscalls = ["@cgi"]',
 }
 
-# Each line of its answer: an attempt, and "done" or why not.
+# Each line of its answer is an attempt, and "done" or why it failed.
 HOSTILE = r"""
     #include <errno.h>
     #include <fcntl.h>
@@ -145,7 +145,7 @@ def read_of(pid, name):
 
 
 def state_of(pid):
-    """All of a process that another could change."""
+    """Everything about a process that another could change."""
     status = read_of(pid, "status")
     return {
         "signals": {int(bits, 16) for bits in re.findall(r"(?:Sig|Shd)Pnd:\s*(\w+)", status)} - {0},
@@ -161,7 +161,7 @@ def state_of(pid):
 
 
 class Victim:
-    """A process that every signal waits for, so that those that arrive can be seen."""
+    """A process that blocks every signal, so that those that arrive can be seen."""
 
     def __init__(self, user):
         def block():
@@ -215,7 +215,7 @@ def settings_of(mode):
 
 
 def each_turn(bridge, script, mode, **more):
-    """The answers of a process that was started for it, and of a warm one that was rewound."""
+    """The answers of a freshly started process, and of a warm one that was rewound."""
     yield bridge.request(script, **more)
     if mode == "classic":
         return
@@ -271,7 +271,7 @@ class TestOutside:
         assert victim.changed() <= may_change, victim.state()
 
     def test_a_bridge_of_the_same_user_is_out_of_reach(self, site, mode):
-        """As its systemd unit starts it: without root, one user for it and its programs."""
+        """As its systemd unit starts it: without root, the same user runs the bridge and its programs."""
         needs_namespaces(*processes.as_user(UID))
         if landlock_version() < 6:
             pytest.skip("Landlock does not rule signals here")
@@ -285,8 +285,8 @@ class TestOutside:
             answer = answers(response)
             assert answer["core limit of its own"] == answer.pop("limits of another") == "done"
             tried = {value for key, value in answer.items() if re.search("of another|signal:", key)}
-            assert tried <= {"EPERM", "EROFS", "ESRCH"}, answer   # it need not lead a group
-        # The end of a child may be on its way to it.
+            assert tried <= {"EPERM", "EROFS", "ESRCH"}, answer   # ESRCH: it need not lead a group
+        # The death of a child may still be on its way to it.
         wait_until(lambda: state_of(bridge.pid) == before, "the bridge is as it was")
 
     def test_proc_can_be_given_back_but_not_the_machines_settings(self, site, mode):

@@ -1,5 +1,5 @@
-"""Workers that rest are compared with their zygote while a core is free, so that a leak shows before the
-next visitor comes and not after a thousand. Nobody waits for it."""
+"""Idle workers are compared with their zygote while a core is free, so that a leak shows before the next
+visitor comes and not after a thousand. Nobody waits for the comparison."""
 
 import time
 
@@ -9,7 +9,7 @@ from harness import processes, programs
 from harness.processes import wait_until
 from test_rewind import HELLO_C, change_code_of, pid_of, warm
 
-# Nothing is compared because of a count.
+# No comparison is made because of a count.
 IDLE = 'mode = "persistent"\nrewind = { verify = 0, verify_cpu = "%s" }\nworkers = { max = %d, spare = 1 }\n'
 
 
@@ -41,7 +41,7 @@ def test_what_is_looked_at_is_answered_from_as_well(site, language):
         for count in range(400):
             assert peer.request(script).status == 200
             if count % 8 == 0:
-                # About as long as a worker rests before it is looked at.
+                # About as long as a worker rests before it is checked.
                 time.sleep(0.02)
     wait_until(lambda: verified(bridge, script) > 0, "some were compared", 30)
     entry = bridge.program(script)
@@ -66,7 +66,7 @@ def test_a_difference_ends_the_worker_and_the_rewinding(site):
     assert entry["retry_in_ms"] is None
     assert "a rewind left something behind" in bridge.command("status")
     assert bridge.request(script).status == 200
-    # The operator, or another version, ends that.
+    # A new version of the program ends that, and so can the operator.
     script.touch()
     wait_until(lambda: warm(bridge, script)["reset"] == "rewind", "it is trusted again")
 

@@ -48,7 +48,7 @@ def test_a_manager_whose_queue_is_full_misses_signs_of_life_but_not_the_end(site
         bridge.start(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "10000"})
         bridge.expect_log('does not hear "WATCHDOG=1"')
         os.kill(bridge.pid, signal.SIGTERM)
-        time.sleep(0.3)  # the queue is still full when it tells of its end
+        time.sleep(0.3)  # the queue is still full when the bridge reports its end
         manager.settimeout(20)
         while not manager.recv(4096).startswith(b"STOPPING=1"):
             pass
@@ -86,7 +86,7 @@ def test_its_zygotes_workers_and_programs_end_with_it(site, defaults):
             bridge.wait_warm(program)
     peer, _ = busy_peer(bridge, sleeper)
     with peer:
-        # sleep(1) is the shell's child: it comes to its own end, as behind any web server.
+        # sleep(1) is the shell's child: it runs to its own end, as under any web server.
         sleeping = wait_until(lambda: [pid for pid in processes.descendants_of(bridge.pid)
                                        if pid not in processes.children_of(bridge.pid)], "it sleeps")
         own = processes.children_of(bridge.pid)

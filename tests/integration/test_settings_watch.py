@@ -1,4 +1,4 @@
-"""What wakes the daemon: a change of its settings file, however that is made, and nothing beside it."""
+"""What wakes the daemon: a change of its settings file, however it is made, and nothing else nearby."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ WRITES = 200
 
 
 def wakeups(pid):
-    """How often the process has gone to sleep of its own will, which is once for each wakeup."""
+    """How often the process has gone to sleep voluntarily, which is once for each wakeup."""
     with open(f"/proc/{pid}/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("voluntary_ctxt_switches"))
 
@@ -32,7 +32,7 @@ def answers(bridge, program, word):
 
 @pytest.mark.plain_build
 def test_writes_beside_the_settings_file_wake_nobody(site, program):
-    """A log, a state file that is replaced, a socket that is made: all in the settings' folder."""
+    """A log, a state file that is replaced, and a new socket, all in the settings' folder."""
     bridge = site.start_bridge(settings("one"))
     answers(bridge, program, "one")
     beside = bridge.config.parent
@@ -50,12 +50,12 @@ def test_writes_beside_the_settings_file_wake_nobody(site, program):
             time.sleep(0.002)
         return wakeups(bridge.pid) - before, time.monotonic() - begin
 
-    # Its own timers go on: what is measured is what the writes add to them.
+    # Its own timers go on, so the test measures what the writes add to them.
     quiet, quiet_s = wakeups_during(lambda number: None)
     writing, writing_s = wakeups_during(write)
     print(f"{quiet} wakeups in {quiet_s:.1f} s of rest, {writing} in {writing_s:.1f} s of {WRITES} writes")
     assert writing - quiet * writing_s / quiet_s < WRITES / 10
-    # And the watch is alive.
+    # And the watch still works.
     site.rewrite_config(settings("two"))
     answers(bridge, program, "two")
 
@@ -82,7 +82,7 @@ def removed_and_made_again(config, text):
 
 
 def linked_elsewhere(config, text):
-    """As `ln -sfn` does."""
+    """Does what `ln -sfn` does."""
     elsewhere = config.with_name(f"elsewhere-{len(os.listdir(config.parent))}")
     elsewhere.write_text(text)
     link = config.with_name("link.new")
@@ -126,13 +126,13 @@ def test_a_change_is_taken_over_however_it_is_made_and_so_is_the_next(site, prog
         (etc / "..data").symlink_to("..1")
         config.symlink_to("..data/config.toml")
     bridge.config = config
-    bridge.allow_log("config.toml")    # while it was not there
+    bridge.allow_log("config.toml")    # while the file was missing
     bridge.start()
     answers(bridge, program, "one")
     for word in ("two", "three"):
         edit(config, text.replace('"one"', f'"{word}"'))
         answers(bridge, program, word)
-    # Whatever it was, the simplest change is seen behind it.
+    # Whatever the change was, a simple change after it is noticed.
     edited_in_place(config, text.replace('"one"', '"four"'))
     answers(bridge, program, "four")
 
@@ -158,7 +158,8 @@ def test_links_to_folders_are_swapped_as_kubernetes_does(site, program):
 
 
 def test_what_cannot_be_watched_for_a_while_is_watched_again(site, program):
-    """A link in a circle; with rights it would be a new file that only its maker may read yet."""
+    """Uses a link that leads to itself. In practice it is a new file that only its maker may read yet, but
+    root can read that."""
     bridge = site.start_bridge(settings("one"))
     text = bridge.config.read_text()
     (site.folder / "circle").symlink_to(bridge.config.name)

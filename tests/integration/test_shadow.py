@@ -1,4 +1,4 @@
-"""mode = "shadow": the client has classic's answer, the other side answers as well, and what differs is
+"""mode = "shadow": the client gets classic's answer, the other side answers as well, and differences are
 found, kept and shown."""
 
 import os
@@ -8,7 +8,7 @@ import pytest
 from harness import programs
 from harness.processes import wait_until
 
-# A counter in a file, a random token, the date and the process: all vary by themselves.
+# A counter in a file, a random token, the date and the process id: all of them vary anyway.
 VARYING = """
     import os, secrets, sys, time
     path = os.environ["QUERY_STRING"]
@@ -27,7 +27,7 @@ VARYING = """
     print("<p>This never changes.</p>")
     """
 
-# Keeps what an earlier request left in it, once it is reused.
+# Keeps what an earlier request left in it, if it is reused.
 LEAKY = """
     import os
     import builtins
@@ -51,7 +51,7 @@ def wait_compared(bridge, script, count):
 
 
 def wait_dealt_with(bridge, script):
-    """The first request is compared, or was too early for it."""
+    """Waits until the first request was compared, or was too early for a comparison."""
     def dealt_with():
         found = shadow_of(bridge, script)
         return found.get("skipped", {}).get("not_warm", 0) or found.get("compared", 0)
@@ -65,7 +65,7 @@ def warm(bridge, script, **more):
 
 
 def ask(bridge, script, times, **more):
-    """Asks, each time behind the comparison of the one before; every answer is classic's."""
+    """Sends requests, each after the comparison of the one before; every answer must be classic's."""
     before = shadow_of(bridge, script).get("compared", 0)
     answers = []
     for number in range(1, times + 1):
@@ -76,7 +76,7 @@ def ask(bridge, script, times, **more):
 
 
 def side_teller(site):
-    """A program that answers otherwise when it is warm: a worker's parent is not the bridge alone."""
+    """A program that answers differently when it is warm, because a worker's parent is not the bridge."""
     return site.c("telling", r"""
         #include <stdio.h>
         #include <stdlib.h>
@@ -129,7 +129,7 @@ class TestComparing:
         bridge.expect_log(r"shadow: GET .* answered otherwise by rewind than by classic: body")
 
     def test_a_leak_under_none_is_found_though_tokens_are_masked(self, site):
-        """The state of one request shows in another's answer: that is no mask's business."""
+        """One request's state shows in another's answer; a mask must not hide that."""
         script = site.python("leaky.py", LEAKY)
         bridge = site.start_bridge(SHADOW + 'reset = "none"\nworkers = { max = 1, spare = 1 }\n')
         warm(bridge, script, query="first")
@@ -185,7 +185,7 @@ class TestRestraint:
         script = site.sh("append", f'echo x >> {site.folder}/written; echo "Content-Type: a/b"; echo\n')
         bridge = site.start_bridge(SHADOW)
         warm(bridge, script, method="GET")
-        # Where the GET was repeated its two runs have written as well.
+        # If the GET was repeated, both of its runs have written.
         wait_dealt_with(bridge, script)
         before = (site.folder / "written").read_text().count("x")
         for _ in range(5):
@@ -223,7 +223,7 @@ class TestRestraint:
         wait_dealt_with(bridge, script)
 
     def test_a_second_run_that_hangs_holds_up_no_client(self, site):
-        """The warm side never ends; clients are answered all the same, and it is told as a difference."""
+        """The warm side never ends; clients still get answers, and it is reported as a difference."""
         script = site.c("hanging", r"""
             #include <stdio.h>
             #include <string.h>

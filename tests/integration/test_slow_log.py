@@ -16,7 +16,7 @@ SLOW = 'slowlog = { after = "100ms" }'
 
 @pytest.fixture(scope="module")
 def may_look():
-    """Whether this machine lets a process look at another one of the same user."""
+    """Whether this machine lets a process inspect another one of the same user."""
     other = subprocess.Popen(["sleep", "60"])
     try:
         done = subprocess.run([READER, str(other.pid)], capture_output=True, text=True, env=environment())
@@ -29,7 +29,7 @@ def may_look():
 
 
 def start(site, mode, script, slowlog=SLOW):
-    """A bridge whose next answer comes from the side that mode names."""
+    """A bridge that gives its next answer in the way that mode names."""
     bridge = site.start_bridge(f'mode = "{mode}"\n{slowlog}', bridge=f'prewarm = ["{script}"]')
     if mode == "persistent":
         bridge.wait_warm(script)
@@ -37,14 +37,14 @@ def start(site, mode, script, slowlog=SLOW):
 
 
 def behind_the_start(mode, classic="500ms"):
-    """Without a worker an interpreter's own start takes a while."""
+    """The slow-log settings; without a worker they allow for the interpreter's start, which takes a while."""
     return SLOW.replace("100ms", classic) if mode == "classic" else SLOW
 
 
 def stack_of(bridge, script, mode, stack="    native: ", over=None):
-    """The response of a slow request, and the log, which tells of it and of the stack. A program may wait
-    for a file `over`. On a machine that is slow itself it may still be starting when it is looked at, or
-    be over: then it is asked again."""
+    """The response of a slow request, and the log, which reports it and its stack. A program may wait for a
+    file `over`. On a slow machine it may still be starting, or already have ended, when it is inspected; then
+    it is requested again."""
     arm = "classic" if mode == "classic" else "rewind"
     told = bridge.log().count("still runs after")
 
@@ -152,7 +152,7 @@ def test_a_shell_script_tells_what_it_waits_for(site, may_look):
     stack_of(start(site, "classic", script), script, "classic", r"child \d+: sleep 2")
 
 
-# Whatever it does, it is in the middle of it: what it has seen is what it would have seen alone.
+# A script that is always busy; what it sees must be the same as without the reader.
 WATCHFUL = """
     import json, os, signal, time
     def state():
@@ -208,7 +208,7 @@ def test_a_system_call_that_it_waits_in_goes_on_as_if_nothing_had_been(site, mod
 
 @pytest.mark.plain_build
 def test_looking_again_and_again_disturbs_no_script(site, may_look):
-    """The reader by hand, as often as it can, while scripts of three languages compute."""
+    """Runs the reader directly, as often as possible, while scripts of three languages compute."""
     scripts = {
         "python": site.python("sum.py", """
             import sys
@@ -285,7 +285,7 @@ def test_more_slow_requests_than_readers_are_looked_at_one_after_the_other(site,
             assert peer.response(id).body == b"ok\n"
     status = bridge.status()["bridge"]["journal"]
     assert (status["slow"], status["stacks_read"], status["stacks_left_out"]) == (len(ids), len(ids), 0)
-    # Of one that ended as it was looked at there would be none.
+    # A script that ended while it was inspected would have no stack.
     assert bridge.log().count("    native: ") >= len(ids) and "no stack" not in bridge.log()
 
 

@@ -1,5 +1,5 @@
-"""One worker answers for a long time: every answer is right, and memory and descriptors of bridge and
-worker are flat. The short variant runs always, the long one as a slow test.
+"""One worker answers for a long time: every answer is right, and the memory and descriptors of bridge and
+worker do not grow. The short variant always runs, the long one is a slow test.
 
 CGIBRIDGE_SOAK_SCALE multiplies the long variant's numbers of requests (0.01: a hundredth).
 """
@@ -18,7 +18,7 @@ SCALE = float(os.environ.get("CGIBRIDGE_SOAK_SCALE", 1))
 PHASES = 10
 LONG = {"hello.cgi": 1_000_000, "guestbook.pl": 100_000, "guestbook.py": 100_000}
 SHORT = {"hello.cgi": 2_000, "guestbook.pl": 200, "guestbook.py": 200}
-# What allocators and the kernel's own tables may still take once all is warm.
+# How much allocators and the kernel's own tables may still take after everything is warm.
 BRIDGE_GROWTH_KIB, WORKER_GROWTH_KIB = 1024, 512
 
 
@@ -36,7 +36,7 @@ def kib_of(pid, field):
 
 
 def descriptors_at_rest(pid):
-    """The least of a few looks: a command's own connection may still be closing."""
+    """The minimum of a few counts, because a command's own connection may still be closing."""
     counts = []
     for _ in range(10):
         counts.append(len(processes.fds_of(pid)))
@@ -58,11 +58,11 @@ class Soak:
         self.classic = site.start_bridge(f'mode = "classic"\n{database}', name="classic.toml",
                                          listen=[f"unix:{site.folder}/classic.sock"])
         if name != "hello.cgi":
-            self.sign("of before")  # a POST loads modules of its own
+            self.sign("of before")  # a POST loads further modules
         self.pid = self.settle()
 
     def settle(self):
-        """The pid of the worker, once no module is learned any more, which begins a new generation."""
+        """The worker's pid, after no more modules are learned; learning begins a new generation."""
         pids = []
         while len(pids) < 20 or len(set(pids[-15:])) > 1:
             assert len(pids) < 100, "workers change and change"
@@ -72,7 +72,7 @@ class Soak:
         return pids[-1]
 
     def sign(self, n):
-        """The guestbook's page changes, so that no answer of before will do."""
+        """Changes the guestbook's page, so that no earlier answer is right."""
         body = urllib.parse.urlencode({"name": f"guest {n}", "message": f"<message {n}> & more\n"}).encode()
         answer = self.bridge.request(self.script, "POST", body=body,
                                      CONTENT_TYPE="application/x-www-form-urlencoded")
@@ -81,7 +81,7 @@ class Soak:
         assert page.status == 200 and f"&lt;message {n}&gt; &amp; more".encode() in page.body
 
     def expected(self):
-        """What classic answers now."""
+        """Classic's answer now."""
         answer = self.classic.request(self.script)
         assert (answer.app_status, answer.stderr) == (0, b"")
         path = self.site.folder / "expected"
@@ -113,14 +113,14 @@ def soak(site, client, name, requests, verify):
             world.sign(n)
         world.ask(requests // PHASES)
         measured.append(world.measure())
-    # The first phases fill caches: of the allocator, of the log, of tracking.
+    # The first phases fill the caches of the allocator, the log and the tracking.
     begin, end = measured[PHASES // 4], measured[-1]
     assert end["bridge"] - begin["bridge"] < BRIDGE_GROWTH_KIB, measured
     assert end["worker"] - begin["worker"] < WORKER_GROWTH_KIB, measured
     for what in ("bridge descriptors", "worker descriptors", "worker mappings"):
         assert end[what] == begin[what], (what, measured)
     rewinds = world.bridge.program(world.script)["rewind"]
-    # That of the last request may still be to come.
+    # The last request's rewind may not have happened yet.
     assert rewinds["rewinds"] >= requests // PHASES * PHASES - 1
     assert rewinds["verified"] >= requests // verify - 1
     print(name, requests, begin, end, rewinds)

@@ -160,7 +160,7 @@ class TestArmHeader:
 
 
 def test_a_slow_worker_holds_up_no_classic_request(site):
-    """One worker is busy and another is not to be had: what classic answers does not queue for it."""
+    """One worker is busy and no other is available; requests for classic do not queue for it."""
     script = site.python("x", """
         import os, time
         if os.environ["QUERY_STRING"] == "slow":

@@ -1,6 +1,6 @@
-"""What libc and interpreters read of the environment once, at their start: time zone, locale, their own
-settings. Web-server locations that send different values for one program are answered as by a new process,
-by turns, in every way."""
+"""The parts of the environment that libc and interpreters read once, at their start: time zone, locale, their
+own settings. Web-server locations take turns to send different values for one program, and each is answered
+as by a new process, in every arm."""
 
 import shutil
 
@@ -8,7 +8,7 @@ import pytest
 
 from harness.processes import wait_until
 
-# Each writes the hour of the epoch here, the locale as it took it, and what its own settings have done.
+# Each writes the local hour of the epoch, its locale, and the effect of its own settings.
 PERL = r"""
     use POSIX ();
     print "Content-Type: text/plain\n\n", POSIX::strftime("%H %Z", localtime 0), " ",
@@ -93,7 +93,7 @@ def program_in(site, language):
 
 
 def start_nginx(site, bridge, locations=None):
-    """A location a set of variables; each is all of cgi-bin."""
+    """One location for each set of variables; each serves all of cgi-bin."""
     blocks = []
     for name, variables in (locations or LOCATIONS).items():
         params = "\n".join(f'  fastcgi_param {key} "{value}";' for key, value in variables.items())
@@ -115,7 +115,7 @@ def ask(server, location, program):
 
 
 def classic_answers(site, program, locations=None):
-    """By location, from a bridge of its own."""
+    """Classic's answers by location, from a separate bridge."""
     bridge = site.start_bridge('mode = "classic"\n' + PASSED, name="classic.toml",
                                listen=[f"unix:{site.folder}/classic.sock"])
     server = start_nginx(site, bridge, locations)
@@ -123,7 +123,7 @@ def classic_answers(site, program, locations=None):
 
 
 def warm_by(bridge, server, location, program):
-    """Asks until a warm worker has answered, and returns the status then."""
+    """Sends requests until a warm worker has answered, and returns the status after that."""
     def answered():
         ask(server, location, program)
         entry = bridge.program(program)
@@ -197,7 +197,7 @@ def test_before_main_nothing_of_it_is_read_yet(site, language, reset):
     assert entry["misfits"]["count"] == 0
 
 
-# What a constructor does before main, whose checkpoint it is.
+# What a constructor does before main, where the checkpoint is.
 EARLY = {
     "time zone": ("__attribute__((constructor)) static void early(void) { tzset(); }",
                   'setlocale(LC_ALL, "");', LOCATIONS),
@@ -278,7 +278,7 @@ def test_one_that_was_made_warm_before_anybody_asked_follows_the_first(site):
 
 
 def test_a_visitor_who_chooses_the_value_multiplies_nothing(site):
-    """A web server that hands a header on as LANG."""
+    """A web server that passes a header on as LANG."""
     program = program_in(site, "perl")
     bridge = site.start_bridge(PASSED)
     server = start_nginx(site, bridge, {"own": {}, "lang": {"LANG": "$http_accept_language"}})

@@ -41,22 +41,22 @@ def test_a_thousand_switches_under_load_fail_no_request(site, reset):
     control = Control(bridge.control)
     for number in range(1000):
         control.mode(script, MODES[number % len(MODES)])
-        if number % 50 == 0:  # some modes have time to be answered in
+        if number % 50 == 0:  # leave some modes the time to answer
             seen = bridge.status()["bridge"]["requests_total"]
             while bridge.status()["bridge"]["requests_total"] < seen + 20:
                 assert load.poll() is None, load.stdout.read()
     control.close()
-    load.send_signal(2)  # ab says what it has seen so far
+    load.send_signal(2)  # makes ab report what it has seen so far
     report, _ = load.communicate(timeout=30)
     complete = int(re.search(r"Complete requests: +(\d+)", report).group(1))
     assert complete >= 400, report
     assert "Non-2xx" not in report, report
-    # What ab had under way when it was told to end is cut by it.
+    # ab cuts the requests that are in flight when it is told to end.
     failed = re.search(r"Failed requests: +(\d+)", report)
     assert int(failed.group(1)) == 0, report
     entry = bridge.program(script)
     assert entry["requests_classic"] > 0 and entry["requests_persistent"] > 0
-    # Those that ab had under way when it was told to end.
+    # The requests that were in flight when ab was told to end.
     for name, arm in entry["arms"].items():
         assert set(arm["failures"]) <= {"client_gone"}, (name, arm)
     bridge.allow_log(r"the client closed its connection")

@@ -1,5 +1,5 @@
-"""A program that cannot be executed: the log, `try` and `check` say which file it is, what is wrong
-with it and what to do. With -s each message is shown as a person sees it."""
+"""A program that cannot be executed: the log, `try` and `check` say which file it is, what is wrong with it
+and what to do. With -s the test shows each message as a user sees it."""
 
 import os
 import pathlib
@@ -27,11 +27,11 @@ def elf_of(machine):
 
 def without_loader():
     text = own_elf()
-    loader = re.search(rb"/lib(64)?/ld-linux[^\0]*", text)[0]  # what is in front of it may be any byte
+    loader = re.search(rb"/lib(64)?/ld-linux[^\0]*", text)[0]  # any byte may precede it
     return text.replace(loader, b"/no/such/loader.so".ljust(len(loader), b"\0"))
 
 
-# name: (content, the words of which each has to be in the message)
+# name: (content, the words that must all be in the message)
 CASES = {
     "crlf": (SCRIPT.replace(b"\n", b"\r\n"), ["CR LF", "/bin/sh\\x0d", "Unix line ends", "dos2unix"]),
     "crlf-env": (b"#!/usr/bin/env perl\r\nprint 1;\r\n", ["CR LF", "perl\\x0d", "Unix line ends"]),
@@ -69,7 +69,7 @@ def write(site, name, content, mode=0o755):
 
 
 def tries(site, path, *more):
-    """What `try` prints on standard error; its exit code is not 0."""
+    """What `try` prints on standard error; its exit code must not be 0."""
     done = site.cgibridge("try", path, *more, expect=None)
     print(f"$ cgibridge try {' '.join([path.name, *map(str, more)])}   # exit code {done.returncode}")
     print(done.stderr)
@@ -102,7 +102,7 @@ def test_the_log_try_and_check_say_what_is_wrong(site, name):
     (line,) = [line for line in bridge.log().splitlines() if " 502: " in line]
     print(line)
     assert says(line, path, words)
-    # Why it is not warm, too, so that `status` says it.
+    # `status` also gives this as the reason why it is not warm.
     assert says(bridge.program(path)["level_reason"], path, words) or name == "crlf-switch"
 
 
@@ -146,7 +146,7 @@ def test_a_noexec_mount_is_told(site):
 
 @pytest.mark.root
 def test_a_program_of_another_user_is_explained_as_well(site):
-    """cgibridge-step-down is executed in front of it, so the kernel's answer comes by its exit."""
+    """cgibridge-step-down is executed first, so the kernel's error is known from its exit code."""
     path = write(site, "crlf", CASES["crlf"][0])
     bridge = site.start_bridge('mode = "classic"\nuser = "www-data"')
     bridge.allow_log("502")
@@ -162,7 +162,7 @@ def test_a_program_that_can_be_executed_and_fails_is_not_blamed_for_its_file(sit
 
 
 class TestExitCode:
-    """Of `try` and `replay`: never 0 for an answer that the bridge made."""
+    """The exit code of `try` and `replay`: never 0 for an answer that the bridge made."""
 
     def test_the_programs_own_answers_leave_its_exit_code(self, site, mode):
         not_found = site.sh("own", "printf 'Status: 404 Not Found\\nContent-Type: text/plain\\n\\nno\\n'\n")
@@ -176,7 +176,7 @@ class TestExitCode:
 
 
 def test_an_environment_path_of_the_settings_is_the_one_that_is_searched(site):
-    """A name that the daemon's own PATH has, and the program's has not."""
+    """A name that is on the daemon's own PATH, but not on the program's."""
     path = write(site, "elsewhere", b"#!/usr/bin/env perl\nprint qq(Content-Type: text/plain\\n\\nx);\n")
     bridge = site.start_bridge(f'env = {{ PATH = "{site.folder}" }}\nmode = "classic"')
     bridge.allow_log("502")

@@ -1,4 +1,4 @@
-"""`cgibridge upgrade`: the binary starts anew on the same sockets, and nobody notices."""
+"""`cgibridge upgrade`: the binary is started again on the same sockets, and nobody notices."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ WARM = 'mode = "persistent"\narm_header = "X-CGI-Arm"\n'
 
 
 class Upgraded:
-    """A bridge whose process changes. The first is the harness's; the others are this one's to end."""
+    """A bridge whose process changes. The harness ends the first process; this class ends the others."""
 
     def __init__(self, bridge):
         self.bridge = bridge
@@ -62,7 +62,7 @@ def upgraded(site):
 
 
 class Load:
-    """Clients that ask without a pause, some over connections that stay open, as nginx does."""
+    """Clients that send requests without a pause, some over connections that stay open, as nginx does."""
 
     def __init__(self, bridge, scripts, clients=4):
         self.bridge, self.scripts = bridge, scripts
@@ -94,7 +94,7 @@ class Load:
                     if answer.status != 200 or answer.head.get("x-cgi-arm") != "rewind":
                         self.wrong.append(answer)
                     self.answers += 1
-        except Exception as failed:  # whatever it was, a request has failed
+        except Exception as failed:  # whatever the reason, a request has failed
             self.wrong.append(failed)
         finally:
             peer.close()
@@ -106,7 +106,7 @@ def warm_scripts(site, bridge):
     for script in scripts:
         bridge.request(script)
         bridge.wait_warm(script)
-    # The modules that were learned have made another generation.
+    # The learned modules have made another generation.
     for script in scripts:
         bridge.request(script)
         wait_until(lambda: (lambda it: it["generation"] == it["newest_generation"]
@@ -150,7 +150,7 @@ def test_sigusr2_asks_for_one_as_well(site, upgraded):
 
 
 def reload_often(site, times):
-    """Other settings each time, and so another generation, which takes over when it is warm."""
+    """Changes the settings each time, which makes another generation that takes over when it is warm."""
     bridge = site.start_bridge(WARM)
     scripts = warm_scripts(site, bridge)[:2]
     with Load(bridge, scripts) as load:
@@ -191,7 +191,7 @@ def test_a_request_that_runs_is_answered_by_the_old_one(site, upgraded):
         assert alive(it.pids[0])
         over.touch()
         assert peer.response().body.endswith(b"ended\n")
-        # The same connection, with the new one at its end.
+        # The same connection, now with the new process at its other end.
         assert peer.request(programs.hello(site)).body == b"hello\n"
         it.expect_old_ones_gone()
         assert peer.request(programs.hello(site)).body == b"hello\n"
@@ -199,7 +199,7 @@ def test_a_request_that_runs_is_answered_by_the_old_one(site, upgraded):
 
 
 def test_half_a_request_is_not_lost(site, upgraded):
-    """What has come of it stays with the old bridge, which waits for the rest."""
+    """The part that has arrived stays with the old bridge, which waits for the rest."""
     hello = programs.hello(site)
     bridge = site.start_bridge('mode = "classic"\n')
     it = upgraded(bridge)

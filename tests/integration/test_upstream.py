@@ -1,4 +1,4 @@
-"""Programs that speak FastCGI themselves (`launch = "fastcgi"`), pooled and asked by the bridge: written
+"""Programs that speak FastCGI themselves (`launch = "fastcgi"`), pooled and called by the bridge: written
 with libfcgi, CGI::Fast and Go's library, and scripted ones that break every rule there is."""
 
 import hashlib
@@ -70,7 +70,7 @@ BATTERY = r"""
     }
     """
 
-# An application whose manners BEHAVIOUR chooses, by hand on the socket that is its descriptor 0.
+# An application whose behaviour BEHAVIOUR chooses, written by hand on the socket that is its descriptor 0.
 SCRIPTED = '''
     import os, socket, struct, sys
     BEHAVIOUR = "%s"
@@ -169,7 +169,7 @@ class TestLife:
         peers = [bridge.connect() for _ in range(4)]
         for peer in peers:
             peer.start(battery, query="silent=3")
-        # Else one that has served already may serve another.
+        # Otherwise one that has served already might serve another.
         wait_until(lambda: bridge.program(battery)["workers"]["busy"] == 4, "all run at once")
         pids = {served_and_pid(peer.response())[1] for peer in peers}
         for peer in peers:
@@ -198,7 +198,7 @@ class TestLife:
         before = set(pathlib.Path("/tmp").glob("cgibridge-??????"))
         bridge = site.start_bridge(FASTCGI)
         pid = served_and_pid(bridge.request(battery))[1]
-        # Those of other bridges come and go.
+        # Folders of other bridges come and go.
         wait_until(lambda: set(pathlib.Path("/tmp").glob("cgibridge-??????")) <= before,
                    "its socket has no name")
         bridge.expect_clean_stop()
@@ -227,7 +227,7 @@ class TestBodies:
                           HTTP_TRANSFER_ENCODING="chunked")
         assert answer.body == self.BODY
 
-    @pytest.mark.plain_build  # ASan keeps what is freed
+    @pytest.mark.plain_build  # ASan keeps freed memory
     def test_a_client_that_does_not_read_stops_the_program(self, site, battery):
         bridge = site.start_bridge(ONE)
         size = 16 << 20
@@ -332,7 +332,7 @@ class TestEnds:
 
 
 class TestManners:
-    """What applications do that they should not."""
+    """Applications that do what they should not."""
 
     @pytest.mark.parametrize("behaviour", ["keeps", "closes", "closes-later", "closes-at-questions",
                                            "knows-no-values"])
@@ -345,7 +345,7 @@ class TestManners:
     def test_a_program_that_is_overloaded_is_replaced_and_another_takes_the_request(self, site):
         script = scripted(site, "overloaded")
         bridge = site.start_bridge(FASTCGI + "workers = { max = 2 }\n")
-        # Each process refuses its first request, and as a CGI program it cannot answer at all.
+        # Each process refuses its first request, and cannot answer as a CGI program at all.
         bridge.allow_log("no proper answer|No proper answer|502")
         assert bridge.request(script).status == 502
         bridge.expect_log("it refuses a request")

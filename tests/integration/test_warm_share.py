@@ -1,11 +1,11 @@
-"""How many requests of a program really were answered warm, and why the others were not."""
+"""How many requests to a program were really answered warm, and why the others were not."""
 
 import pytest
 
 PERSISTENT = 'mode = "persistent"\nworkers = { max = 2, spare = 2 }\nrewind = { verify = 0 }\n'
 
-# What it prints comes from the program that it goes over to. That one is there for a moment, as one that
-# does anything is.
+# Its output comes from the program that it execs. That one lives for a moment, like any program that does
+# some work.
 EXEC_SH = """
     [ "$QUERY_STRING" = own ] && { printf 'Content-Type: text/plain\\n\\nown\\n'; exit 0; }
     exec %s
@@ -56,7 +56,7 @@ def test_a_program_that_executes_another_is_not_called_warm(site, language, rese
     warm = bridge.program(script)["warm"]
     assert warm["requests"] >= before["requests"] + 4
     assert warm["of"] == before["of"] + 9
-    # A machine that is busy enough may see none of a process any more when it looks.
+    # On a busy machine, the process may have disappeared when the bridge looks at it.
     assert 3 <= warm["not"]["executed"] <= 4
     assert warm["executed"].startswith("/usr/bin/")
     told = f"really warm: {warm['told']}"

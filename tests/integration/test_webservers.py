@@ -1,4 +1,4 @@
-"""Real web servers in front: what each sends, and that it all arrives."""
+"""Real web servers in front: what each sends, and that all of it arrives."""
 
 import http.client
 import os
@@ -47,7 +47,7 @@ def test_the_environment_is_that_of_rfc_3875(site, server):
         "REMOTE_ADDR": "127.0.0.1", "SERVER_PORT": str(server.port), "HTTP_X_TEST": "1",
     }.items():
         assert environment.get(name) == value, name
-    # lighttpd says 0, which no one can tell from an empty body.
+    # lighttpd sends 0, which cannot be told from an empty body.
     assert environment.get("CONTENT_LENGTH") in ([None, "0"] if server.name == "lighttpd" else [None])
     assert environment.get("SERVER_SOFTWARE", "").lower().startswith(server.name)
 
@@ -71,7 +71,7 @@ def test_a_post_arrives_whole(site, server):
 
 
 def test_a_program_that_prints_its_head_before_it_reads_its_body_gets_it_whole(site, server):
-    """nginx sends no more of a body once it has seen the response's head."""
+    """nginx stops sending the body after it has seen the response's head."""
     site.perl("early", """
         $| = 1;
         print "Content-Type: text/plain\\n\\n";
@@ -83,7 +83,7 @@ def test_a_program_that_prints_its_head_before_it_reads_its_body_gets_it_whole(s
 
 
 def test_a_program_that_complains_before_it_reads_its_body_gets_it_whole(site, server):
-    """Its word is passed on at once, while the web server still sends."""
+    """Its complaint is passed on at once, while the web server still sends."""
     site.perl("complains", """
         $| = 1;
         print STDERR "a word\\n";
@@ -97,7 +97,7 @@ def test_a_program_that_complains_before_it_reads_its_body_gets_it_whole(site, s
 
 
 def test_a_chunked_post_arrives_whole_with_a_length(site, server):
-    # Without a length http.client sends an iterable in chunks.
+    # Without a length, http.client sends an iterable in chunks.
     answer = server.send_request("/cgi-bin/report", "POST", iter([b"one ", b"two"]),
                                  {"Content-Type": "x/y"})
     if answer.status == 411:
@@ -166,7 +166,7 @@ def test_nginx_keeps_its_connections_if_it_may(site):
 
 
 def test_a_raw_form_is_not_needed_for_fcgiwrap_style_settings(site):
-    """What people have in nginx for fcgiwrap works unchanged: DOCUMENT_ROOT and SCRIPT_NAME."""
+    """Common nginx settings for fcgiwrap work unchanged: DOCUMENT_ROOT and SCRIPT_NAME."""
     programs.report(site)
     bridge = site.start_bridge('mode = "classic"')
     nginx = site.start_nginx(bridge, locations="""
@@ -182,7 +182,7 @@ def test_a_raw_form_is_not_needed_for_fcgiwrap_style_settings(site):
 
 
 class TestModFcgid:
-    """mod_fcgid starts `cgibridge attach` itself; its sockets are served by the daemon."""
+    """mod_fcgid starts `cgibridge attach` itself; the daemon serves its sockets."""
 
     def start(self, site, mode="classic", **options):
         programs.report(site)
@@ -193,7 +193,7 @@ class TestModFcgid:
             #!/bin/sh
             exec {BINARY} attach --control {bridge.control}
             """)
-        # Relative to the server's own folder.
+        # The path is relative to the server's own folder.
         apache = site.start_apache(None, modules=["fcgid"], extra=f"""
             FcgidIPCDir .
             FcgidProcessTableFile table
@@ -258,7 +258,7 @@ def test_a_web_server_that_dies_leaves_nothing_running(site):
     nginx = site.start_nginx(bridge)
     connection = nginx.send_raw(b"GET /cgi-bin/sleeper HTTP/1.0\r\n\r\n")
     pid = int(wait_until(lambda: notes.exists() and notes.read_text(), "the program runs"))
-    # The master first: it would start another worker for one that dies.
+    # The master goes first, because it would replace a worker that dies.
     its_own = [nginx.pid, *processes.descendants_of(nginx.pid)]
     for one in its_own:
         processes.kill_quietly(one)

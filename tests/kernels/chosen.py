@@ -1,6 +1,6 @@
-"""Which tests run in guests with another kernel: pytest's words, by extent and by guest. Words behind -k
-are names of tests, or parts of them. `few` is what nothing else proves: that soft-dirty bits are found
-and used, by the bridge and by the library."""
+"""Which tests run in guests with another kernel: pytest's arguments, by extent and by guest. After -k come
+names of tests, or parts of names. `few` has what no other test proves: that the bridge and the library find
+and use soft-dirty bits."""
 
 TRACKING, LEAKS = "tests/kernels/inside/test_tracking.py", "tests/kernels/inside/test_leaks_by_soft_dirty.py"
 REWIND = "tests/integration/test_rewind.py"

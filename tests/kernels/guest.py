@@ -3,8 +3,8 @@
     outcome = Guest(folder_of_the_kernel).run(["uname", "-a"])
     outcome.code, outcome.output
 
-The guest's root is this machine's, by 9p; what it writes goes to memory. One run is one boot, and
-leaves nothing behind: qemu is ended by its own id, and by the kernel if whoever started it dies.
+The guest's root is this machine's, by 9p; what it writes goes to memory. Each run boots once and leaves
+nothing behind: qemu is ended by its own id, and by the kernel if the process that started it dies.
 """
 
 import ctypes
@@ -58,7 +58,7 @@ echo $? >{exchange}/code
 
 
 class GuestFailed(Exception):
-    """The guest gave no answer; the text ends with what it said."""
+    """The guest gave no answer; the text ends with its output."""
 
 
 @dataclasses.dataclass
@@ -86,13 +86,14 @@ def archive(files):
 
 class Guest:
     def __init__(self, kernel, shown=(), memory_mib=1500):
-        """kernel: what `fetch` filled. shown: folders that stay visible though they are below one of
-        WRITABLE."""
+        """kernel: the folder that `fetch` filled. shown: folders that stay visible although they are below
+        one of WRITABLE."""
         self.kernel, self.memory_mib = pathlib.Path(kernel), memory_mib
         self.shown = [os.path.realpath(path) for path in shown]
 
     def run(self, command, env=None, cwd="/", seconds=600, follow=None):
-        """Runs a command; its Outcome, or GuestFailed. follow(text) hears its output as it comes."""
+        """Runs a command; returns its Outcome or raises GuestFailed. follow(text) receives its output as it
+        comes."""
         with tempfile.TemporaryDirectory(prefix="cgibridge-guest-") as folder:
             folder = pathlib.Path(folder)
             exchange = folder / "exchange"
@@ -130,8 +131,8 @@ class Guest:
         return [QEMU, "-nodefaults", "-nographic", "-no-reboot", "-M", "q35", "-cpu", "Nehalem",
                 "-accel", "tcg,thread=multi,tb-size=256", "-smp", "2", "-m", str(self.memory_mib),
                 "-kernel", str(self.kernel / "vmlinuz"), "-initrd", str(folder / "initramfs"),
-                # A guest that panics is one that ends. What guards against a spying neighbour costs half
-                # the time here, where there is none.
+                # A guest that panics ends. Protection against spying neighbours costs half the time here,
+                # where there are no neighbours.
                 "-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr",
                 "-serial", f"file:{folder}/console",
                 "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
@@ -154,7 +155,7 @@ class Guest:
         return archive(files)
 
     def _module(self, name):
-        """Files are named with - or _, whichever the author liked."""
+        """Names of module files contain - or _, depending on their author."""
         for spelled in (name, name.replace("_", "-")):
             path = self.kernel / "modules" / f"{spelled}.ko"
             if path.exists():

@@ -1,7 +1,8 @@
-"""run.py JUNIT WORD...: runs tests of this project (pytest's words) in a guest with Debian 12's own kernel
-(6.1: soft-dirty bits, no PAGEMAP_SCAN); the JUnit file comes back. Ends as pytest does.
+"""run.py JUNIT WORD...: runs tests of this project (the words are pytest's arguments) in a guest with Debian
+12's own kernel (6.1: soft-dirty bits, no PAGEMAP_SCAN) and brings back the JUnit file. Its exit code is
+pytest's.
 
-The bridge is that of CGIBRIDGE_BUILD; the kernel is kept in its folder kernels/."""
+The bridge comes from CGIBRIDGE_BUILD; the kernel is kept in its folder kernels/."""
 
 import os
 import pathlib
@@ -18,13 +19,13 @@ SECONDS = 7200
 
 
 def fetch():
-    """What hinders, or None."""
+    """The reason why it failed, or None."""
     done = subprocess.run([TESTS / "kernels" / "fetch", KERNEL], capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else done.stderr.strip()
 
 
 def run(junit, words):
-    """The exit code of pytest in the guest."""
+    """Runs pytest in the guest; returns its exit code."""
     machine = guest.Guest(KERNEL, shown=[TOP, BUILD])
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LC_ALL": "C.UTF-8",
                    "PYTHONDONTWRITEBYTECODE": "1", "CGIBRIDGE_BUILD": str(BUILD),

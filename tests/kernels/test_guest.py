@@ -1,4 +1,4 @@
-"""The guest itself: what comes back from it, and that it ends. (What runs inside: run.)"""
+"""Tests of the guest itself: what comes back from it, and that it ends. (run.py runs tests inside.)"""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""tests/run, once the packages are there: builds what the sections need that it is told, and runs them.
-Ends with the line that counts every test."""
+"""tests/run, after the packages are installed: builds what the given sections need, and runs them. Its last
+line counts every test."""
 
 import pathlib
 import shutil

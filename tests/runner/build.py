@@ -1,4 +1,4 @@
-"""Builds what sections of the tests need."""
+"""Builds what the test sections need."""
 
 import os
 import subprocess
@@ -8,8 +8,8 @@ import report
 import sections
 from parts import TOP
 
-# Clang's sanitized build is the fuzz targets' as well. What runs inside of programs is never sanitized, and
-# is C: built as it is shipped, by gcc.
+# The sanitized build, made by clang, also has the fuzz targets. What runs inside programs is C and is never
+# sanitized: it is built by gcc, as it is shipped.
 OPTIONS = {
     sections.PLAIN: ["-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
     sections.SANITIZED: ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_CXX_COMPILER=clang++",
@@ -18,11 +18,12 @@ OPTIONS = {
 
 
 class Failed(Exception):
-    """Of what, and the end of its output."""
+    """The end of the output, and the command that failed."""
 
 
 def make(wanted, folder):
-    """Builds for these sections; folder: for the logs. [(name, seconds)] of what was done, or Failed."""
+    """Builds what these sections need; folder: for the logs. Returns [(name, seconds)] of the steps, or
+    raises Failed."""
     steps = []
     for name in sections.builds_of(wanted):
         report.say(f"\n== {name}")
@@ -33,7 +34,7 @@ def make(wanted, folder):
 
 
 def options(name, wanted):
-    """What a section needs must be built; what no section needs is left to what is installed."""
+    """What a section needs must be built; anything else is built only if this machine has what it needs."""
     tested = {"unit", "sanitize", "build"} & set(wanted)
     return ["-DCGIBRIDGE_WERROR=ON", *OPTIONS[name], *(["-DCGIBRIDGE_TESTS=ON"] if tested else []),
             *([] if only(wanted, "unit", "fuzz") else ["-DCGIBRIDGE_EXAMPLES=ON"])]

@@ -1,4 +1,4 @@
-"""Carries parts out: some beside each other, the others alone when those are done."""
+"""Runs parts: several at a time, then those that must run alone."""
 
 import concurrent.futures
 import dataclasses
@@ -21,7 +21,7 @@ class Done:
     part: object
     outcomes: dict  # {test: Outcome}
     seconds: float
-    said: str       # what its process printed
+    said: str       # the output of its process
 
     def failed(self):
         return [test for test, outcome in self.outcomes.items() if outcome.state == FAILED]
@@ -31,8 +31,8 @@ class Done:
 
 
 class Hands:
-    """Runs commands of parts; folder is where their files go while they run. It is closed when it is
-    left, whatever the reason."""
+    """Runs the commands of parts; folder is where their files go while they run. Leaving the context closes
+    it, for whatever reason."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -47,7 +47,7 @@ class Hands:
         self.close()
 
     def close(self):
-        """Ends what runs, and begins nothing more."""
+        """Ends what runs, and starts nothing more."""
         with self._lock:
             self._closed = True
             left = list(self._running)
@@ -55,11 +55,11 @@ class Hands:
             end(process)
 
     def all(self, part):
-        """Runs all tests of a part; its Done."""
+        """Runs all tests of a part; returns its Done."""
         return self._run(part, part.command, "")
 
     def again(self, part, test):
-        """One test once more; a Done of this one, which has passed only if it was run and passed."""
+        """Runs one test again; returns a Done for it, which has passed only if the test ran and passed."""
         if test == WHOLE:
             return self._run(part, part.command, " again")
         done = self._run(part, lambda junit: part.command_again(test, junit), " again")
@@ -102,7 +102,7 @@ class Hands:
 
 
 def end(process):
-    """With all that it has started, by their ids."""
+    """Kills the process and all its descendants, by their ids."""
     for pid in processes.descendants_of(process.pid):
         processes.kill_quietly(pid)
     process.kill()
@@ -110,8 +110,8 @@ def end(process):
 
 
 def carry_out(parts, hands, slots, heard):
-    """Runs every part; heard(done) is called as each is done, from one thread at a time. The order is
-    that of parts, but those that are alone come when the others are done. Returns the Dones."""
+    """Runs every part in the given order, but those that must run alone come after the others. heard(done) is
+    called as each part is done, from one thread at a time. Returns the Dones."""
     assert len({part.title for part in parts}) == len(parts), "files are named by titles"
     done = []
     with concurrent.futures.ThreadPoolExecutor(slots) as pool:
@@ -122,7 +122,7 @@ def carry_out(parts, hands, slots, heard):
                 heard(done[-1])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            hands.close()  # the pool waits for what runs
+            hands.close()  # because the pool waits for what runs
             raise
     for part in parts:
         if part.alone:

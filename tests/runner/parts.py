@@ -1,4 +1,4 @@
-"""The parts of a run: each is one process that runs tests, and says how one of them is run again."""
+"""The parts of a run: each is one process that runs tests, and knows how to run one of them again."""
 
 import os
 import pathlib
@@ -9,15 +9,15 @@ from results import FAILED, PASSED, Outcome
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
-# In place of a test's key: what failed was the part itself, which crashed or could not begin.
+# Used instead of a test's key if the part itself failed: it crashed or could not begin.
 WHOLE = ("", "")
 
 
 class Part:
-    """section/name is what people read. A part that is alone has the machine to itself. cwd is the folder
-    that its process begins in."""
+    """section/name is the title that people read. A part that is alone has the machine to itself. cwd is the
+    folder in which its process begins."""
 
-    minutes_max = 20  # then it is ended, and has failed
+    minutes_max = 20  # after this it is ended, and has failed
 
     def __init__(self, section, name, alone=False, cwd=TOP):
         self.section, self.name, self.alone, self.cwd = section, name, alone, cwd
@@ -33,15 +33,15 @@ class Part:
         return test[1]
 
     def command(self, junit):
-        """(words, what the environment has besides ours) to run it all; it leaves the file `junit`."""
+        """(words, additional environment) to run all of it; the command writes the file `junit`."""
         raise NotImplementedError
 
     def command_again(self, test, junit):
-        """The same for one test of it, by its key in the JUnit file."""
+        """The same for one of its tests, by the test's key in the JUnit file."""
         raise NotImplementedError
 
     def outcomes(self, junit, status, said):
-        """{test: Outcome}. A bad exit code that no failed test accounts for is the part's own failure."""
+        """{test: Outcome}. A bad exit code without a failed test is a failure of the part itself."""
         found = results.read(junit)
         if status not in self.good_statuses and not results.count(found.values(), FAILED):
             found[WHOLE] = Outcome(FAILED, f"ended with {status} and no test that failed\n{said}")
@@ -51,9 +51,9 @@ class Part:
 
 
 class PytestFile(Part):
-    """The tests of one file that carry, or do not carry, some marks (the words of pytest's -m)."""
+    """The tests of one file that carry, or do not carry, some marks (an expression for pytest's -m)."""
 
-    good_statuses = (0, 5)  # 5: none was wanted
+    good_statuses = (0, 5)  # 5: no test was selected
 
     def __init__(self, section, path, build, marks="", alone=False, cwd=TOP):
         path = pathlib.Path(path)
@@ -70,7 +70,7 @@ class PytestFile(Part):
         return self._pytest(junit, [str(self.path), *(["-m", self.marks] if self.marks else [])])
 
     def command_again(self, test, junit):
-        # None of the marks: it was wanted.
+        # Without the marks, because this test was selected before.
         return self._pytest(junit, [node_id(self.path, test)])
 
     def _pytest(self, junit, words):
@@ -84,7 +84,7 @@ def pytest_options(junit):
 
 
 def node_id(path, test):
-    """pytest's own name of a test, from what it wrote into the JUnit file."""
+    """pytest's own name for a test, from what it wrote into the JUnit file."""
     classname, name = test
     module = str(path.with_suffix("")).replace(os.sep, ".")
     classes = classname.removeprefix(module).strip(".")
@@ -95,7 +95,7 @@ class GoogleTests(Part):
     """The unit tests of one room, in one process."""
 
     minutes_max = 10
-    # 2,000 events a seed of the two simulations: a million together where nothing slows them down.
+    # The two simulations play 2,000 events per seed: together a million in the unsanitized section.
     seeds = {"unit": "250", "sanitize": "5"}
 
     def __init__(self, section, binary):
@@ -114,7 +114,8 @@ class GoogleTests(Part):
 
 
 class FuzzTarget(Part):
-    """Every input of a corpus once through a fuzz target, and some more for a moment: one test."""
+    """Runs every input of a corpus through a fuzz target, and tries new ones for a moment: counts as one
+    test."""
 
     INPUTS, SECONDS = 20_000, 3
 
@@ -137,7 +138,7 @@ class FuzzTarget(Part):
 
 
 class GuestTests(Part):
-    """Tests in a guest with another kernel; words are pytest's."""
+    """Tests in a guest with another kernel; words are pytest's arguments."""
 
     minutes_max = 120
 

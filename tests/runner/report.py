@@ -6,7 +6,7 @@ import sys
 from results import FAILED, PASSED, SKIPPED, closing_line
 from second_look import UNSTEADY_MOST
 
-SAID_MOST = 30_000  # characters of a failed part's output; its failures and their summary come last
+SAID_MOST = 30_000  # characters of a failed part's output; its failures and their summary are at its end
 
 
 def say(text):
@@ -14,7 +14,7 @@ def say(text):
 
 
 def tell_part(done):
-    """One line of a part that is done; with all that it printed if something failed in it."""
+    """Prints one line about a part that is done, with its whole output if something in it failed."""
     counts = ", ".join(f"{done.counted(state)} {state}" for state in (PASSED, FAILED, SKIPPED)
                        if done.counted(state)) or "nothing to run"
     if done.failed():
@@ -37,8 +37,8 @@ def tell_skipped(done):
 
 
 def tell_times(steps, done):
-    """Where the time went: steps are (name, seconds) of what ran by itself before the tests; sections'
-    minutes are those of all their processes together, several of which run at a time."""
+    """Prints where the time went: steps are (name, seconds) of what ran before the tests. A section's minutes
+    are the sum over its processes, several of which run at a time."""
     say("  minutes  tests")
     for name, seconds in steps:
         say(f"  {seconds / 60:7.1f}         {name}")
@@ -51,7 +51,7 @@ def tell_times(steps, done):
 
 
 def tell_total(done, verdict):
-    """The last lines; the exit code of the run."""
+    """Prints the last lines; returns the exit code of the run."""
     total = collections.Counter(outcome.state for one in done for outcome in one.outcomes.values())
     failed, unsteady = len(verdict.failed), len(verdict.unsteady)
     if verdict.not_again:

@@ -1,4 +1,4 @@
-"""What tests came to, read from the JUnit files that pytest and GoogleTest leave."""
+"""The outcomes of tests, read from the JUnit files of pytest and GoogleTest."""
 
 import dataclasses
 import xml.etree.ElementTree as xml
@@ -9,12 +9,13 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 @dataclasses.dataclass
 class Outcome:
     state: str      # PASSED, FAILED or SKIPPED
-    text: str = ""  # why it was skipped, or what a failed one said
+    text: str = ""  # why it was skipped, or the output of a failed one
 
 
 def read(path):
-    """{(classname, name): Outcome}, in the file's order; {} of a file that is not there or not whole, as
-    one whose writer was killed. One test may stand there twice: it failed, and its fixture's end as well."""
+    """{(classname, name): Outcome}, in the file's order; {} if the file is missing or incomplete, for
+    example because its writer was killed. A test may be listed twice: it failed, and so did the end of its
+    fixture."""
     try:
         cases = list(xml.parse(path).iter("testcase"))
     except (OSError, xml.ParseError):
@@ -28,7 +29,7 @@ def read(path):
 
 def outcome_of(case):
     wrong = [*case.findall("failure"), *case.findall("error")]
-    # GoogleTest marks a disabled test by its status only.
+    # GoogleTest marks a disabled test only by its status.
     if not wrong and (case.find("skipped") is not None or case.get("status") == "notrun"):
         skipped = case.find("skipped")
         return Outcome(SKIPPED, "" if skipped is None else skipped.get("message", ""))
@@ -52,5 +53,5 @@ def count(outcomes, state):
 
 
 def closing_line(passed, failed, skipped):
-    """The line that counts, in the form that every reader of test output knows."""
+    """The line with the counts, in the form that every reader of test output knows."""
     return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")

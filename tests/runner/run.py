@@ -1,4 +1,4 @@
-"""One run: every part, the second look at what failed, and what is said of it all."""
+"""One run: every part, the second run of what failed, and the report."""
 
 import os
 import pathlib
@@ -7,13 +7,13 @@ import report
 from carry_out import Hands, carry_out
 from second_look import look_again
 
-# Many tests wait more than they compute.
+# More than the processors, because many tests wait more than they compute.
 SLOTS = os.cpu_count() + 2
 
 
 def run(parts, folder, kept, steps=()):
-    """folder: for JUnit files and logs. kept: for what unsteady tests said. steps: (name, seconds) of
-    what ran before. The exit code."""
+    """folder: for JUnit files and logs. kept: for the output of unsteady tests. steps: (name, seconds) of
+    what ran before. Returns the exit code."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with Hands(folder) as hands:

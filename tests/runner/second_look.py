@@ -1,12 +1,12 @@
-"""What failed is run once more, alone, when nothing else runs: a test that passes then is unsteady.
-A few such do not make a run red; a test that fails twice does."""
+"""Every failed test is run once more, alone, when nothing else runs. If it passes then, it is unsteady. A few
+unsteady tests do not fail the run; a test that fails twice does."""
 
 import dataclasses
 import re
 import shutil
 
-UNSTEADY_MOST = 3   # more are as bad as one that fails twice
-AGAIN_MOST = 40     # more than that did not fail by chance, and none of the rest is run again
+UNSTEADY_MOST = 3   # more than this are as bad as one that fails twice
+AGAIN_MOST = 40     # more than this cannot be chance, so the rest is not run again
 
 
 @dataclasses.dataclass
@@ -14,13 +14,13 @@ class Verdict:
     """Titles of tests."""
     unsteady: list
     failed: list
-    not_again: list  # of the failed, those that were not run once more
+    not_again: list  # the failed ones that were not run again
 
 
 def look_again(done, hands, kept, heard):
-    """Runs each failed test of these Dones once more. What an unsteady one said both times is kept in
-    a folder of its own in `kept`, which holds nothing older. heard(title, passed, second) is called
-    after each."""
+    """Runs each failed test of these Dones once more. The output of an unsteady one, from both runs, goes
+    into its own folder in `kept`, which is emptied first. heard(title, passed, second) is called after
+    each."""
     shutil.rmtree(kept, ignore_errors=True)
     verdict = Verdict([], [], [])
     failures = [(one, test) for one in done for test in one.failed()]
@@ -31,7 +31,7 @@ def look_again(done, hands, kept, heard):
             verdict.failed.append(title)
         else:
             verdict.unsteady.append(title)
-            # Numbered, as two titles may come to the same name.
+            # Numbered, because two titles may result in the same name.
             name = re.sub(r"[^\w.-]+", "-", title)[:150]
             keep(kept / f"{len(verdict.unsteady)}-{name}", first.outcomes[test].text, second.said)
         heard(title, not second.failed(), second)

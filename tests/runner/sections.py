@@ -1,4 +1,4 @@
-"""What each section of the tests is made of."""
+"""The contents of each section of the tests."""
 
 import os
 import pathlib
@@ -8,18 +8,18 @@ from parts import TOP, FuzzTarget, GoogleTests, GuestTests, PytestFile
 
 PLAIN, SANITIZED = "build", "build-asan"
 
-# In the order in which they begin: what takes long, or has the longest parts, first.
+# The order in which they begin: those that take long, or have the longest parts, come first.
 ORDER = ["build", "slow", "kernels-all",
          "kernels", "integration", "faults", "fidelity", "sanitize", "adapters", "unit", "tidy", "fuzz"]
 
-# Of integration: what these ask, they ask of programs, web servers or scripts. The bridge's own code that
-# they pass is passed by the others, too, so the sanitizers do not see them.
+# Files of integration that mainly test programs, web servers or scripts. Other files cover the bridge code
+# that they use, so they do not run under the sanitizers.
 NOT_SANITIZED = {
     "ab_compare", "ab_compare_live", "cpu_ceiling", "field", "go_programs", "guestbooks", "hellos",
     "linked_languages", "node", "page", "peers", "php", "ready_files", "real_programs", "rlimits",
     "sandbox_outside", "soak", "switching", "webservers",
 }
-# The largest files are not those that take longest; these are.
+# The files that take longest, which are not the largest ones.
 LONGEST = ["under_load", "leaks", "thousand_requests", "real_programs", "guestbooks", "webservers",
            "ab_compare_live", "field", "reload_files", "check", "persistent", "linked_languages",
            "soak", "ruby", "node"]
@@ -33,7 +33,7 @@ def builds_of(sections):
 
 
 def parts_of(section, folder):
-    """Its parts, once its builds are there; folder: for what they leave."""
+    """The parts of a section, after its builds are made; folder: for what they leave."""
     makers = {
         "unit": lambda: google_tests("unit", PLAIN),
         "tidy": lambda: pytest_files("tidy", "tidy", PLAIN),
@@ -50,7 +50,7 @@ def parts_of(section, folder):
 
 
 def pytest_files(section, name, build, marks="", alone=False):
-    """A part for each file of the folder tests/name, those that take longest first."""
+    """A part for each file of the folder tests/name; those that take longest come first."""
     paths = sorted((TOP / "tests" / name).glob("test_*.py"), key=lambda path: -path.stat().st_size)
     paths.sort(key=lambda path: rank(path.stem.removeprefix("test_")))
     if marks == "slow":

@@ -1,4 +1,5 @@
-"""Classes stay narrow: what one holds, does for itself and shows is counted by its header."""
+"""Classes stay narrow: their data members, private functions and public functions are counted from the
+header."""
 
 import re
 
@@ -8,7 +9,8 @@ MEMBERS_MAX = 20
 PRIVATE_FUNCTIONS_MAX = 25
 PUBLIC_FUNCTIONS_MAX = 30
 
-# Those that are wider: (members, private functions, public functions). They may only shrink, here as well.
+# Wider classes: (members, private functions, public functions). They may only shrink, and so may these
+# numbers.
 WIDER = {
     "daemon.h Daemon": (34, 23, 5), "upstream/fastcgi_worker.h FastcgiWorker": (29, 22, 8),
     "gateway/gateway.h Gateway": (26, 6, 37),
@@ -34,7 +36,7 @@ def classes_of(text):
 
 
 def own_statements(body):
-    """What stands in the class itself, each function's and each initializer's body as an empty one."""
+    """The class's own statements, with the body of each function and initializer emptied."""
     outer, depth = [], 0
     for char in body:
         depth -= char == "}"

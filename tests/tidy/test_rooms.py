@@ -1,4 +1,4 @@
-"""Includes and links point downward only, as DESIGN's table says."""
+"""Includes and links point only downward, as DESIGN's table says."""
 
 import re
 
@@ -44,14 +44,14 @@ def test_only_loop_includes_libuv():
     complain(problems)
 
 
-# A clock of the machine's; asked of a process it tells how much processor time that has used.
+# The machine's clocks; a process's clock, which gives its used processor time, is allowed.
 CLOCK = re.compile(r"\b(system_clock|steady_clock|high_resolution_clock|Clock)::now\b|"
                    r"\b(clock_gettime|gettimeofday|timespec_get)\s*\(|[^\w.>]time\s*\((nullptr|NULL|0)\)")
 ASKS_FOR_PROCESSOR_TIME = {"bridge/upstream/process_marks.cc"}
 
 
 def test_only_loop_asks_a_clock():
-    """All others are given the time (loop/clock.h), so that a test can move it."""
+    """All other rooms are given the time (loop/clock.h), so that a test can move it."""
     problems = []
     for path in sources("bridge"):
         if name(path).startswith("bridge/loop/") or name(path) in ASKS_FOR_PROCESSOR_TIME:
@@ -110,7 +110,7 @@ def test_libraries_link_what_the_table_allows():
 
 
 def closure(linked):
-    """The rooms that come with these, as CMake passes them on."""
+    """The rooms that these rooms bring along, as CMake passes them on."""
     found, todo = set(), list(linked)
     while todo:
         room = todo.pop()
@@ -121,7 +121,7 @@ def closure(linked):
 
 
 def test_pages_name_the_rooms_that_are_used():
-    """A page's sentence "Includes `base`, ..." is what its CMakeLists.txt says."""
+    """A page's sentence "Includes `base`, ..." must match its CMakeLists.txt."""
     problems = []
     for room in with_cmake():
         page = " ".join((TOP / "bridge" / room / "README.md").read_text().split())

@@ -1,4 +1,4 @@
-"""What a run of the tests makes of tests that fail, and what its lists name."""
+"""How a run of the tests treats tests that fail, and whether its lists name what exists."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Files and functions stay small enough to be read at one go."""
+"""Files and functions stay small enough to be read in one go."""
 
 import re
 
@@ -9,14 +9,14 @@ SOURCE_LINES_MAX = 400
 SCRIPT_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 COLUMNS_MAX = 100
-# No formatter cuts Python's lines for us.
+# No formatter wraps Python's lines for us.
 PYTHON_COLUMNS_MAX = 110
 
-# One line each: what is larger, and why.
+# Files that may be larger, and why.
 LARGER = {
-    # A row, or a member, for each setting.
+    # They have a row, or a member, for each setting.
     "bridge/config/fields.cc": 600, "bridge/config/program_settings.h": 230,
-    # The life of a request, in one place.
+    # They have the life of a request in one place.
     "bridge/gateway/request.cc": 425, "bridge/gateway/request.h": 155,
 }
 
@@ -29,7 +29,7 @@ def test_files_are_short():
     problems = []
     for path in sources() + files("adapters", "tests", "examples", endings={".py", ".pm", ".pl"}):
         limit = {".h": HEADER_LINES_MAX, ".py": SCRIPT_LINES_MAX}.get(path.suffix, SOURCE_LINES_MAX)
-        # A test's header holds data: recorded requests, tables of cases.
+        # A test's header contains data: recorded requests, tables of cases.
         if name(path).startswith("tests/"):
             limit = max(limit, SOURCE_LINES_MAX)
         limit = LARGER.get(name(path), limit)
@@ -39,15 +39,15 @@ def test_files_are_short():
 
 
 def functions_of(path):
-    """(first line, lines) of each function body, by its closing brace in the first column: what
-    clang-format makes of functions at namespace level."""
+    """(first line, lines) of each function body, found by its closing brace in the first column, which is how
+    clang-format writes functions at namespace level."""
     start = None
     for number, line in enumerate(lines_of(path), 1):
         if re.match(r"^[A-Za-z_~].*\{$", line) and not re.match(
                 r"^(namespace|class|struct|enum|union|extern|static const|constexpr|const|TEST)", line):
             start = number
         elif re.match(r"^[A-Za-z_~][^;{]*$", line) and not line.startswith(("#", "namespace")):
-            # A signature over several lines begins here.
+            # A signature of several lines begins here.
             start = start or number
         elif line.startswith("}") and start:
             yield start, number - start + 1

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from tree import TOP, complain, files, name, sources
 
-# In comments, names and texts of the product: the word, and what to say instead.
+# Forbidden in comments, names and texts of the product: the word, and what to say instead.
 BANNED = {
     r"\bTODO\b(?!\()": "an issue, or TODO(soon|someday|perf|port)",
     r"\bFIXME\b": "an issue",
@@ -22,7 +22,7 @@ BANNED = {
     r"(?i)\bsingleton\b": "an object that main makes",
 }
 
-# Names that other people gave.
+# Names that others have chosen.
 ALLOWED = re.compile(
     r"git[ -]http-backend|http-backend|ProxyFCGIBackendType|session_id|setsid|subprocess\.|"
     r"import subprocess|BackendType|process group|session of its own|new session|X{6}|"
@@ -45,7 +45,7 @@ def test_words_are_those_of_the_design():
 
 
 def test_product_code_has_no_bool_parameters_at_calls():
-    """f(x, true) says nothing; a two-value enum does."""
+    """f(x, true) says nothing about its meaning; a two-value enum does."""
     pattern = re.compile(r"\w\((?:[^()]*, )?(true|false)\)")
     fine = re.compile(r"EXPECT|ASSERT|return|store\(|exchange\(|value_or|emplace|set_value|"
                       r"configurable|required\(|json::parse|\.value\(|BRIDGE_ASSERT|defined|expected\(")
@@ -57,8 +57,8 @@ def test_product_code_has_no_bool_parameters_at_calls():
 
 
 def test_the_environment_is_read_in_few_places():
-    """getenv only where a process's own start is: the daemon's, the commands', and that of the
-    sockets that a service manager hands over by LISTEN_FDS."""
+    """getenv is only allowed at a process's start: the daemon's, the commands', and where a service manager
+    hands over sockets by LISTEN_FDS."""
     problems = [f"{name(path)}: calls getenv" for path in sources("bridge")
                 if re.search(r"\bgetenv\(", path.read_text())
                 and not re.match(r"bridge/(config/|cli/|gateway/listen_socket\.cc|[^/]*\.cc$)", name(path))]
@@ -77,7 +77,8 @@ def test_code_is_formatted():
     assert done.returncode == 0, done.stderr
 
 
-# What clang-format 14 (Debian 12) and 19 (Debian 13) write differently, and what to write instead.
+# Constructs that clang-format 14 (Debian 12) and 19 (Debian 13) format differently, and what to write
+# instead.
 TWO_FORMATS = {
     r"\bstruct \w+ \w+ ?\{\}": "struct one name = {}",
     r"\w [\w:]+::\* ?\w": "a name for the member's type (using Figure = int Figures::*)",
@@ -124,7 +125,7 @@ def test_every_example_and_setting_file_is_used_by_a_test():
 
 
 def test_no_test_asserts_how_long_something_took():
-    """Speed lives in tests/bench: machines are busy."""
+    """Speed is measured in tests/bench, because machines are busy."""
     pattern = re.compile(r"assert\b.*(\bmonotonic\(|perf_counter\(|\btook\b|\belapsed\b|"
                          r"(steady|high_resolution)_clock::now)|EXPECT_L[TE]\(.*(elapsed|took|clock::now)")
     problems = [f"{name(path)}:{number}: {line.strip()}"

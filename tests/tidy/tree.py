@@ -1,4 +1,4 @@
-"""The project's files and the rules that the checks here share."""
+"""The project's files, and the rules that the checks here share."""
 
 import pathlib
 import subprocess
@@ -7,11 +7,11 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 # Which rooms of bridge/ a room may include, besides itself. The order is DESIGN's:
 # base < {fastcgi, cgi, message, config, compare} < {router, loop} < {worker, limits} < pool
-#      < shadow < gateway < admin < {cli, daemon}. loop stands lower here, as whoever needs the time is given
-#      its clock; shadow is ours, and upstream, as it has the client's side of fastcgi, which worker and pool
-#      know nothing of. limits stands below worker, whose launch() applies what it decides. journal writes
-#      down what gateway sees; stacks is the room of a process of its own that looks at a program; policy is
-#      what pool decides without doing it; modules is what pool believes of those that are loaded ahead.
+#      < shadow < gateway < admin < {cli, daemon}. loop is lower here, because rooms that need the time are
+#      given its clock. shadow and upstream are additions; upstream has the client's side of fastcgi, which
+#      worker and pool do not know. limits is below worker, whose launch() applies what it decides. journal
+#      records what gateway sees; stacks belongs to a separate process that inspects a program; policy is
+#      what pool decides without doing it; modules is what pool accepts of the modules to load in advance.
 LAYERS = [
     ["base"],
     ["loop", "fastcgi", "cgi", "message", "config", "compare"],
@@ -26,10 +26,10 @@ LAYERS = [
     ["cli", "daemon"],
 ]
 
-# Where lower rooms are not enough said: these two meet only in gateway (and where it is all wired).
+# Pairs that the layers alone do not forbid: these two meet only in gateway (and where everything is wired).
 NEVER = {"pool": {"fastcgi"}, "admin": {"fastcgi"}, "worker": {"fastcgi"}, "loop": {"fastcgi"}}
 
-# The headers that both sides share: of a channel, and of what is done before a program is executed.
+# The headers that both sides share: for a channel, and for the steps before a program is executed.
 SHARED_WITH_ADAPTERS = {"message/wire.h", "sandbox/steps.h"}
 
 SOURCE_ENDINGS = {".c", ".cc", ".h"}
@@ -52,8 +52,8 @@ def rooms():
 
 
 def files(*folders, endings=None):
-    """The project's own files under these folders (all, without any): those that git has or would
-    take, so nothing that a build made."""
+    """The project's own files under these folders (without any: all files): those that git has or would add,
+    so nothing that a build made."""
     listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached",
                              "--others", "--exclude-standard", *folders],
                             cwd=TOP, capture_output=True, check=True).stdout.decode()

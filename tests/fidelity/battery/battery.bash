@@ -1,6 +1,6 @@
 #!/bin/bash
-# The leak battery in bash; battery.h says how it works. kind NAME 'LEAKS UNDER', then its look and
-# its leave. Builtins only, where there is one: a look is asked often.
+# The leak battery in bash; battery.h explains it. kind NAME 'LEAKS UNDER', then its look and
+# its leave. They use builtins where possible, because a look runs often.
 kinds=()
 kind() { kinds+=("$1"); }
 
@@ -91,8 +91,8 @@ kind coprocess ''; look_coprocess() { echo "${COPROC_PID:-none}"; }; leave_copro
 kind substitution_left_open ''; look_substitution_left_open() { [[ -e /proc/self/fd/63 || -e /proc/self/fd/62 ]]; echo $?; }
 leave_substitution_left_open() { exec 62< <(sleep 0.1); }
 
-# At one go: read goes back to each line's end, where the kernel writes the text anew, and what stands
-# before it may have grown (SigQ counts the signals of all the user's processes).
+# Reads all at once: `read` would seek back to each line's end, where the kernel writes the text again, and the
+# text before it may have grown (SigQ counts the signals of all the user's processes).
 status() {
   local line lines
   mapfile -t lines </proc/self/status
@@ -111,7 +111,7 @@ first_status=$?
 printf 'Content-Type: text/plain\n\n'
 for one in "${kinds[@]}"; do
   printf '%s: ' "$one"
-  # A function sees its own of these.
+  # A function has its own values of these.
   case $one in
     trap_of_each_command) trap -p DEBUG ;;
     trap_of_errors) trap -p ERR ;;

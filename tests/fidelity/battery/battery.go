@@ -1,5 +1,5 @@
-// The leak battery in Go; battery.h says how it works. Its processes serve one request each, so a kind
-// could leak only by what a zygote had before main().
+// The leak battery in Go; battery.h explains it. Each of its processes serves one request, so a kind
+// could leak only through what a zygote had before main().
 package main
 
 import (
@@ -66,7 +66,7 @@ func prctl(option, argument uintptr) uintptr {
 	return result
 }
 
-// The runtime's own (epoll, its pipe) come with the first file that waits.
+// The runtime's own descriptors (epoll, its pipe) appear with the first file that waits.
 func descriptors() any {
 	found := []string{}
 	for fd := 0; fd < 64; fd++ {
@@ -145,11 +145,11 @@ var kinds = []kind{
 		func() { syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 99, Max: 99}) }},
 	{"limit_of_cores", "", func() any { return limit(syscall.RLIMIT_CORE) },
 		func() { syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 0, Max: 77}) }},
-	// Of the thread alone that asks, and main() may go on in another.
+	// Applies only to the calling thread, and main() may go on in another.
 	{"nice", "", func() any { now, _ := syscall.Getpriority(0, 0); return now },
 		func() {
 			runtime.LockOSThread()
-			now, _ := syscall.Getpriority(0, 0) // the kernel's number: 20 less the niceness
+			now, _ := syscall.Getpriority(0, 0) // the kernel's number: 20 minus the niceness
 			syscall.Setpriority(0, 0, 21-now)
 		}},
 	{"signal_handled", "", func() any { return signal.Ignored(syscall.SIGUSR1) }, func() {

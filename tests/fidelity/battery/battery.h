@@ -1,7 +1,7 @@
-/* The leak battery in C. Each kind of state has a look, which says what a process finds of it, and
- * a leave, which changes it. A request looks at all kinds, answers what it saw, a line for each,
- * and then leaves the kind that its query names: whatever is left, the next answer must be the
- * same. `again=KIND` leaves it first and then looks, which shows that the look sees it.
+/* The leak battery in C. Each kind of state has a look, which prints what a process finds, and a
+ * leave, which changes the state. A request looks at all kinds, prints a line for each, and then
+ * leaves the kind that its query names. Whatever is left, the next answer must be the same.
+ * `again=KIND` leaves the kind first and then looks, which shows that the look sees it.
  */
 #ifndef BATTERY_H
 #define BATTERY_H
@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 
 /* part: what must be left out of the reset for this kind to be seen in the next request; "": it
- * cannot outlive a request in any case, or retires the worker. tests/ reads these lines. */
+ * cannot outlive a request anyway, or retires the worker. tests/ reads these lines. */
 #define KIND(name, part)                                           \
   static void look_##name(void);                                   \
   static void leave_##name(void);                                  \
@@ -19,14 +19,14 @@
 
 void kind_register(const char *name, void (*look)(void), void (*leave)(void));
 
-/* Adds to the answer, in memory that no stream has a part in. */
+/* Adds to the answer, in memory that no stream uses. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says the lines of a file below /proc/self that begin with one of the words. */
+/* Adds the lines of a file below /proc/self that begin with one of the words. */
 void say_lines(const char *file, const char *const *words);
 void say_status(const char *word);
 
-/* A file that stands open since before main(). */
+/* A file that has been open since before main(). */
 extern int kept_file;
 extern char **main_argv;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/node
-// The leak battery in JavaScript; battery.h says how it works. kind(name, leaks under, look, leave): the
-// look is an expression, the leave statements, both of this file's own names. Under `none` a kind that
-// leaks under nothing is put back, or ends the process.
+// The leak battery in JavaScript; battery.h explains it. kind(name, leaks under, look, leave): look is an
+// expression, leave is statements, and both use this file's own names. A kind that leaks under nothing is
+// put back under `none`, or ends the process.
 'use strict';
 const child_process = require('child_process');
 const diagnostics_channel = require('diagnostics_channel');

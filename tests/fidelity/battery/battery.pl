@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# The leak battery in Perl; battery.h says how it works. kind NAME => 'leaks under', look, leave.
+# The leak battery in Perl; battery.h explains it. kind NAME => 'leaks under', look, leave.
 no strict;
 no warnings;
 use B ();
@@ -69,7 +69,7 @@ our @sorted;
 our $localised ||= 'global';
 sub replaced { 'original' }
 
-# These are of the last operation: they come first.
+# These belong to the last operation, so they come first.
 kind last_read_handle => 'none', sub { $. || 0 },
   sub { open Lines, '<', '/etc/passwd'; <Lines>; <Lines> };
 kind eval_error => 'none', sub { $@ }, sub { eval { die 'left' } };
@@ -127,7 +127,7 @@ kind format_accumulator => 'none', sub { length $^A }, sub { formline('@<<<', 'l
 kind sort_variables => 'none', sub { defined $main::a ? 1 : 0 }, sub { $main::a = 1 };
 # Modules
 kind loaded_file => 'none', sub { $INC{'left.pm'} }, sub { $INC{'left.pm'} = 1 };
-# Of perl's own folders a loaded module is loaded ahead for all; what it holds is the kinds' below.
+# A module from perl's own folders is loaded in advance for all requests; the kinds below check what it keeps.
 kind loaded_module => 'none', sub { $INC{'Left.pm'} ? 1 : 0 },
   sub { open my $file, '<', \"package Left; 1"; unshift @INC, sub { $_[1] eq 'Left.pm' ? $file : () }; require Left; shift @INC };
 kind unloaded_module => 'none', sub { $INC{'Carp.pm'} ? 1 : 0 }, sub { delete $INC{'Carp.pm'} };

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The leak battery in Python; battery.h says how it works. kind(name, leaks under, look, leave): the
-look is an expression, the leave statements, both of this file's own names."""
+"""The leak battery in Python; battery.h explains it. kind(name, leaks under, look, leave): look is an
+expression, leave is statements, and both use this file's own names."""
 import asyncio
 import atexit
 import builtins
@@ -94,7 +94,7 @@ def locked():
             with open(f"/proc/self/fdinfo/{name}") as lines:
                 held += sum(line.startswith("lock:") for line in lines)
         except FileNotFoundError:
-            pass  # that of the list itself
+            pass  # the descriptor of the listing itself
     return held
 
 
@@ -140,7 +140,7 @@ class Held:
     pass
 
 
-# In a module, which lives as long as the process does.
+# Kept in a module, which lives as long as the process.
 KEPT, FORKED, AUDITED, mapped, held_weakly, variable, of_thread = string.__dict__.setdefault(
     "_battery", ([], [], [], [], weakref.WeakValueDictionary(),
                  contextvars.ContextVar("variable", default="none"), threading.local()))

@@ -1,5 +1,5 @@
 #!/usr/bin/ruby
-# The leak battery in Ruby; battery.h says how it works. kind :name, 'leaks under', look, leave.
+# The leak battery in Ruby; battery.h explains it. kind :name, 'leaks under', look, leave.
 require 'bigdecimal'
 require 'coverage'
 require 'csv'
@@ -84,7 +84,7 @@ $held ||= Mutex.new
 $kept ||= []
 $watched ||= 1
 
-# These are of the last operation: they come first.
+# These belong to the last operation, so they come first.
 kind :child_status, 'none', -> { $?&.exitstatus }, -> { system 'exit 77' }
 kind :line_number, 'none', -> { $. }, -> { $. = 77 }
 kind :last_match, '', -> { $~ }, -> { 'left' =~ /e/ }

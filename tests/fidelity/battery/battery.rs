@@ -1,5 +1,5 @@
-// The leak battery in Rust; battery.h says how it works. kind!(name, leaks under, look, leave). Without its
-// libraries' and its thread's memory put back, main() does not run again: what is in there cannot be shown to leak.
+// The leak battery in Rust; battery.h explains it. kind!(name, leaks under, look, leave). main() does not run again
+// unless its libraries' and its thread's memory is put back, so state in there cannot be shown to leak.
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::CStr;

@@ -1,5 +1,5 @@
 #!/usr/bin/tclsh
-# The leak battery in Tcl; battery.h says how it works. kind NAME {leaks under} {look} {leave}.
+# The leak battery in Tcl; battery.h explains it. kind NAME {leaks under} {look} {leave}.
 proc kind {name leaks_under look leave} {
     global names looks leaves
     lappend names $name
@@ -11,13 +11,13 @@ set names {}
 proc descriptors {} {
     set found {}
     foreach path [glob -directory /proc/self/fd -tails *] { if {$path > 2 && $path < 500} { lappend found $path } }
-    # One of them is the folder that is listed.
+    # One of them is the listed folder itself.
     return [llength $found]
 }
 if {[info commands original] eq ""} { proc original {} { return original } }
 if {[info commands ::oo::kept] eq ""} { oo::class create ::oo::kept { method word {} { return original } } }
 
-# These are of the last operation: they come first.
+# These belong to the last operation, so they come first.
 kind error_info none { expr {[info exists ::errorInfo] && [string match *left_over* $::errorInfo]} } { catch { error left_over } }
 kind error_code none { expr {[info exists ::errorCode] && $::errorCode eq "LEFT"} } { set ::errorCode LEFT }
 # Variables and names

@@ -1,4 +1,4 @@
-/* Kinds of state that files and descriptors hold. */
+/* Kinds of state in files and descriptors. */
 #include "battery.h"
 
 #include <dirent.h>
@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* 3 to 499: those of a program. The library's own are above. */
+/* 3 to 499 are a program's descriptors. The library's own are above. */
 static int count_open(int from, int to) {
   int count = 0;
   for (int fd = from; fd < to; ++fd) count += fcntl(fd, F_GETFD) >= 0;

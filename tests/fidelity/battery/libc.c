@@ -67,7 +67,7 @@ static void leave_getopt(void) {
 
 KIND(hash_table, "memory")
 static void look_hash_table(void) {
-  /* It can be made once; a second time it is refused. */
+  /* It can be made only once; a second attempt is refused. */
   int made = hcreate(10);
   say("%d", made);
   if (made) hdestroy();
@@ -112,7 +112,7 @@ static void leave_sign_of_gamma(void) {
 
 KIND(malloc_settings, "memory")
 static void look_malloc_settings(void) {
-  /* Told to, malloc fills what it gives. */
+  /* With this option malloc fills the memory that it returns. */
   char *block = malloc(30000);
   memset(block, 0, 30000);
   free(block);

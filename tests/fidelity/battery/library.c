@@ -1,4 +1,4 @@
-/* A shared library of the battery, with a variable of its own. */
+/* A shared library for the battery, with its own variable. */
 int in_library(int more);
 int in_library(int more) {
   static int calls;

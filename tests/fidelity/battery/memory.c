@@ -170,7 +170,7 @@ static void leave_program_name(void) {
   program_invocation_short_name = "left";
 }
 
-/* Where nothing else comes to lie. */
+/* An address where nothing else is mapped. */
 static void *const far_away = (void *)0x200000000000;
 static char *mapped_early;
 __attribute__((constructor)) static void map_early(void) {
@@ -229,7 +229,7 @@ static void leave_mapping_moved(void) {
 
 KIND(mapping_protected, "")
 static void look_mapping_protected(void) {
-  /* The kernel writes there only if it may be written. */
+  /* The kernel writes there only if the page is writable. */
   int fd = memfd_create("source", 0);
   write(fd, "x", 1);
   lseek(fd, 0, SEEK_SET);

@@ -12,7 +12,7 @@
 static void handle(int number) {
   (void)number;
 }
-/* Asks the kernel itself: handler, flags, what is blocked meanwhile. */
+/* Asks the kernel itself: handler, flags, and the signals that are blocked meanwhile. */
 static void say_action(int number) {
   struct {
     void (*handler)(int);

@@ -1,5 +1,5 @@
-"""What runs inside a guest whose kernel has soft-dirty bits and no PAGEMAP_SCAN; on another it has
-nothing to say. The batteries are those of tests/fidelity."""
+"""For tests inside a guest whose kernel has soft-dirty bits and no PAGEMAP_SCAN; on other kernels they mean
+nothing. The batteries are those of tests/fidelity."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
-"""tests/integration/test_cgroups.py where all controllers are v2's: the guest mounts nothing by itself. And
-what only v2 asks for: no process may stay in a cgroup that passes controllers on."""
+"""tests/integration/test_cgroups.py with all controllers in v2, because the guest mounts nothing by itself.
+Also what only v2 requires: no process may stay in a cgroup that passes controllers on."""
 
 import pathlib
 import subprocess
@@ -28,7 +28,7 @@ def test_a_bridge_alone_in_its_cgroup_makes_room_for_programs(site):
         (above / "cgroup.subtree_control").write_text("+cpu +memory +pids")
     hello = programs.hello(site)
     bridge = site.prepare_bridge('mode = "classic"\nlimits = { memory = "64MiB", cpu = 50 }')
-    # As systemd with Delegate=yes starts it.
+    # Started like a systemd service with Delegate=yes.
     bridge.start(command_prefix=["sh", "-c", f'echo $$ > {service}/cgroup.procs; exec "$@"', "sh"])
     bridge.request(hello)
     assert bridge.status()["bridge"]["cgroups"]["not_held"] == []

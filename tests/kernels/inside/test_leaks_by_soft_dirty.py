@@ -1,5 +1,5 @@
-"""The leak battery with changed pages found by soft-dirty bits: nothing that a request left is seen by
-the next. That each kind would leak, and that its look sees it, is tests/fidelity's to show."""
+"""The leak battery when changed pages are found by soft-dirty bits: no request sees what another left.
+tests/fidelity shows that each kind would leak, and that its check sees it."""
 
 import batteries
 import pytest

@@ -1,5 +1,4 @@
-"""Which way to find changed pages a worker takes where there is no PAGEMAP_SCAN, and that a way which
-is not there is told of."""
+"""How a worker finds changed pages when there is no PAGEMAP_SCAN; and that a missing way is reported."""
 
 import os
 import shutil
@@ -17,7 +16,7 @@ HELLO = r"""
       return 0;
     }
     """
-# Each counts its calls, of which a fresh process has had none, and names its process.
+# Each counts its calls, which start at none in a fresh process, and prints its process id.
 PROGRAMS = {
     "c": lambda site: site.c("x", HELLO),
     "perl": lambda site: site.perl("x", """
@@ -39,7 +38,7 @@ PROGRAMS = {
 
 
 def ask(warm, times):
-    """The ways by which the rewinds before the answers found what had changed."""
+    """How the rewinds before the answers found what had changed."""
     answers = [warm.ask() for _ in range(times)]
     assert {answer.text.split()[-2] for answer in answers} == {"1"}
     assert warm.workers == 1, warm.retired
@@ -47,7 +46,7 @@ def ask(warm, times):
 
 
 def other_notes(warm):
-    """Than of the files that are part of any checkpoint."""
+    """Notes other than those about the files that are part of any checkpoint."""
     return [(kind, text) for kind, text in warm.notes if kind != driver.FILE]
 
 
@@ -91,7 +90,7 @@ def test_the_bridge_rewinds_by_it(site, language, tracking):
     bridge.request(script)
 
     def answer():
-        # A worker that takes long over its check is not waited for.
+        # A worker that takes long over its check is not used meanwhile.
         bridge.wait_warm(script, 60)
         return bridge.request(script).body.split()
     answers = [answer() for _ in range(20)]

@@ -33,7 +33,7 @@ TEST(AddressBlock, holds_the_addresses_with_its_prefix) {
   EXPECT_FALSE(contains("2001:db8::/33", "2001:db8:8000::"));
 }
 
-// Goal: each prefix takes exactly the bits that it says.
+// Goal: each prefix covers exactly the bits that it states.
 TEST(AddressBlock, counts_its_prefix_by_bits) {
   for (unsigned bits = 1; bits <= 32; ++bits) {
     std::uint32_t network = 0xffffffffu << (32 - bits);

@@ -36,7 +36,7 @@ TEST(OutBuffer, takes_what_was_written_into_its_room) {
 }
 
 // Goal: no growth, move or release of memory loses or repeats a byte. Method: random appends and
-// consumes beside a std::string that does the same.
+// consumes, compared with a std::string that does the same.
 TEST(OutBuffer, agrees_with_a_string_under_random_use) {
   std::mt19937 random(7);
   OutBuffer buffer;

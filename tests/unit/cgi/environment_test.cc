@@ -16,7 +16,7 @@ using namespace std::literals;
 using Configured = std::vector<std::pair<std::string, std::string>>;
 using Map = std::map<std::string, std::string>;
 
-// Also holds the block to its promise: count entries, each with '=' and an end, no name twice.
+// Also checks the block's promise: count entries, each with '=' and an end, no name twice.
 Map parse(const cgi::Environment& environment) {
   Map map;
   std::string_view rest = environment.block;

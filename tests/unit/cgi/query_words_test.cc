@@ -25,7 +25,7 @@ TEST(QueryWords, splits_on_plus_and_decodes) {
 
 TEST(QueryWords, gives_all_words_or_none) {
   using namespace std::string_view_literals;
-  // One with a NUL would be two strings to whoever reads them.
+  // A word with a NUL would be two strings to its readers.
   for (const std::string_view query :
        {""sv, "a\0A%3Db"sv, "a\0"sv, "a=b"sv, "a+b=c"sv, "="sv, "a+%"sv, "a+%4"sv, "a+%zz"sv,
         "a+%00"sv, "a++b"sv, "+a"sv, "a+"sv}) {

@@ -1,6 +1,6 @@
-// What real web servers send for the program /srv/www/cgi-bin/s.cgi (or "a b.cgi"), recorded with
+// What real web servers send for the program /srv/www/cgi-bin/s.cgi (or "a b.cgi"), recorded from
 // nginx 1.22.1, Apache 2.4 (mod_proxy_fcgi) and lighttpd 1.4.69 on loopback with a server that
-// writes down its FastCGI params; the lines that say nothing about the script are left out.
+// records its FastCGI params. Lines that say nothing about the script are left out.
 #pragma once
 
 #include <string_view>
@@ -356,7 +356,7 @@ GATEWAY_INTERFACE=CGI/1.1
 )"},
 };
 
-// POST /cgi-bin/s.cgi with "n=1", user and password, and a header "Proxy: evil"; all of it.
+// POST /cgi-bin/s.cgi with "n=1", user and password, and a header "Proxy: evil"; complete.
 inline constexpr Request kNginxPost = {"nginx",
                                        R"(QUERY_STRING=
 REQUEST_METHOD=POST

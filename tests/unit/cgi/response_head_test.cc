@@ -96,7 +96,7 @@ const GoodCase kGood[] = {
      "", 1, HeadForm::nph},
     {"HTTP/1.1  301 Moved\nLocation: http://a/\n\n", "Location: http://a/\nStatus: 301 Moved\n\n",
      301, ResponseKind::client_redirect, "http://a/", 0, HeadForm::nph},
-    // A status line that comes late is only a stray line.
+    // A late status line is only a stray line.
     {"X: y\nHTTP/1.1 200 OK\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
 };
 
@@ -139,7 +139,7 @@ void expect_good(const cgi::ResponseHeadReader& reader, const GoodCase& good) {
   EXPECT_EQ(reader.fault(), HeadFault::none);
 }
 
-// A chunk in memory of its own, so that a view past its end or its life is noticed by ASan.
+// A chunk in its own memory, so that ASan notices a view past its end or its lifetime.
 std::vector<char> chunk(std::string_view bytes) {
   return {bytes.begin(), bytes.end()};
 }

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Stands for the router: the program is known, what is behind it is the rest.
+// Plays the router: the program is known, and the rest follows it.
 cgi::PathSplit split_at(const cgi::Variables& variables, std::string_view program) {
   const auto path = cgi::script_path(variables);
   EXPECT_TRUE(path.ok());
@@ -128,7 +128,7 @@ TEST(PathSplit, leaves_a_script_name_whole_that_only_looks_like_holding_path_inf
   EXPECT_EQ(split.path_info, "/a");
 }
 
-// As a web server is told to for cgit: one program for all URLs.
+// As a web server is configured for cgit: one program for all URLs.
 TEST(PathSplit, leaves_script_name_alone_where_one_program_answers_every_url) {
   const auto split = cgi::split_path({{"SCRIPT_NAME", "/linux/log"}, {"PATH_INFO", "/linux/log"}},
                                      "/usr/lib/cgit/cgit.cgi", "");

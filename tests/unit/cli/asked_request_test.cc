@@ -13,7 +13,7 @@ AskedRequest parsed(std::string_view line) {
   return request ? request.take() : AskedRequest{};
 }
 
-// What a bridge would be told: the value of one param; "-" if it was not sent.
+// What a bridge would receive: the value of one param; "-" if it was not sent.
 std::string param(const std::string& records, std::string_view name) {
   fastcgi::RecordReader reader;
   reader.feed(records);

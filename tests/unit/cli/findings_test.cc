@@ -11,7 +11,7 @@ namespace {
 
 using compare::Arm;
 
-// The stanza, as a bridge with it in its file would read it.
+// The stanza, as a bridge would read it from its settings file.
 config::ProgramSettings read_back(const std::string& stanza) {
   const auto loaded = config::parse("[bridge]\nroots = [\"/srv\"]\n" + stanza, "config.toml");
   EXPECT_TRUE(loaded) << stanza;

@@ -19,7 +19,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != text.npos;
 }
 
-// As one line with single spaces, so that it does not matter where lines are broken.
+// The text as one line with single spaces, so that line breaks do not matter.
 std::string unwrapped(const std::string& text) {
   std::string out;
   for (const char c : text) {

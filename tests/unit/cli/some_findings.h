@@ -1,4 +1,4 @@
-// Findings as `check` makes them, for the tests of what follows from them.
+// Findings like those of `check`, for tests of the conclusions.
 #pragma once
 
 #include "cli/findings.h"
@@ -15,7 +15,7 @@ inline ArmFindings an_arm(compare::Arm arm, Microseconds median) {
   return found;
 }
 
-// A script that bears everything: classic 10 ms, fork 1 ms, rewind 0.1 ms.
+// A script that works in every arm: classic 10 ms, fork 1 ms, rewind 0.1 ms.
 inline Findings good_findings() {
   Findings findings;
   findings.program = "/srv/cgi-bin/report.pl";

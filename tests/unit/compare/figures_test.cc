@@ -42,7 +42,7 @@ TEST(Figures, take_a_client_that_left_for_no_error) {
   figures.add(observation(Failure::gone, 0), kBegin);
   EXPECT_EQ(figures.errors(), 0u);
   for (std::size_t i = 0; i < kFailures; ++i) figures.add(observation(Failure(i), 200), kBegin);
-  EXPECT_EQ(figures.errors(), kFailures - 2);  // all but none and gone
+  EXPECT_EQ(figures.errors(), kFailures - 2);  // all except none and gone
 }
 
 TEST(Figures, have_a_place_for_a_status_that_is_none) {
@@ -72,7 +72,7 @@ TEST(Figures, sum_bytes_and_keep_the_greatest_memory) {
   EXPECT_EQ(figures.cpu().max(), 90u);
 }
 
-// One request a millisecond for a minute, then none.
+// One request per millisecond for a minute, then none.
 TEST(Figures, know_the_rate_of_the_last_seconds_at_any_time) {
   Figures figures;
   base::TimePoint now = kBegin;

@@ -32,7 +32,7 @@ std::vector<Distribution> distributions() {
   };
 }
 
-// What quantile() means, on the values themselves.
+// The definition of quantile(), applied to the values themselves.
 std::uint64_t exact_quantile(const std::vector<std::uint64_t>& sorted, double q) {
   auto rank = std::size_t(std::ceil(q * double(sorted.size()) * (1 - 1e-12)));
   return sorted[std::max<std::size_t>(rank, 1) - 1];
@@ -56,7 +56,7 @@ TEST(Histogram, gives_quantiles_within_one_per_cent_of_the_exact_ones) {
   }
 }
 
-// Goal: each single value comes back within 1 %, at the borders of the buckets too.
+// Goal: each single value is returned to within 1 %, also at the borders of the buckets.
 TEST(Histogram, keeps_each_value_to_less_than_one_per_cent) {
   for (unsigned power = 0; power < 40; ++power) {
     for (std::int64_t beside = -2; beside <= 2; ++beside) {
@@ -64,7 +64,7 @@ TEST(Histogram, keeps_each_value_to_less_than_one_per_cent) {
       if (value < 0) continue;
       Histogram histogram;
       histogram.add(std::uint64_t(value));
-      histogram.add((std::uint64_t(1) << 40) - 1);  // so that the exact maximum is another
+      histogram.add((std::uint64_t(1) << 40) - 1);  // so that the exact maximum differs
       EXPECT_NEAR(double(histogram.quantile(0.5)), double(value), double(value) * 0.00999);
     }
   }

@@ -31,7 +31,7 @@ std::string clock_time(std::mt19937& bits) {
   return two(bits() % 24) + ':' + two(bits() % 60) + ':' + two(bits() % 60);
 }
 
-// What a value that varies by itself looks like.
+// A kind of value that varies by itself.
 struct Kind {
   const char* name;
   Draw draw;
@@ -64,7 +64,7 @@ std::vector<Kind> kinds() {
   };
 }
 
-// Where it may stand.
+// Places where it may be.
 const std::vector<std::pair<std::string, std::string>> kPlaces = {
     {"", ""},
     {"", "\n"},
@@ -79,8 +79,8 @@ const std::vector<std::pair<std::string, std::string>> kPlaces = {
     {"caf\xc3\xa9 ", " \xff\xfe\n"},
 };
 
-// Goal: after the first control or a few, each kind of value is explained at each place, whatever
-// its digits happen to be.
+// Goal: after one or a few controls, each kind of value is explained at each place, whatever its
+// digits happen to be.
 TEST(Masks, explain_each_kind_of_value_at_each_place) {
   for (const Kind& kind : kinds()) {
     for (const auto& place : kPlaces) {
@@ -224,7 +224,7 @@ TEST(Masks, forget_the_least_used_beyond_their_limit) {
   EXPECT_EQ(masks.match({text(1000, 1), text(1000, 2)}), Match::masked);
 }
 
-// A program's answer with a token of which one may be kept by mistake.
+// A program's answer with several tokens, one of which may be kept by mistake.
 struct Tokens {
   std::mt19937 bits{3};
   Masks masks;
@@ -251,7 +251,7 @@ TEST(Stale, names_a_token_that_was_made_once_and_kept) {
   EXPECT_EQ(tokens.answered(tokens.fresh(), tokens.fresh()), "");
   std::string said = tokens.answered(tokens.fresh(), kept);
   EXPECT_NE(said.find(kept), std::string::npos) << said;
-  EXPECT_NE(tokens.answered(tokens.fresh(), kept), "");  // and each time again
+  EXPECT_NE(tokens.answered(tokens.fresh(), kept), "");  // and again each time
 }
 
 TEST(Stale, says_nothing_before_classic_was_seen_often_enough) {
@@ -269,7 +269,7 @@ TEST(Stale, says_nothing_where_classic_repeats_values_too) {
   }
 }
 
-// A pid, an address and a time repeat in a worker that stays; they are nobody's.
+// A pid, an address and a time repeat in a worker that stays; they belong to no visitor.
 TEST(Stale, says_nothing_of_pids_addresses_and_times) {
   std::mt19937 bits(8);
   for (const char* kept : {"4711", "0x55d0c8a1b2f0", "10:47:17", "1795258037"}) {
@@ -306,10 +306,10 @@ TEST(Between, takes_what_classic_itself_changed_meanwhile) {
   EXPECT_FALSE(masks.between({before, after}, {before, page + end + "<li>four\n"}));
   EXPECT_FALSE(masks.between({before, before}, {before, after}));
   EXPECT_FALSE(
-      masks.between({"one two\n", "x y\n"}, {"one two\n", "some other\n"}));  // nothing of it stays
+      masks.between({"one two\n", "x y\n"}, {"one two\n", "some other\n"}));  // none of it stays
 }
 
-// Goal: whatever comes, learn() and match() end, and what was just learned is explained.
+// Goal: for any texts, learn() and match() terminate, and what was just learned is explained.
 TEST(Masks, bear_any_texts) {
   std::mt19937 bits(23);
   constexpr std::string_view kBytes = "a1-:=/ \n<>\xc3\xa4\0";

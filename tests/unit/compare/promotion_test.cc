@@ -9,8 +9,7 @@
 namespace compare {
 namespace {
 
-// A program under a rule, with as many requests as are asked for: what the gateway does, stage by
-// stage.
+// A program under a rule, with any number of requests: does what the gateway does, stage by stage.
 class Life {
  public:
   struct Side {
@@ -18,7 +17,7 @@ class Life {
     double median_us = 10'000;
   };
   Side classic, persistent{0, 1'000};
-  double differences = 0;  // per cent of what shadow compares
+  double differences = 0;  // per cent of shadow's comparisons
   Promotion promotion;
   std::vector<Step> steps;
   std::uint64_t requests = 0;
@@ -31,7 +30,7 @@ class Life {
     for (; count > 0; --count) one_request();
   }
 
-  // The requests until there is one more step, or a million.
+  // The number of requests until the next step, at most a million.
   std::uint64_t until_step() {
     std::size_t before = steps.size();
     std::uint64_t count = 0;
@@ -85,7 +84,7 @@ TEST(Promotion, goes_from_shadow_over_split_to_persistent) {
   EXPECT_EQ(life.promotion.stage(), Stage::split);
   EXPECT_EQ(life.steps[0].why, "1000 compared, 0 different");
   EXPECT_EQ(life.steps[0].unix_ms, 1000);
-  EXPECT_NEAR(double(life.until_step()), 10'000, 20);  // of which ten per cent are persistent
+  EXPECT_NEAR(double(life.until_step()), 10'000, 20);  // ten per cent of them are persistent
   EXPECT_EQ(life.promotion.stage(), Stage::persistent);
   EXPECT_EQ(life.steps[1].why.find("1000 persistent requests; errors 0.00 %"), 0u)
       << life.steps[1].why;
@@ -118,7 +117,7 @@ TEST(Promotion, stops_at_the_first_difference_that_is_not_borne) {
   EXPECT_TRUE(life.promotion.held());
   life.differences = 0;
   life.run(20'000);
-  EXPECT_EQ(life.steps.size(), 1u);  // held, whatever comes
+  EXPECT_EQ(life.steps.size(), 1u);  // held, whatever happens
   EXPECT_EQ(life.promotion.outlook(),
             "held in shadow: 501 compared, 1 different, 0 are borne; begins anew when the program, "
             "its settings or its mode is changed");
@@ -142,8 +141,8 @@ TEST(Promotion, is_given_back_by_a_difference_in_a_later_stage_too) {
   EXPECT_EQ(step->to, Stage::shadow);
 }
 
-// Goal: a program that fails when it is warm is brought back after the second error: one of a
-// thousand is what max_error_delta = 0.1 bears.
+// Goal: a program that fails when it is warm is brought back after the second error, because
+// max_error_delta = 0.1 allows one in a thousand.
 TEST(Promotion, goes_back_at_once_when_the_warm_side_makes_errors) {
   for (Stage last : {Stage::split, Stage::persistent}) {
     Life life(kRule);
@@ -230,7 +229,7 @@ TEST(Promotion, begins_anew_when_it_is_reset) {
   EXPECT_EQ(life.promotion.outlook(), "0 of 1000 requests compared before split, 0 different");
   EXPECT_EQ(life.until_step(), 1000u);
   EXPECT_EQ(life.promotion.stage(), Stage::split);
-  EXPECT_EQ(life.promotion.steps().size(), 2u);  // the old one is still to be seen
+  EXPECT_EQ(life.promotion.steps().size(), 2u);  // the old one is still visible
 }
 
 TEST(Promotion, says_what_it_waits_for) {

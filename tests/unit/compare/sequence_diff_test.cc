@@ -33,7 +33,7 @@ std::size_t edits_of(const std::vector<Change>& changes) {
   return edits;
 }
 
-// The fewest edits, by the table of all prefixes.
+// The minimum number of edits, computed with the table of all prefixes.
 std::size_t fewest_edits(const Sequence& a, const Sequence& b) {
   std::vector<std::size_t> row(b.size() + 1), above;
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -83,7 +83,7 @@ TEST(SequenceDiff, gives_nothing_for_equal_sequences) {
   EXPECT_TRUE(SequenceDiff().changes(Sequence(), Sequence()).empty());
 }
 
-// Goal: many small changes, far more than one search may find, are all found where they are.
+// Goal: many small changes, far more than one search may find, are all found in their places.
 TEST(SequenceDiff, finds_each_of_many_small_changes) {
   std::mt19937 bits(9);
   Sequence a = random_sequence(bits, 20'000, 1000), b = a;
@@ -96,7 +96,7 @@ TEST(SequenceDiff, finds_each_of_many_small_changes) {
   EXPECT_LT(diff.steps(), 20'000u * SequenceDiff::kEditsMax);
 }
 
-// Goal: a long piece that was put in is no reason to give up what stands around it.
+// Goal: the text around a long insertion is still recognised as equal.
 TEST(SequenceDiff, finds_what_is_equal_around_much_that_was_put_in) {
   std::mt19937 bits(10);
   Sequence kept = random_sequence(bits, 300, 1'000'000), put_in = random_sequence(bits, 1000, 500);
@@ -120,8 +120,8 @@ TEST(SequenceDiff, stays_right_where_it_cuts_the_search) {
   }
 }
 
-// Goal: sequences that have nothing to do with each other cost no more than the limit, however long
-// they are. Beyond it one search may still be under way.
+// Goal: unrelated sequences cost no more than the limit, however long they are. One search may
+// exceed it, because it was already under way.
 TEST(SequenceDiff, does_a_bounded_work_on_great_random_sequences) {
   std::mt19937 bits(13);
   for (unsigned letters : {2u, 30u, 1'000'000u}) {

@@ -11,7 +11,7 @@ namespace {
 constexpr Subject kSubject{1'000, Arm::rewind, "GET", "/cgi-bin/guestbook?page=2"};
 
 // A program that prints a counter kept in a file, a random token, its pid and the date. On the
-// persistent side it may do what it must not.
+// persistent side it may also do what it must not.
 class Program {
  public:
   std::function<void(Answer&)> persistent_mistake = [](Answer&) {};
@@ -23,7 +23,7 @@ class Program {
     return one;
   }
 
-  // Runs one request as the gateway does. True: a difference.
+  // Runs one request as the gateway does. Returns whether there was a difference.
   bool shadow(ShadowRecord& record, const Subject& subject = kSubject) {
     Answer ours = classic(), theirs = persistent();
     if (record.look(subject, ours, theirs) == Look::done) return false;
@@ -91,7 +91,7 @@ TEST(ShadowRecord, needs_no_control_for_long) {
   EXPECT_LE(controls, 10);
 }
 
-// Goal: what another request left behind is seen among all that varies, and shown alone.
+// Goal: what another request left behind is noticed among everything that varies, and shown alone.
 TEST(ShadowRecord, tells_a_leak_from_what_varies_and_shows_it_alone) {
   Program program;
   ShadowRecord record;
@@ -118,7 +118,7 @@ TEST(ShadowRecord, finds_a_leak_in_the_very_first_pair) {
   EXPECT_TRUE(program.shadow(record));
 }
 
-// Goal: a token that was made once for all visitors hides behind a mask, and is found all the same.
+// Goal: a token that was made once for all visitors hides behind a mask, but is found.
 TEST(ShadowRecord, finds_a_token_that_was_made_once_and_kept) {
   Program program;
   ShadowRecord record;
@@ -128,7 +128,7 @@ TEST(ShadowRecord, finds_a_token_that_was_made_once_and_kept) {
     std::size_t at = answer.body.find("value=\"") + 7;
     answer.body.replace(at, 32, kept);
   };
-  EXPECT_FALSE(program.shadow(record));  // nobody can know yet
+  EXPECT_FALSE(program.shadow(record));  // not detectable yet
   EXPECT_TRUE(program.shadow(record));
   EXPECT_EQ(record.differences().back().what, "a value that was used before");
   EXPECT_NE(record.differences().back().diff.find(kept), std::string::npos)
@@ -163,7 +163,7 @@ TEST(ShadowRecord, compares_status_head_body_exit_code_and_end) {
   }
 }
 
-// Goal: another visitor's entry that comes between the runs is nobody's mistake.
+// Goal: another visitor's entry that arrives between the runs counts as no difference.
 TEST(ShadowRecord, takes_what_happened_meanwhile_for_no_difference) {
   auto page = [](int entries) {
     Answer answer;
@@ -187,8 +187,8 @@ TEST(ShadowRecord, takes_what_happened_meanwhile_for_no_difference) {
   EXPECT_TRUE(record.conclude(kSubject, page(20), page(21), page(20)));
 }
 
-// Two tokens of classic may have "-" in front by chance, or "-A" behind: what differs is then less
-// than the token that persistent made.
+// Two tokens of classic may happen to have "-" before them, or "-A" after them: the difference is
+// then shorter than the token that persistent made.
 TEST(ShadowRecord, takes_tokens_that_begin_or_end_alike_by_chance_for_tokens) {
   const std::string kRest = "<p>of which most is the same every time</p>\n";
   auto answer = [&](const std::string& token) {

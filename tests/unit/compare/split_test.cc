@@ -20,7 +20,7 @@ std::vector<bool> drawn(double per_cent, std::size_t count) {
 }
 
 // Goal: in every window, wherever it begins and however long it is, the share is kept to within two
-// requests. The balance after each request says that for all windows at once.
+// requests. The balance after each request proves this for all windows at once.
 TEST(Splitter, keeps_the_share_in_every_window) {
   for (double per_cent : {0.0, 0.1, 1.0, 5.0, 10.0, 33.3, 50.0, 66.6, 90.0, 99.5, 100.0}) {
     double balance = 0, least = 0, most = 0;
@@ -47,7 +47,7 @@ TEST(Splitter, follows_a_change_of_the_share_at_once) {
   }
 }
 
-// Goal: a visitor whose requests are each n-th one gets his share too, whatever n is.
+// Goal: a visitor who sends every n-th request gets his share too, whatever n is.
 TEST(Splitter, has_no_period_that_a_visitor_could_fall_into) {
   constexpr std::size_t kOfEach = 4000;
   for (std::size_t period : {2u, 3u, 5u, 8u, 10u, 13u, 20u, 21u, 34u, 50u, 89u, 100u}) {
@@ -89,7 +89,7 @@ TEST(StickySide, sends_nobody_back_while_the_share_grows) {
   }
 }
 
-// Goal: keys that are alike, as neighbours' addresses are, are spread like others.
+// Goal: similar keys, such as neighbouring addresses, are spread like others.
 TEST(StickySide, gives_about_the_share_of_many_keys) {
   for (double per_cent : {1.0, 10.0, 50.0, 90.0}) {
     for (const char* prefix :
@@ -119,7 +119,7 @@ TEST(CookieValue, is_none_where_there_is_no_such_cookie) {
   }
 }
 
-// Every byte of the header is read at most once, and none behind it.
+// Every byte of the header is read at most once, and none beyond it.
 TEST(CookieValue, bears_a_header_cut_anywhere) {
   std::string header = "a=1; sid=abc; b=2";
   for (std::size_t size = 0; size <= header.size(); ++size) {

@@ -20,7 +20,7 @@ bool is_setting(std::string_view line) {
   return end != 0 && end != std::string_view::npos && line.substr(end).starts_with(" = ");
 }
 
-// The example with the `# key = value` lines made settings.
+// The example with its `# key = value` lines turned into settings.
 std::string with_all_lines() {
   std::ifstream file(example_path());
   std::string text;

@@ -7,7 +7,8 @@ using namespace std::chrono_literals;
 namespace config {
 namespace {
 
-// The settings of a [bridge] that is right, and rest; says what is wrong when there is no such.
+// The settings from a correct [bridge] table followed by rest; reports the problems if there are
+// any.
 Settings settings_of(const std::string& rest) {
   LoadOutcome outcome = parse("[bridge]\nroots = [\"/srv\"]\n" + rest, "test.toml");
   if (!outcome) {
@@ -99,7 +100,7 @@ arm_header = "X-CGI-Arm"
   EXPECT_EQ(program.arm_header, "X-CGI-Arm");
 }
 
-// Goal: [defaults] says how promotion goes for those programs that are given mode = "shadow".
+// Goal: [defaults] sets the promotion of programs that have mode = "shadow".
 TEST(Load, takes_a_promotion_from_defaults_for_the_programs_that_compare) {
   Settings settings = settings_of(R"([defaults]
 promote.after = 1000

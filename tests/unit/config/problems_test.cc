@@ -1,4 +1,4 @@
-// Bad files, and everything that is said about each.
+// Bad files, and every message about each.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -25,7 +25,7 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
-// What toml11 3 says, and what 4 does.
+// The messages of toml11 3 and of toml11 4.
 std::string by_toml11([[maybe_unused]] std::string third, [[maybe_unused]] std::string fourth) {
 #ifdef CGIBRIDGE_TOML11_4
   return fourth;
@@ -34,7 +34,7 @@ std::string by_toml11([[maybe_unused]] std::string third, [[maybe_unused]] std::
 #endif
 }
 
-// Line 1 and 2 of most files below.
+// Lines 1 and 2 of most files below.
 const std::string kBridge = "[bridge]\nroots = [\"/srv\"]\n";
 const std::string kProgram = "[[program]]\nmatch = \"/srv/a\"\n";
 
@@ -314,7 +314,7 @@ limits = { body = "1GB" }
                                              "program[2].limits.body"}));
 }
 
-// Goal: no half of a file that is right is taken for a crash, whatever the cut leaves open.
+// Goal: no part of a correct file causes a crash, wherever it is cut.
 TEST(Load, survives_a_file_cut_at_every_byte) {
   std::string text =
       kBridge + "[defaults]\nenv = { A = \"x\\u0041\" }\nworkers.max = 3\n" + kProgram;

@@ -127,7 +127,7 @@ TEST(Reference, has_a_row_for_every_setting) {
   EXPECT_NE(text.find("| `listen` | list of address | `[]` | "), std::string::npos);
 }
 
-// Goal: a default that the checks would refuse could not be shown and read back.
+// Goal: every default passes the checks; one that did not could not be shown and read back.
 TEST(Fields, have_defaults_within_their_own_ranges) {
   Settings settings;
   settings.bridge.roots = {"/srv"};

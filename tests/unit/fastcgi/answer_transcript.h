@@ -1,5 +1,5 @@
-// Runs ClientConnection over an application's bytes cut into pieces and writes down what it told.
-// Shared by the room's unit tests and its fuzz target.
+// Runs ClientConnection over an application's bytes cut into pieces and records its events. Shared
+// by the room's unit tests and its fuzz target.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ inline std::string describe(const ClientEvent& event) {
   return "no such event";
 }
 
-// Of a connection on which a request is open: "output abc" (pieces joined), "end 0 0", "bad: ...".
+// For a connection with one open request: "output abc" (pieces joined), "end 0 0", "bad: ...".
 inline Lines read_answer(const Pieces& pieces) {
   Lines lines;
   ClientConnection client;

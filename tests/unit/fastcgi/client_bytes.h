@@ -1,4 +1,4 @@
-// Short words for what a client sends. Each gives whole records.
+// Short names for what a client sends. Each returns whole records.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What ClientConnection tells of an application's bytes: a table of streams, each also cut at every
-// byte; and what it writes, read back by ServerConnection.
+// The events of ClientConnection for an application's bytes: a table of streams, each also cut at
+// every byte; and what it writes, read back by ServerConnection.
 #include "fastcgi/client_connection.h"
 
 #include <gtest/gtest.h>

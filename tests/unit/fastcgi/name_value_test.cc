@@ -12,7 +12,8 @@ namespace {
 
 using namespace std::string_literals;
 
-// Decodes a copy in memory of exactly the stream's size; "bad" ends the list if the stream is.
+// Decodes a copy in memory of exactly the stream's size; a bad stream gives a list that ends with
+// "bad".
 std::vector<std::string> decode(std::string_view stream) {
   const std::unique_ptr<char[]> memory(new char[stream.size()]);
   std::copy(stream.begin(), stream.end(), memory.get());

@@ -1,4 +1,4 @@
-// ServerConnection with a caller that takes its time: ids stay active until finish().
+// ServerConnection with a slow caller: ids stay active until finish().
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-// Feeds a whole buffer and drops what it tells.
+// Feeds a whole buffer and drops the events.
 void feed(ServerConnection& connection, const std::string& bytes) {
   connection.feed(bytes);
   Event event;

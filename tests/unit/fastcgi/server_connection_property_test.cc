@@ -1,4 +1,4 @@
-// Random clients with a fixed seed: what ServerConnection tells does not depend on how reads cut
+// Random clients with a fixed seed: the events of ServerConnection do not depend on how reads cut
 // the bytes, and every request arrives whole however requests are mixed.
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class Dice {
   std::mt19937 engine_{kSeed};
 };
 
-// content as a stream of records of random sizes and paddings, and its end.
+// content as a stream of records with random sizes and paddings, and its end.
 std::vector<std::string> stream(Dice& dice, unsigned type, RequestId id, std::string_view content) {
   std::vector<std::string> records;
   while (!content.empty()) {
@@ -71,7 +71,7 @@ std::vector<std::string> request_records(Dice& dice, RequestId id, Sent& sent) {
   return records;
 }
 
-// Mixes the requests' records at random, each request's own order kept.
+// Mixes the requests' records at random, but keeps each request's own order.
 std::string mix(Dice& dice, const std::vector<std::vector<std::string>>& requests) {
   std::vector<std::size_t> turns;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -93,7 +93,7 @@ std::string mixed_requests(Dice& dice, std::map<RequestId, Sent>& sent) {
   return mix(dice, requests);
 }
 
-// What arrived of each request, from a connection fed with the pieces.
+// The part of each request that arrived, from a connection fed with the pieces.
 std::map<RequestId, Sent> receive(const Pieces& pieces) {
   std::map<RequestId, Sent> received;
   ServerConnection connection({});

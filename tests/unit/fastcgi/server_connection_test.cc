@@ -1,4 +1,4 @@
-// What ServerConnection tells of whole byte streams: a table of streams, each also cut at every
+// The events of ServerConnection for whole byte streams: a table of streams, each also cut at every
 // byte. Behaviour that needs a caller in between is in server_connection_finish_test.cc.
 #include "fastcgi/server_connection.h"
 

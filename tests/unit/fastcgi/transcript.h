@@ -1,5 +1,5 @@
-// Runs a FastCGI parser over bytes cut into pieces and writes down what it told, so that two runs
-// over the same bytes can be compared. Shared by the room's unit tests and its fuzz targets.
+// Runs a FastCGI parser over bytes cut into pieces and records its events, so that two runs over
+// the same bytes can be compared. Shared by the room's unit tests and its fuzz targets.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ enum class Finishing { never, when_due };
 
 inline Lines read_records(const Pieces& pieces);
 
-// A piece in heap memory of exactly its size, so that a sanitizer notices any byte read outside of
-// it, or after it was given up.
+// A piece in heap memory of exactly its size, so that a sanitizer notices any byte that is read
+// outside of it, or after its release.
 struct Borrowed {
   explicit Borrowed(std::string_view bytes) : memory(new char[bytes.size()]), size(bytes.size()) {
     std::copy(bytes.begin(), bytes.end(), memory.get());
@@ -62,7 +62,7 @@ inline std::string type_name(RecordType type) {
   return "type " + std::to_string(static_cast<unsigned>(type));
 }
 
-// Bytes outside of printable ASCII as \xNN.
+// Writes bytes outside of printable ASCII as \xNN.
 inline std::string readable(std::string_view bytes) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string out;
@@ -115,7 +115,7 @@ inline bool is_answer_due(EventType type) {
          type == EventType::params_too_large;
 }
 
-// Adds what an event says; a piece of a body continues the line of the piece before it.
+// Adds an event; a piece of a body continues the line of the previous piece.
 inline void add_event(const Event& event, EventType& last_type, RequestId& last_id, Lines& lines) {
   const bool continues = event.type == EventType::stdin_bytes && last_type == event.type &&
                          last_id == event.id && !lines.empty();
@@ -128,7 +128,7 @@ inline void add_event(const Event& event, EventType& last_type, RequestId& last_
   last_id = event.id;
 }
 
-// A record with any header and any padding, right or wrong.
+// A record with any header and any padding, valid or not.
 inline std::string raw_record(unsigned type, RequestId id, std::string_view content,
                               std::size_t padding = 0, unsigned version = FCGI_VERSION_1) {
   HeaderBytes header = encode_header({.type = static_cast<RecordType>(type),
@@ -148,12 +148,12 @@ inline std::string pairs(const std::vector<NameValue>& list) {
   return out;
 }
 
-// bytes cut in two.
+// Cuts bytes in two.
 inline Pieces cut_at(std::string_view bytes, std::size_t at) {
   return {bytes.substr(0, at), bytes.substr(at)};
 }
 
-// One byte a piece.
+// Makes each byte a piece.
 inline Pieces cut_everywhere(std::string_view bytes) {
   Pieces pieces;
   for (std::size_t at = 0; at < bytes.size(); ++at) pieces.push_back(bytes.substr(at, 1));
@@ -172,7 +172,7 @@ inline Pieces cut_before(std::string_view bytes, const std::vector<std::size_t>&
   return pieces;
 }
 
-// Records as RecordReader tells them: "STDIN 1 abc". Fragments of one record are joined, an
+// Records as RecordReader reports them: "STDIN 1 abc". Fragments of one record are joined, an
 // unfinished record ends with "...", and "bad_record" ends the list.
 inline Lines read_records(const Pieces& pieces) {
   Lines lines;
@@ -200,8 +200,8 @@ inline Lines read_records(const Pieces& pieces) {
   return lines;
 }
 
-// What ServerConnection tells: "request_ready 1 keep A=b", "stdin 1 abc" (pieces joined),
-// "reply UNKNOWN_TYPE 0 ..., stays", "finish 1, closes" and so on.
+// The events of ServerConnection: "request_ready 1 keep A=b", "stdin 1 abc" (pieces joined), "reply
+// UNKNOWN_TYPE 0 ..., stays", "finish 1, closes" and so on.
 inline Lines run_connection(const ServerLimits& limits, const Pieces& pieces,
                             Finishing finishing = Finishing::when_due) {
   Lines lines;

@@ -12,7 +12,7 @@ namespace {
 
 class RequestBodyTest : public testing::Test {
  protected:
-  // The program reads `bytes` at most.
+  // The program reads at most `bytes` bytes.
   std::string program_reads(std::size_t bytes = 65536) {
     std::string read(bytes, '\0');
     const ssize_t got = ::read(pipe_.first.get(), read.data(), bytes);

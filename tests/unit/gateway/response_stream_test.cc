@@ -19,11 +19,11 @@ class ResponseStreamTest : public testing::Test {
  protected:
   ResponseStreamTest() : program_out_(connect_pipes()) {}
 
-  // What the program prints.
+  // The program prints this text.
   void print(const std::string& text) { write_all(program_out_, text); }
   void complain(const std::string& text) { write_all(program_err_, text); }
 
-  // The records so far as "out:...|err:...|", and nothing is left.
+  // The records so far as "out:...|err:...|"; takes them all.
   std::string taken() {
     std::string text;
     fastcgi::RecordReader reader;
@@ -43,7 +43,7 @@ class ResponseStreamTest : public testing::Test {
     loop_.run();
   }
 
-  // Runs until so many bytes of records are there, however busy the machine is.
+  // Runs until this many bytes of records are there, however busy the machine is.
   void run_until(std::size_t bytes) {
     for (int i = 0; i < 5000 && out_.size() < bytes; ++i) run_for(base::Duration(1));
   }
@@ -103,7 +103,8 @@ TEST_F(ResponseStreamTest, reads_both_pipes_to_their_ends) {
   EXPECT_EQ(stream_.last_error_line(), "oh");
 }
 
-// With O_DIRECT a pipe keeps writes apart: a read that gives less than it could is not the last.
+// With O_DIRECT a pipe keeps writes apart: a read that returns less than it could need not be the
+// last.
 TEST_F(ResponseStreamTest, reads_output_in_packets_to_its_end) {
   ASSERT_EQ(::fcntl(program_out_.get(), F_SETFL, O_DIRECT), 0);
   print("A: b\n\n");

@@ -22,13 +22,13 @@ class Simulation final : public fakes::Simulation {
  private:
   using Process = fakes::Process;
 
-  // What a web server has asked on one connection.
+  // A web server's request on one connection.
   struct Visit {
     fakes::Peer* peer;
     std::size_t body_left = 0;
-    base::TimePoint since{};  // its request came whole; unset: it has not, or is over
+    base::TimePoint since{};  // when its request was complete; unset: not yet, or over
     bool open = false;
-    bool failed = false;  // the log of this one says why
+    bool failed = false;  // this one's log says why
   };
 
   bool advance(base::TimePoint::duration time) override { return site_.advance(time); }
@@ -168,7 +168,7 @@ class Simulation final : public fakes::Simulation {
       }
     }
   }
-  // queue.timeout, timeouts.request and kill_grace at their greatest, and what is late besides.
+  // The maxima of queue.timeout, timeouts.request and kill_grace, and some delay.
   static constexpr std::chrono::seconds kLongest{5 + 30 + 3 + 2};
 
   void note(Visit& visit) {

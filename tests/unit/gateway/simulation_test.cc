@@ -1,4 +1,4 @@
-// Everything at once, by seeds: a seed that fails is printed, and fails again.
+// Everything at once, from seeds: a failing seed is printed, and fails again.
 #include <gtest/gtest.h>
 
 #include "unit/gateway/simulation.h"

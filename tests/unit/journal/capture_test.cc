@@ -1,4 +1,4 @@
-// A failing request as a file: what is in it, what is not, and how it is kept.
+// A failed request as a file: what is in it, what is not, and how it is kept.
 #include "journal/capture.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is made unreadable before a request is written down.
+// What is made unreadable before a request is recorded.
 #include "journal/secrets.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Whose program is looked at, and who waits. The readers are programs that take as long as is
-// wanted: they get the program's pid as their argument.
+// Which program is inspected, and which request waits. The readers are programs that take as long
+// as the test wants; they get the program's pid as their argument.
 #include "journal/stack_queue.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 class StackQueueTest : public ::testing::Test {
  protected:
-  // on_stack: notes what was told of that program.
+  // on_stack: notes what was reported about that program.
   std::unique_ptr<StackQueue::Turn> look_at(StackQueue& queue, pid_t program) {
     return queue.look_at(program, [this, program](const std::string& text) {
       told_.emplace_back(program, text);

@@ -1,4 +1,4 @@
-// Goal: whoever may change a file, or put another in its place, is known for it.
+// Goal: every user who may change a file, or replace it, is found.
 #include "limits/owner_rules.h"
 
 #include <gtest/gtest.h>

@@ -65,7 +65,7 @@ TEST(FindHierarchies, takes_the_first_of_two_mounts_and_plain_paths_from_escaped
   EXPECT_EQ(found[0].own, "/a b\\c");
 }
 
-// Goal: a cut or strange line is no crash, and hides no other.
+// Goal: a cut or strange line causes no crash, and hides no other line.
 TEST(FindHierarchies, survives_texts_cut_at_every_byte) {
   const std::string mounts = kMounts + "35 31 0:32 / /m\\04 rw - cgroup cgroup rw,memory\n";
   const std::string own = "::\n:\n4:memory\n4:memory:/x\n0::/\n";

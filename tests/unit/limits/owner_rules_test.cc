@@ -1,4 +1,4 @@
-// suEXEC's conditions, one broken at a time.
+// suEXEC's conditions, each broken in turn.
 #include "limits/owner_rules.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::vector<FileFacts> good() {
 struct Broken {
   const char* name;
   std::function<void(std::vector<FileFacts>&)> change;
-  const char* word;  // in what is said about it
+  const char* word;  // must be in the message
 };
 
 void PrintTo(const Broken& broken, std::ostream* out) {

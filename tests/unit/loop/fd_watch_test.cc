@@ -46,7 +46,7 @@ TEST_F(FdWatchTest, tells_of_a_closed_other_end_as_readable) {
   EXPECT_EQ(happened, unsigned{kReadable});
 }
 
-// Method: the byte is left unread; another comes when the first was told of.
+// Method: the byte is left unread; another one arrives after the first was reported.
 TEST_F(FdWatchTest, tells_once_of_what_is_new_if_asked_for_that) {
   int calls = 0;
   FdWatch watch(loop_, reading_end(), [&](unsigned readiness) {
@@ -100,8 +100,8 @@ TEST_F(FdWatchTest, may_destroy_itself_in_its_callback) {
   EXPECT_EQ(watch, nullptr);
 }
 
-// Goal: destroying cancels, also for events that the kernel has told of already. Method: two ready
-// watches, of which whichever comes first destroys the other.
+// Goal: destroying cancels, also events that the kernel has already reported. Method: two ready
+// watches, of which the first to run destroys the other.
 TEST_F(FdWatchTest, destroyed_by_another_in_the_same_turn_hears_nothing) {
   base::FdPair other = base::make_pipe().take();
   std::unique_ptr<FdWatch> first, second;
@@ -162,8 +162,8 @@ TEST(Timer, may_be_destroyed_in_its_own_callback) {
   EXPECT_EQ(timer, nullptr);
 }
 
-// The number of a descriptor closed by its only holder may be another's at once: no event of the
-// old one reaches the new watch, and the new one's do.
+// When a descriptor is closed by its only holder, its number may be reused at once: the new watch
+// gets no event of the old one, but does get its own.
 TEST_F(FdWatchTest, leaves_a_closed_descriptor_to_the_kernel) {
   int old_calls = 0, new_calls = 0;
   auto watch = std::make_unique<FdWatch>(loop_, reading_end(), [&](unsigned) { ++old_calls; });

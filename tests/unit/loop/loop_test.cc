@@ -20,7 +20,7 @@ namespace {
 
 class LoopTest : public testing::Test {
  protected:
-  // A test that waits for what does not come ends all the same.
+  // Ends a test that waits for something that does not come.
   LoopTest() : patience_(loop_, [this] { loop_.stop(); }) { patience_.start(base::Duration(5000)); }
 
   Loop loop_;
@@ -49,7 +49,7 @@ TEST(LoopTime, stands_still_throughout_a_turn) {
   std::vector<base::TimePoint> seen;
   const auto look = [&] {
     seen.push_back(loop.now());
-    manual.clock().advance(std::chrono::seconds(1));  // the work takes so long
+    manual.clock().advance(std::chrono::seconds(1));  // the time that the work takes
   };
   Deferred second(loop, look);
   Deferred first(loop, [&] {
@@ -119,7 +119,7 @@ TEST_F(LoopTest, tells_of_a_signal_whose_watch_was_made_while_it_ran) {
   EXPECT_EQ(told, 1);
 }
 
-// What came in time is not told to be late, however long the bridge was held up.
+// An event that came in time must not be reported late, however long the bridge was held up.
 TEST_F(LoopTest, tells_of_events_before_timers_that_are_due_as_well) {
   std::vector<std::string> order;
   base::FdPair pipe = base::make_pipe().take();

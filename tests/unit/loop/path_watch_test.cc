@@ -29,7 +29,7 @@ class PathWatchTest : public testing::Test {
 
   static void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
 
-  // How often something is told of while the loop turns behind that.
+  // How often the watch reports while the loop turns after the change.
   int told_by(const std::function<void()>& change) {
     const int before = told_;
     change();
@@ -39,7 +39,7 @@ class PathWatchTest : public testing::Test {
     return told_ - before;
   }
 
-  // A change is told, and so is a write to whatever the path leads to behind it.
+  // A change is reported, and so is a later write to the file that the path then leads to.
   void expect_told(const std::function<void()>& change) {
     EXPECT_GE(told_by(change), 1);
     EXPECT_GE(told_by([this] { write(file_, "and then"); }), 1);
@@ -141,7 +141,7 @@ TEST_F(PathWatchTest, follows_links_and_tells_when_one_leads_elsewhere) {
   });
 }
 
-// As Kubernetes mounts settings: the folder behind a link is swapped whole.
+// Like the settings that Kubernetes mounts: the folder behind a link is swapped as a whole.
 TEST_F(PathWatchTest, tells_when_a_folder_on_the_way_is_a_link_that_is_swapped) {
   fs::create_directory(folder_ / "etc/..1");
   fs::create_directory(folder_ / "etc/..2");

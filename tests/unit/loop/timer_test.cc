@@ -109,7 +109,7 @@ TEST_F(TimerTest, that_starts_itself_again_at_once_lets_others_have_their_turn) 
   EXPECT_EQ(others, 1);
 }
 
-// The heap's places, with starts, stops and moves at random: what is left is due in order.
+// The heap's order under random starts, stops and moves: the remaining timers are due in order.
 TEST_F(TimerTest, keeps_the_order_whatever_was_stopped_and_moved) {
   std::mt19937 random(7);
   std::vector<std::unique_ptr<Timer>> timers;

@@ -136,8 +136,8 @@ TEST(Decode, keeps_of_an_exit_code_what_wait_would_keep) {
   EXPECT_EQ(done.value().exit_code, 3);
 }
 
-// Goal: whatever a hostile worker sends is refused and nothing is read beyond the packet. Method:
-// each good packet cut at every byte, and lengthened by one.
+// Goal: bad packets from a hostile worker are refused, and nothing is read beyond the packet.
+// Method: each good packet is cut at every byte, and lengthened by one.
 TEST(Decode, refuses_every_packet_that_is_cut_or_too_long) {
   const std::vector<std::string> good = {
       packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{1, 1, 1, 0})),
@@ -158,7 +158,7 @@ TEST(Decode, refuses_every_packet_that_is_cut_or_too_long) {
   }
 }
 
-// The text of these two goes to the packet's end.
+// The text of these two extends to the packet's end.
 TEST(Decode, refuses_answers_about_workers_that_are_cut) {
   for (const auto& [type, size] : {std::pair{MESSAGE_FORK_FAILED, sizeof(message_fork)},
                                    std::pair{MESSAGE_VERIFIED, sizeof(message_verify)}}) {

@@ -1,4 +1,5 @@
-// Goal: of what a worker names, only modules of the interpreter's own folders are loaded ahead.
+// Goal: only modules in the interpreter's own folders are loaded in advance, whatever a worker
+// names.
 #include "modules/learned.h"
 
 #include <gtest/gtest.h>
@@ -99,8 +100,8 @@ TEST(FoldersNote, gives_absolute_paths_and_not_too_many) {
   EXPECT_EQ(folders.size(), kModuleFoldersMax);
 }
 
-// A folder of modules that root owns, if root runs the test; else of this user, and then alice is
-// somebody else as well.
+// A folder of modules that root owns, if root runs the test. Otherwise this user owns it, and then
+// alice is a different user, too.
 class Ahead : public testing::Test {
  protected:
   void SetUp() override {

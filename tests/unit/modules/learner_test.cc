@@ -1,4 +1,4 @@
-// With learn = "all" a program's own modules are believed, whoever owns them.
+// With learn = "all" a program's own modules are accepted, whoever owns them.
 #include "modules/learner.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST_F(LearnerTest, believes_no_file_elsewhere) {
   EXPECT_TRUE(learner_.names().empty());
 }
 
-// A thousand modules come as a busy machine lets them: a few hundred with each request.
+// A thousand modules arrive as a busy machine allows: a few hundred with each request.
 TEST_F(LearnerTest, does_not_count_a_generation_for_many_names) {
   unsigned named = 0;
   for (unsigned i = 0; i < Learner::kGenerationsMax + 3; ++i) {

@@ -18,7 +18,7 @@ class LoadedFilesTest : public testing::Test {
     folder_ = ::mkdtemp(name);
     write("one");
     write("two");
-    clock_.advance(std::chrono::seconds(1));  // it stood still while they were made
+    clock_.advance(std::chrono::seconds(1));  // the clock stood still while they were made
   }
   ~LoadedFilesTest() override { std::filesystem::remove_all(folder_); }
 
@@ -106,7 +106,7 @@ TEST_F(LoadedFilesTest, passes_over_memory_that_looks_like_a_deleted_file) {
 
 class ChangeDamperTest : public testing::Test {
  protected:
-  // A generation starts and is thrown away by a change that long after.
+  // A generation starts, and a change discards it after this time.
   void change_after(base::Duration life) {
     damper_.note_start(now_);
     now_ += life;

@@ -45,7 +45,7 @@ TEST(ConnectionsToClose, are_no_idle_ones_that_may_have_a_request_on_its_way) {
 TEST(ConnectionsToClose, are_unfinished_ones_whose_time_is_up_whether_there_is_room_or_not) {
   EXPECT_EQ(connections_to_close({since(unfinished, 59s), since(unfinished, 60s)}, kRules, kNow),
             Indices{1});
-  // Its place is free: no idle one has to go.
+  // Its place is free, so no idle one has to go.
   EXPECT_EQ(connections_to_close(
                 {since(unfinished, 60s), since(idle, 5s), since(idle, 5s), since(idle, 5s)}, kRules,
                 kNow),

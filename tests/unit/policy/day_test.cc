@@ -6,7 +6,7 @@
 namespace policy {
 namespace {
 
-// Nobody before six, most at two in the afternoon, nobody again from ten on.
+// No visitors before six, most at two in the afternoon, none again from ten on.
 double day_of_a_shop(Milliseconds at, double most) {
   const double hour = at / kHour;
   if (hour < 6 || hour > 22) return 0;
@@ -112,7 +112,7 @@ TEST(DayOfReturningWorkers, forks_few_on_demand_too) {
   EXPECT_LT(day.tally(it).forks, day.tally(it).requests / 50);
 }
 
-// Goal: one program that wants more than all there is keeps none of the others waiting.
+// Goal: one program that wants more than there is makes none of the others wait.
 TEST(DayOfManyPrograms, lets_no_greedy_program_starve_the_others) {
   Simulation day(16);
   Simulation::Program greedy;

@@ -53,7 +53,7 @@ TEST_F(DemotionTest, stands_until_a_change_where_a_leak_was_proven) {
 TEST_F(DemotionTest, is_for_the_settings_under_which_it_began) {
   demotion_.begin("dear", settings_, now_);
   EXPECT_TRUE(demotion_.is_for(settings_));
-  settings_.queue.max += 1;  // makes no other generation
+  settings_.queue.max += 1;  // does not make another generation
   EXPECT_TRUE(demotion_.is_for(settings_));
   settings_.preload.push_back("json");
   EXPECT_FALSE(demotion_.is_for(settings_));

@@ -159,8 +159,8 @@ TEST(PlanOfReturningWorkers, lets_a_rested_pool_shrink_to_min) {
   EXPECT_EQ(plan(pool), (PoolPlan{.fork = 0, .retire = 4}));
 }
 
-// Goal: a request never waits for nobody. Method: all small views with room and somebody waiting,
-// whose peak counts those that wait.
+// Goal: a request never waits without a worker on its way. Method: all small views with room and
+// with waiting requests, which their peak counts.
 TEST(PlanOfReturningWorkers, leaves_no_waiting_request_without_a_worker_on_its_way) {
   for (unsigned max = 1; max <= 4; ++max)
     for (unsigned busy = 0; busy < max; ++busy)
@@ -251,7 +251,7 @@ TEST_F(ChooseTest, takes_the_one_that_began_its_reset_first_if_none_is_done) {
   EXPECT_EQ(chosen({90, 50, 20}, 100), 0u);
 }
 
-// Goal: no view makes the plan leave its bounds. Method: all small views.
+// Goal: the plan stays within its bounds for every view. Method: all small views.
 TEST(Plan, stays_within_its_bounds_for_every_small_view) {
   for (unsigned max = 1; max <= 4; ++max)
     for (unsigned min = 0; min <= max; ++min)

@@ -57,7 +57,7 @@ TEST_F(RecentPeakTest, forgets) {
   EXPECT_EQ(noted(2, 1), 2u);
 }
 
-// Goal: the same as looking back on all that was. Method: a random walk.
+// Goal: the same result as from the whole history. Method: a random walk.
 TEST_F(RecentPeakTest, is_the_greatest_of_the_window) {
   std::mt19937 random(7);
   struct Noted {

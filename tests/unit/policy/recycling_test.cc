@@ -31,7 +31,8 @@ TEST(Recycling, never_comes_where_nothing_is_limited) {
   EXPECT_EQ(worn_out(7, limits, 1'000'000'000, 1000h), WornOut::no);
 }
 
-// Goal: workers forked in one moment, given the same number of requests, do not end in one moment.
+// Goal: workers that are forked at one moment and get the same number of requests do not all end at
+// one moment.
 TEST(Recycling, spreads_over_all_of_the_spread_and_not_beyond) {
   const auto limits = limits_of(10'000, 1h);
   std::set<unsigned> requests;

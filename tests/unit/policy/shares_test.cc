@@ -7,11 +7,11 @@
 namespace policy {
 namespace {
 
-// A program that starts what it is admitted to, as a pool does.
+// A program that starts as many as it is admitted to, like a pool.
 struct Program {
   explicit Program(Shares& shares) : claim(shares, [this] { told += 1; }) {}
 
-  // Tries to run so many more; how many it could.
+  // Tries to run this many more; returns how many it could.
   unsigned start(unsigned count) {
     unsigned started = 0;
     while (started < count && claim.admitted()) {

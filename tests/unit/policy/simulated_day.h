@@ -1,5 +1,5 @@
-// Pools through a day of visitors, in simulated time: what a pool's pump does around plan(), with
-// requests that only take time.
+// Pools through a day of visitors, in simulated time: does what a pool's pump does around plan(),
+// with requests that only take time.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr Milliseconds kSecond = 1000;
 constexpr Milliseconds kHour = 3600 * kSecond;
 constexpr Milliseconds kDay = 24 * kHour;
 
-// What came of one program's day.
+// The result of one program's day.
 struct Tally {
   std::uint64_t requests = 0;
   std::uint64_t refused = 0;  // waited longer than the queue allows
@@ -42,7 +42,7 @@ class Simulation {
     Milliseconds service = 50;  // on average
     Milliseconds fork_time = 3;
     Milliseconds queue_timeout = 5 * kSecond;
-    // Requests a second at a time of the day, and the most that ever come.
+    // Requests per second at a time of day, and their maximum.
     std::function<double(Milliseconds)> rate;
     double most = 40;
   };
@@ -54,7 +54,7 @@ class Simulation {
     return pools_.size() - 1;
   }
 
-  // Many requests in one moment.
+  // Many requests at one moment.
   void burst(std::size_t which, Milliseconds at, unsigned count) {
     for (unsigned i = 0; i < count; ++i) {
       schedule(at, [this, which] { arrive(*pools_[which]); });
@@ -80,7 +80,7 @@ class Simulation {
     }
   }
 
-  // At a moment: how many workers there are.
+  // Calls what at a moment, for example to count workers.
   void look(Milliseconds at, std::function<void()> what) { schedule(at, std::move(what)); }
   unsigned workers(std::size_t which) const {
     const Pool& pool = *pools_[which];
@@ -106,7 +106,7 @@ class Simulation {
   };
   struct Event {
     Milliseconds at;
-    std::uint64_t number;  // those of one moment in their order
+    std::uint64_t number;  // keeps the order of events at the same moment
     std::function<void()> happen;
     bool operator<(const Event& other) const {
       return at != other.at ? at > other.at : number > other.number;
@@ -122,7 +122,7 @@ class Simulation {
   double draw() { return (static_cast<double>(random_()) + 1) / 4294967297.0; }
   Milliseconds about(Milliseconds mean) { return -std::log(draw()) * mean; }
 
-  // Thinned out from the greatest rate (Lewis and Shedler).
+  // Thinned from the maximum rate (Lewis and Shedler).
   void schedule_arrival(Pool& pool) {
     if (!pool.program.rate) return;
     const double most = pool.program.most;

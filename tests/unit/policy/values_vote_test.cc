@@ -9,7 +9,7 @@ namespace {
 
 constexpr base::TimePoint kNow = base::TimePoint() + std::chrono::hours(1);
 
-// How many of these in a row until they take over; 0: not within 1,000.
+// How many of these in a row it takes until they prevail; 0: not within 1,000.
 unsigned until_they_prevail(ValuesVote& vote, std::string_view values) {
   for (unsigned count = 1; count <= 1000; ++count) {
     if (vote.count_other(values, kNow)) return count;

@@ -1,4 +1,4 @@
-// A pool of one program in a world of its own.
+// A pool of one program in a fake world.
 #pragma once
 
 #include <gtest/gtest.h>

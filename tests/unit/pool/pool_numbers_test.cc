@@ -1,4 +1,4 @@
-// How many workers there are, whose they are, and when they go.
+// How many workers there are, which pool has them, and when they go.
 #include "unit/pool/pool_in_time.h"
 
 namespace pool {

@@ -72,7 +72,7 @@ TEST_F(PoolTest, replaces_a_zygote_that_ends_three_times_at_once_and_then_later)
   pass(milliseconds(499));
   EXPECT_EQ(processes_.count(Kind::zygote), 0u);
   pass(milliseconds(30));
-  end_it();  // the sixth: it steps back to `linked`
+  end_it();  // the sixth: it falls back to `linked`
   pass(seconds(1));
   EXPECT_EQ(processes_.zygotes_launched(), 7u);
   EXPECT_FALSE(status().level_reason.empty());
@@ -155,7 +155,7 @@ TEST_F(PoolTest, does_not_wait_for_ever_for_a_fork_that_hangs_and_outlives_its_z
 TEST_F(PoolTest, kills_a_worker_that_was_let_go_and_does_not_exit) {
   world_.warm(program_);
   fakes::Process* worker = processes_.living(Kind::worker).front();
-  worker->close_channel();  // it hears nothing any more
+  worker->close_channel();  // it receives nothing any more
   pass(seconds(9));
   EXPECT_TRUE(worker->lives());
   pass(seconds(2));

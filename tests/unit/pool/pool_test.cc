@@ -1,4 +1,4 @@
-// A program's pool through seconds and hours of a world of its own.
+// A program's pool through seconds and hours in a fake world.
 #include "pool/pool.h"
 
 #include "unit/pool/pool_in_time.h"

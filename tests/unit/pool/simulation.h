@@ -1,5 +1,4 @@
-// A seeded run of everything that can happen to pools, with what must hold looked at after each
-// event.
+// A seeded run of everything that can happen to pools; the invariants are checked after each event.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +29,7 @@ class Simulation final : public fakes::Simulation {
   bool advance(base::TimePoint::duration time) override { return world_.advance(time); }
   fakes::Processes& processes() override { return world_.processes(); }
 
-  // Mostly a moment, now and then a long time: a night, or a machine that stood still.
+  // Usually a moment, sometimes a long time: a night, or a machine that stood still.
   base::Duration pause() override {
     if (one_in(200)) return std::chrono::minutes(1 + upto(120));
     if (one_in(20)) return base::Duration(upto(20'000));
@@ -59,7 +58,7 @@ class Simulation final : public fakes::Simulation {
       const auto side = one_in(10) ? compare::Side::classic : compare::Side::persistent;
       const auto for_whom = one_in(15) ? ForWhom::shadow : ForWhom::client;
       fakes::Client& client = world_.request(any(programs_), side, for_whom);
-      // A shadow's time is its own affair.
+      // How long a shadow takes does not matter.
       if (for_whom == ForWhom::client) since_[&client] = world_.time().now();
       client.printed.output = !one_in(20);
       ++requests_;
@@ -157,10 +156,11 @@ class Simulation final : public fakes::Simulation {
       known += status.worker_pids.size() + (status.zygote_pid > 0 ? 1 : 0);
       if (status.persistent + status.classic != status.requests) tell("the counts do not add up");
     }
-    // Its pools were told of every process, or have killed it.
+    // Its pools know about the death of every process, or have killed it.
     if (known > processes().count_living() + kJustDied) tell("a process is kept that is gone");
   }
-  // Timeouts as they were when it came: the longest that the settings here allow.
+  // A request keeps the timeouts from its arrival, so this is the longest that the settings here
+  // allow.
   static base::Duration longest_wait() { return std::chrono::milliseconds(10'200); }
 
   void forget_what_is_over() override {
@@ -179,8 +179,8 @@ class Simulation final : public fakes::Simulation {
     processes().sweep();
   }
 
-  // Whatever failed is tried again: half an hour is the longest pause, and an older one may run
-  // yet.
+  // Whatever failed is tried again: half an hour is the longest pause, and an earlier pause may
+  // still be running.
   void become_warm_again() {
     std::set<std::string> cold(programs_.begin(), programs_.end());
     std::string why_cold;
@@ -202,7 +202,7 @@ class Simulation final : public fakes::Simulation {
     if (!cold.empty()) tell(*cold.begin() + " is never warm again: " + why_cold);
   }
 
-  // Nobody comes any more, and everybody behaves: all ends, and nothing is left.
+  // No more visitors come, and everything behaves: everything ends, and nothing may be left.
   void come_to_rest() override {
     processes().nature = {};
     processes().launch_error.clear();

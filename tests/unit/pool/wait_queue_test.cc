@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A client that hears of its refusal alone, since nothing runs here.
+// A client that can only be refused, because nothing runs here.
 class Visitor final : public RunClient {
  public:
   Visitor(compare::Side side, ForWhom for_whom)
@@ -59,7 +59,7 @@ class WaitQueueTest : public testing::Test, private WaitQueue::Server {
     return -1;
   }
 
-  // A turn of the pool.
+  // One turn of the pool.
   std::string pump() {
     told_.clear();
     queue_.serve_clients();
@@ -71,8 +71,8 @@ class WaitQueueTest : public testing::Test, private WaitQueue::Server {
 
   unsigned room_ = 99;
   unsigned workers_ = 0;
-  std::size_t coming_ = 0;  // workers that are on their way
-  Turn* leaves_ = nullptr;  // with the first that is served
+  std::size_t coming_ = 0;  // workers on their way
+  Turn* leaves_ = nullptr;  // leaves when the first one is served
   fakes::ManualLoop loop_;
   config::ProgramSettings::Queue limits_;
   std::string told_;

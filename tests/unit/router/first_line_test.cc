@@ -69,7 +69,7 @@ TEST(Interpreter, is_seen_through_env) {
       {"/usr/bin/perl -w -T", "/usr/bin/perl", Lookup::path, {"-w -T"}},
       {"/usr/bin/env perl", "perl", Lookup::search_path},
       {"/bin/env /opt/perl", "/opt/perl"},
-      // env looks for a program of this very name.
+      // env looks for a program with this very name.
       {"/usr/bin/env perl -w", "perl -w", Lookup::search_path},
       {"/usr/bin/env -S perl -w -T", "perl", Lookup::search_path, {"-w", "-T"}},
       {"/usr/bin/env -Sperl", "perl", Lookup::search_path},

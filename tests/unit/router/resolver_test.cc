@@ -98,7 +98,7 @@ TEST_F(Resolver, keeps_the_names_of_linked_folders) {
   }
 }
 
-// Elsewhere than in the roots who can move a link would choose what an interpreter reads.
+// Outside the roots, a user who can move a link would choose what an interpreter reads.
 TEST_F(Resolver, takes_the_real_path_where_others_can_move_a_link) {
   const std::string real = temp_.file("cgi/s.cgi");
   temp_.folder("open");
@@ -131,7 +131,7 @@ TEST_F(Resolver, takes_the_real_path_while_a_link_does_not_rest) {
   }
 }
 
-// It stands long enough each time that it is looked at, but has been moved again and again.
+// Each time it is stable long enough for the check, but it has been moved again and again.
 TEST_F(Resolver, takes_the_real_path_of_a_link_that_was_moved_eight_times_within_a_minute) {
   fakes::HandClock clock;
   router::Resolver resolver(clock, {temp_.at("cgi")}, {}, 3);
@@ -266,7 +266,7 @@ TEST_F(Resolver, notices_a_link_that_was_swapped) {
   expect_refused(current + "/s.cgi", 403, "outside the roots");
 }
 
-// Nothing of the file itself shows it: a folder above was moved, and hard links share a file.
+// The file itself does not show it: a folder above it was moved, and hard links share a file.
 TEST_F(Resolver, notices_that_the_same_file_is_somewhere_else) {
   temp_.folder("cgi/a/b");
   const std::string script = temp_.file("cgi/a/b/s.cgi");
@@ -285,7 +285,7 @@ TEST_F(Resolver, notices_that_the_same_file_is_somewhere_else) {
   EXPECT_EQ(resolver_.resolve(current + "/t.cgi").value().file.path, temp_.at("cgi/v2/t.cgi"));
 }
 
-// Between two looks it may have led elsewhere, and a zygote may have read what was there.
+// Between two checks it may have led elsewhere, and a zygote may have read what was there.
 TEST_F(Resolver, tells_a_link_that_was_made_anew_from_the_one_before) {
   const std::string real = temp_.file("cgi/s.cgi");
   const std::string link = temp_.link("cgi/link", real);

@@ -1,4 +1,4 @@
-// A folder of a test's own, removed with the test.
+// A test's own folder, removed with the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
   ~TempFolder() { std::filesystem::remove_all(path_); }
 
-  // The absolute path of name in here.
+  // The absolute path of name in this folder.
   std::string at(const std::string& name) const { return path_ + "/" + name; }
 
   std::string folder(const std::string& name) const {

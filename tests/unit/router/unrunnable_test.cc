@@ -10,7 +10,7 @@ using namespace std::string_literals;
 
 constexpr std::string_view kPath = "/usr/local/bin:/usr/bin:/bin";
 
-// What is said of a file that holds text.
+// The message about a file with this text.
 std::string said_of(const std::string& text, mode_t mode = 0755) {
   const TempFolder folder;
   return why_unrunnable(folder.file("x", mode, text), kPath);

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int kAllowed = 0;
 
-// What the kernel would do: the classic BPF of these filters is loads, comparisons and returns.
+// Does what the kernel would do: the classic BPF of these filters is loads, comparisons and
+// returns.
 std::uint32_t run(const std::vector<sock_filter>& code, const seccomp_data& call) {
   std::uint32_t accumulator = 0;
   for (std::size_t at = 0; at < code.size(); ++at) {
@@ -54,7 +55,7 @@ std::uint32_t run(const std::vector<sock_filter>& code, const seccomp_data& call
   return SECCOMP_RET_KILL_PROCESS;
 }
 
-// The error that a call gets, kAllowed if none.
+// The error that a call gets, or kAllowed.
 int result_of(Sockets sockets, std::uint32_t arch, int number,
               std::vector<std::uint64_t> arguments) {
   const auto bytes = fence_of(sockets);

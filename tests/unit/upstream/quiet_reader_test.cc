@@ -85,8 +85,8 @@ TEST_F(QuietReaderTest, reads_aloud_what_came_behind_what_it_left) {
   EXPECT_EQ(left(), 0);
 }
 
-// Goal: what the class is for. Method: the other end waits for an event as nginx does, told of
-// once.
+// Goal: the purpose of the class. Method: like nginx, the other end waits for an edge-triggered
+// event.
 TEST_F(QuietReaderTest, does_not_wake_the_other_end_before_it_lets_go) {
   const base::UniqueFd waiting(::epoll_create1(EPOLL_CLOEXEC));
   epoll_event event{};

@@ -1,5 +1,4 @@
-// Which process becomes which worker. Those processes are said to stand, or to be gone, by the
-// test.
+// Which process becomes which worker. The test says when those processes are ready, or gone.
 #include "worker/ahead_starter.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What the starter made, as the test sees it: it lives as long as the starter keeps it.
+// A process that the starter made, as the test sees it: it lives as long as the starter keeps it.
 class Process : public Forerunner {
  public:
   Process(int number, Words& told, bool& starts, Events events)
@@ -84,7 +83,7 @@ class AheadStarterTest : public testing::Test {
     return static_cast<bool>(starter_.fork_worker(id, std::move(channel.second)));
   }
 
-  // What was told since the last time, at the end of the loop's turn.
+  // What was reported since the last call, at the end of the loop's turn.
   Words told() {
     loop::Timer turn(loop_, [this] { loop_.stop(); });
     turn.start(base::Duration(0));

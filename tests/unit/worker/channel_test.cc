@@ -32,7 +32,7 @@ class ChannelTest : public testing::Test {
     say(std::string(reinterpret_cast<const char*>(&header), sizeof header) +
         std::string(reinterpret_cast<const char*>(&body), sizeof body));
   }
-  // Until so much was told, and for a while besides.
+  // Runs until this much was reported, and for a while after that.
   void run_until_told(std::size_t count) {
     const auto late = base::Clock::now() + std::chrono::seconds(20);
     do {
@@ -57,7 +57,7 @@ TEST_F(ChannelTest, tells_what_was_said_and_then_of_the_end) {
   EXPECT_EQ(told_, (Told{"message 5", "message 5", "0 closed"}));
 }
 
-// The kernel tells of the unread packet first, and of what the other side sent behind that.
+// The kernel reports the unread packet first, and then what the other side sent after it.
 TEST_F(ChannelTest, tells_of_the_end_that_what_was_sent_was_not_read) {
   ASSERT_TRUE(channel_->send("x", {}).ok());
   say_ready();

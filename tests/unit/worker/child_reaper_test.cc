@@ -9,7 +9,7 @@
 namespace worker {
 namespace {
 
-// A child that is dead, and that nobody has reaped.
+// A dead child that nobody has reaped.
 pid_t dead_child() {
   const pid_t pid = ::fork();
   if (pid == 0) ::_exit(0);
@@ -28,7 +28,8 @@ TEST(ChildReaper, tells_of_another_s_death_when_one_is_released) {
   EXPECT_TRUE(told);
 }
 
-// Whoever is told may be destroyed half already: all of a pool's workers are at once.
+// The receiver of a report may be half destroyed already, because all of a pool's workers are
+// destroyed at once.
 TEST(ChildReaper, tells_nobody_anything_while_one_is_abandoned) {
   loop::Loop loop;
   ChildReaper reaper(loop);

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Writes down what is asked of it.
+// Records the calls.
 class Written final : public Processes {
  public:
   std::string take() { return std::exchange(text_, {}); }

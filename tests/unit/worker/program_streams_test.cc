@@ -50,9 +50,9 @@ TEST(ProgramStreamsTest, gives_one_that_speaks_fastcgi_a_copy_of_the_same_pipe) 
   ASSERT_EQ(::write(end.get(), "body", 4), 4);
   EXPECT_EQ(read_all(body.value().get()), "body");
   EXPECT_FALSE(streams.has_outputs());
-  const auto fds = streams.descriptors();  // it did not take it: the program itself runs
+  const auto fds = streams.descriptors();  // no worker took it: the program runs
   ASSERT_TRUE(fds);
-  EXPECT_FALSE(streams.take_body_end());  // there is one pipe only
+  EXPECT_FALSE(streams.take_body_end());  // there is only one pipe
   ASSERT_EQ(::write(end.get(), "more", 4), 4);
   EXPECT_EQ(read_all(fds.value()[0]), "more");
 }

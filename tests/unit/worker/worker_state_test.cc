@@ -26,7 +26,7 @@ TEST(WorkerState, takes_a_request_only_when_it_is_idle_or_was_launched_for_it) {
   }
 }
 
-// What is to be checked is not given a request in between.
+// A worker that is to be checked gets no request in between.
 TEST(WorkerState, comes_from_its_reset_by_a_check) {
   EXPECT_TRUE(may_follow(busy, resetting));
   EXPECT_FALSE(may_follow(busy, checking));

@@ -1,5 +1,5 @@
-// A worker's states and events. The process is one that says its first READY, which only it can,
-// and waits to be killed; what else it says on its channel is said by the test.
+// A worker's states and events. The process sends its first READY, which only it can, and waits to
+// be killed; the test sends everything else on its channel.
 #include "worker/worker.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ std::string retired(retirement why, const std::string& text) {
       text);
 }
 
-// Writes down what it is told.
+// Records what it is told.
 class Owner : public WorkerOwner {
  public:
   void on_ready(Worker&) override { told.push_back("ready"); }
@@ -81,7 +81,7 @@ class WorkerTest : public testing::Test {
     if (reaper_.is_living_child(pid_)) ::kill(pid_, SIGKILL);
   }
 
-  // In the process: says READY for the pid that it is told.
+  // Runs in the process: sends READY for the given pid.
   static void introduce(int names, base::UniqueFd channel) {
     pid_t pid = 0;
     if (::read(names, &pid, sizeof pid) != sizeof pid) return;
@@ -105,7 +105,7 @@ class WorkerTest : public testing::Test {
     ::kill(pid_, signal_number);
   }
 
-  // Runs the loop until told holds so many words.
+  // Runs the loop until told has this many words.
   void until(std::size_t words) {
     const auto end = base::Clock::now() + std::chrono::seconds(10);
     loop::Timer* again = nullptr;
@@ -138,7 +138,7 @@ class WorkerTest : public testing::Test {
   }
 
   const std::string label_ = "program=test";
-  // Long enough for the process to end by SIGTERM on a busy machine.
+  // Long enough for the process to end after SIGTERM on a busy machine.
   const base::Duration kill_grace_{1000};
   loop::Loop loop_;
   ChildReaper reaper_;
@@ -163,7 +163,7 @@ TEST_F(WorkerTest, answers_one_request_after_the_other) {
   EXPECT_EQ(worker_.served(), 5u);
 }
 
-// It could name a zygote of somebody else's, and the bridge would signal that.
+// Otherwise it could name somebody else's zygote, and the bridge would signal that.
 TEST_F(WorkerTest, cannot_name_another_process_as_itself) {
   say_ready_for(::getpid());
   until(1);
@@ -177,7 +177,7 @@ TEST_F(WorkerTest, cannot_be_named_by_another_process) {
   EXPECT_EQ(owner_.told, (Words{"gone"}));
 }
 
-// As a zygote would be that answers its own fork.
+// Like a zygote that answers its own fork.
 TEST_F(WorkerTest, cannot_be_a_process_that_has_an_owner) {
   reaper_.expect(pid_, [](const Death&) {});
   say_ready_for(pid_);
