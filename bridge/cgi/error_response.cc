@@ -8,6 +8,7 @@ namespace cgi {
 namespace {
 
 constexpr std::array kPhrases = std::to_array<std::pair<int, std::string_view>>({
+    {200, "OK"},
     {400, "Bad Request"},
     {403, "Forbidden"},
     {404, "Not Found"},

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "fastcgi/record_writer.h"
 #include "gateway/gateway.h"
+#include "gateway/page_exchange.h"
 
 namespace gateway {
 namespace {
@@ -72,10 +73,10 @@ void Connection::read() {
 
 void Connection::handle(fastcgi::Event& event) {
   const auto found = requests_.find(event.id);
-  Request* request = found == requests_.end() ? nullptr : found->second.get();
+  Exchange* request = found == requests_.end() ? nullptr : found->second.get();
   switch (event.type) {
     case fastcgi::EventType::request_ready:
-      return add_request(event.id).start(event.params);
+      return begin_exchange(event.id, event.params);
     case fastcgi::EventType::params_too_large:
       return add_request(event.id).fail(
           431, {},
@@ -110,10 +111,22 @@ void Connection::tell_refused(const fastcgi::Event& event) {
                  event.id, event.why);
 }
 
+void Connection::begin_exchange(fastcgi::RequestId id, const fastcgi::Params& params) {
+  cgi::Variables variables;
+  variables.reserve(params.size());
+  for (const auto& pair : params) variables.emplace_back(pair.name, pair.value);
+  auto settings = gateway_.settings();
+  auto visit = PageVisit::of(settings->bridge.page.path, variables);
+  if (!visit) return add_request(id).start(std::move(settings), variables);
+  requests_[id] = std::make_unique<PageExchange>(*this, id, std::move(*visit), gateway_.page(),
+                                                 gateway_.counts());
+}
+
 Request& Connection::add_request(fastcgi::RequestId id) {
-  auto& request = requests_[id];
-  request = std::make_unique<Request>(gateway_, *this, id);
-  return *request;
+  auto request = std::make_unique<Request>(gateway_, *this, id);
+  Request& added = *request;
+  requests_[id] = std::move(request);
+  return added;
 }
 
 void Connection::client_gone(const char* how) {
@@ -200,9 +213,9 @@ void Connection::flush() {
   if (short_of_room_ && out_.size() < kOutHeldMax / 2) {
     short_of_room_ = false;
     // Resuming a request may finish it, which changes the map.
-    std::vector<Request*> all;
+    std::vector<Exchange*> all;
     for (auto& [id, request] : requests_) all.push_back(request.get());
-    for (Request* request : all) request->resume();
+    for (Exchange* request : all) request->resume();
   }
   if (out_.empty() && phase_ == Phase::closing) after_last_byte();
 }

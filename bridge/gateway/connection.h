@@ -55,6 +55,7 @@ class Connection : public Answer {
   void read();
   void handle(fastcgi::Event& event);
   void tell_refused(const fastcgi::Event& event);
+  void begin_exchange(fastcgi::RequestId id, const fastcgi::Params& params);
   Request& add_request(fastcgi::RequestId id);
   void flush();
   void send();
@@ -72,8 +73,8 @@ class Connection : public Answer {
   base::UniqueFd fd_;
   fastcgi::ServerConnection codec_;
   base::OutBuffer out_;
-  std::unordered_map<fastcgi::RequestId, std::unique_ptr<Request>> requests_;
-  std::vector<std::unique_ptr<Request>> finished_;  // destroyed at the end of the turn
+  std::unordered_map<fastcgi::RequestId, std::unique_ptr<Exchange>> requests_;
+  std::vector<std::unique_ptr<Exchange>> finished_;  // destroyed at the end of the turn
   Phase phase_ = Phase::open;
   policy::ConnectionView view_;
   bool gone_ = false;

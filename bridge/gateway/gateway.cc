@@ -111,7 +111,7 @@ void Gateway::bury(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stder
                                 std::move(late), [this] { sweep_.schedule(); }));
 }
 
-void Gateway::let_finish(std::unique_ptr<Request> request) {
+void Gateway::let_finish(std::unique_ptr<Exchange> request) {
   epilogues_.push_back(
       std::make_unique<Epilogue>(std::move(request), [this] { sweep_.schedule(); }));
 }

@@ -91,7 +91,7 @@ class Gateway {
             const std::string& label, std::shared_ptr<const config::ProgramSettings> settings,
             std::unique_ptr<journal::Entry> entry);
   // The client of a request has its whole answer and leaves; the program may run to its end.
-  void let_finish(std::unique_ptr<Request> request);
+  void let_finish(std::unique_ptr<Exchange> request);
   // What is known about the programs' arms.
   compare::Comparisons& comparisons() { return comparisons_; }
   const compare::Comparisons& comparisons() const { return comparisons_; }

@@ -63,7 +63,7 @@ void Remains::on_started(compare::Arm) {
 
 // ---- Epilogue ----
 
-Epilogue::Epilogue(std::unique_ptr<Request> request, std::function<void()> on_over)
+Epilogue::Epilogue(std::unique_ptr<Exchange> request, std::function<void()> on_over)
     : on_over_(std::move(on_over)), request_(std::move(request)) {
   request_->move_to(*this);
   request_->resume();  // it may have stopped because of a slow client

@@ -7,7 +7,7 @@
 
 #include "base/out_buffer.h"
 #include "base/unique_fd.h"
-#include "gateway/request.h"
+#include "gateway/exchange.h"
 #include "journal/late_entry.h"
 #include "loop/fd_watch.h"
 #include "pool/run.h"
@@ -58,7 +58,7 @@ class Remains : public pool::RunClient {
 class Epilogue : public Answer {
  public:
   // on_over: as in Remains.
-  Epilogue(std::unique_ptr<Request> request, std::function<void()> on_over);
+  Epilogue(std::unique_ptr<Exchange> request, std::function<void()> on_over);
 
   bool over() const { return over_; }
 
@@ -74,7 +74,7 @@ class Epilogue : public Answer {
   base::OutBuffer unheard_;
   std::function<void()> on_over_;
   bool over_ = false;
-  std::unique_ptr<Request> request_;
+  std::unique_ptr<Exchange> request_;
 };
 
 }  // namespace gateway

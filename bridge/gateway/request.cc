@@ -47,16 +47,10 @@ std::string Request::label() const {
 
 // ---- which program ----
 
-void Request::start(const fastcgi::Params& params) {
-  cgi::Variables variables;
-  variables.reserve(params.size());
-  for (const auto& pair : params) variables.emplace_back(pair.name, pair.value);
-  target_.keep_alive = gateway_.settings();
+void Request::start(std::shared_ptr<const config::Settings> settings,
+                    const cgi::Variables& variables) {
+  target_.keep_alive = std::move(settings);
   record_.set_name(variables);
-  if (auto visit = PageVisit::of(target_.keep_alive->bridge.page.path, variables)) {
-    visit_ = std::make_unique<PageVisit>(std::move(*visit));
-    return;
-  }
   record_.begin_entry(variables);
   if (const auto refusal = route(variables)) {
     return fail(refusal->status, {}, refusal->reason);
@@ -121,19 +115,16 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
 }
 
 void Request::open_response(BodyWanted body_wanted) {
-  shadow::AnswerCopy* copy = record_.answer_copy();
   response_ = std::make_unique<ResponseStream>(
-      gateway_.loop(), id_, body_wanted, body_.is_passed_on() ? HoldBack::yes : HoldBack::no,
-      target_.keep_alive->bridge.response_head_max, [this] { return label(); },
-      ResponseStream::Sink{
-          &answer_->out(), [this] { return answer_->has_room(); }, [this] { answer_->wrote(); },
-          [this] { streams_.close_program_ends(); }, [this] { on_output_closed(); },
-          [this](const std::string& reason) { on_bad_head(reason); }, [this] { complete(); },
-          [copy](const cgi::ResponseHead& head) {
-            if (copy != nullptr) copy->take_head(head);
-          },
-          copy == nullptr ? std::function<void(base::ByteView)>()
-                          : [copy](base::ByteView piece) { copy->add_body(piece); }});
+      gateway_.loop(), *answer_, *this,
+      ResponseStream::Wishes{
+          .id = id_,
+          .body_wanted = body_wanted,
+          .hold_back = body_.is_passed_on() ? HoldBack::yes : HoldBack::no,
+          .head_bytes_max = target_.keep_alive->bridge.response_head_max,
+          .copy = record_.answer_copy(),
+      },
+      [this] { return label(); });
   response_->limit_errors(target_.settings->limits.error_output);
   response_->set_server_redirects(target_.environment.server_redirects);
 }
@@ -233,10 +224,6 @@ void Request::on_answered() {
 
 void Request::body_bytes(base::ByteView piece) {
   if (finished()) return;
-  if (visit_ != nullptr) {
-    if (!visit_->add_body(piece)) fail(413, {}, "a body that no page of the bridge takes");
-    return;
-  }
   record_.add_body(piece, target_.environment.content_length.value_or(0));
   const auto refusal = body_.take(piece, target_.settings->limits.body);
   if (refusal) fail(refusal->status, {}, refusal->reason);
@@ -246,7 +233,6 @@ void Request::body_end() {
   const bool is_kept = body_.is_kept();
   body_.end();
   if (finished()) return;
-  if (visit_ != nullptr) return visit_page();
   if (is_kept) {
     target_.add_variable("CONTENT_LENGTH", std::to_string(body_.received()));
     streams_.set_input(body_.take_kept());
@@ -275,7 +261,7 @@ bool Request::answer_is_whole() const {
 void Request::move_to(Answer& answer) {
   moved_ = true;
   answer_ = &answer;
-  response_->move_to(answer.out());
+  response_->move_to(answer);
   if (!body_.complete()) body_end();
 }
 
@@ -289,7 +275,7 @@ void Request::on_errors(base::ByteView bytes) {
 
 // If a program that speaks FastCGI did not mark its answer as complete, the answer must not look
 // complete.
-void Request::complete() {
+void Request::on_complete() {
   if (!record_.ending().incomplete || finished()) return finish();
   break_off(record_.ending().app_status);
 }
@@ -374,15 +360,6 @@ void Request::break_off(std::uint32_t app_status) {
 void Request::close_record() {
   record_.close(target_, response_.get(), body_.is_passed_on() ? body_.received() : 0,
                 run_ != nullptr ? run_->queue_time() : std::chrono::microseconds{});
-}
-
-void Request::visit_page() {
-  std::string records;
-  const PageHandler& page = gateway_.page();
-  fastcgi::append_stream(records, fastcgi::RecordType::std_out, id_,
-                         page ? visit_->answer(page) : cgi::error_response(404, {}));
-  answer_->out().append(records);
-  finish();
 }
 
 }  // namespace gateway

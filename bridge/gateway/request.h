@@ -5,8 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "fastcgi/name_value.h"
-#include "gateway/page_visit.h"
+#include "gateway/exchange.h"
 #include "gateway/request_body.h"
 #include "gateway/request_record.h"
 #include "gateway/request_time.h"
@@ -20,42 +19,16 @@ namespace gateway {
 
 class Gateway;
 
-// Where a request's answer goes: its connection, as far as the request knows about it.
-class Answer {
- public:
-  virtual ~Answer() = default;
-  virtual base::OutBuffer& out() = 0;
-  virtual bool has_room() const = 0;
-  virtual void wrote() = 0;
-  // A piece of the body found (no) room: reading from the connection may (not) go on.
-  virtual void body_room_changed() = 0;
-  // Sends END_REQUEST with this exit code. A request whose program goes on then belongs to the
-  // gateway; any other is destroyed at the end of the turn.
-  virtual void finish(fastcgi::RequestId id, std::uint32_t app_status) = 0;
-  // The answer cannot be completed and must not look complete.
-  virtual void break_off(fastcgi::RequestId id, std::uint32_t app_status) = 0;
-};
-
 // Owned by its connection. If it is destroyed while its program runs, Remains takes care of the
 // program's end.
-class Request : public pool::RunClient {
+class Request : public Exchange, public pool::RunClient, public ResponseEvents {
  public:
   Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id);
   ~Request() override;
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
 
   // Chapter one: which program, with which environment. Leads to a Run, or to an error response.
-  void start(const fastcgi::Params& params);
-
-  // The body, as it arrives.
-  void body_bytes(base::ByteView piece);
-  void body_end();
-  bool body_full() const { return body_.full(); }
-  bool body_complete() const { return body_.complete(); }
-
-  // The connection has room again.
-  void resume();
+  // settings: those of now. variables: its params; they need not outlive the call.
+  void start(std::shared_ptr<const config::Settings> settings, const cgi::Variables& variables);
 
   // Answers without a program; if the client already got the head of an answer, that answer is
   // broken off. reason_public is shown to the client, reason goes to the log. failure: for the
@@ -63,15 +36,15 @@ class Request : public pool::RunClient {
   void fail(int status, const std::string& reason_public, const std::string& reason,
             compare::Failure failure = compare::Failure::none);
 
-  // Whether its client has no reason to wait any longer, even if the program may still do
-  // something.
-  bool answer_is_whole() const;
-
-  // Goes on without its client: the rest of its answer goes to answer.
-  void move_to(Answer& answer);
-
-  // Nobody waits for it any more: from now on it answers nothing.
-  void cancel() { phase_ = Phase::finished; }
+  // Exchange
+  void body_bytes(base::ByteView piece) override;
+  void body_end() override;
+  bool body_full() const override { return body_.full(); }
+  bool body_complete() const override { return body_.complete(); }
+  void resume() override;
+  bool answer_is_whole() const override;
+  void move_to(Answer& answer) override;
+  void cancel() override { phase_ = Phase::finished; }
 
  private:
   // arriving: its body may still be arriving, or it waits for its program. running: the program has
@@ -95,6 +68,12 @@ class Request : public pool::RunClient {
   worker::Printed on_ended(const worker::Ending& ending) override;
   void on_refused(const cgi::Refusal& refusal) override;
 
+  // ResponseEvents
+  void on_begun() override { streams_.close_program_ends(); }
+  void on_output_closed() override;
+  void on_bad_head(const std::string& reason) override;
+  void on_complete() override;
+
   bool finished() const { return phase_ == Phase::finished; }
   std::optional<cgi::Refusal> route(const cgi::Variables& variables);
   void open_response(BodyWanted body_wanted);
@@ -103,11 +82,7 @@ class Request : public pool::RunClient {
   void add_fields(compare::Arm arm);
   void begin_time();
   void begin_slow_watch();
-  void on_output_closed();
   void on_answered();
-  void on_bad_head(const std::string& reason);
-  void visit_page();
-  void complete();
   void finish();
   void break_off(std::uint32_t app_status);
   void close_record();
@@ -120,7 +95,6 @@ class Request : public pool::RunClient {
   bool moved_ = false;  // its client has left with the whole answer
   Target target_;
   RequestRecord record_;
-  std::unique_ptr<PageVisit> visit_;  // if it is for the bridge's page, not for a program
   RequestBody body_;
   worker::ProgramStreams streams_;
   std::unique_ptr<ResponseStream> response_;  // once the program is known

@@ -73,18 +73,17 @@ std::array<char, kReadBytes>& scratch() {
 
 }  // namespace
 
-ResponseStream::ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
-                               HoldBack hold_back, std::size_t head_bytes_max, worker::Label label,
-                               Sink sink)
+ResponseStream::ResponseStream(loop::Loop& loop, Answer& answer, ResponseEvents& events,
+                               const Wishes& wishes, worker::Label label)
     : loop_(loop),
-      id_(id),
-      body_wanted_(body_wanted),
-      sink_(std::move(sink)),
-      head_(head_bytes_max),
+      wishes_(wishes),
+      answer_(&answer),
+      events_(events),
+      head_(wishes.head_bytes_max),
       label_(label),
       error_lines_(std::move(label)),
       unseen_timer_(loop, [this] { watch(); }),
-      held_back_(hold_back) {}
+      held_back_(wishes.hold_back) {}
 
 void ResponseStream::connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end) {
   stdout_ = std::move(stdout_end);
@@ -115,7 +114,7 @@ bool ResponseStream::answer_is_whole() const {
   if (closed_) return true;
   const int status = head_.head().status;
   // RFC 9110 §6.4.1: these have no body.
-  if (body_wanted_ == BodyWanted::no || status == 204 || status == 304) return true;
+  if (wishes_.body_wanted == BodyWanted::no || status == 204 || status == 304) return true;
   return body_bytes_ >= head_.head().content_length.value_or(~std::uint64_t(0));
 }
 
@@ -136,16 +135,16 @@ void ResponseStream::resume() {
 
 // One read per event while the program runs: others want their turn.
 void ResponseStream::pump_stdout() {
-  if (!sink_.has_room()) return;
+  if (!answer_->has_room()) return;
   const ReadStep step = head_sent_ || head_bad_ ? read_body() : read_head();
   if (step != ReadStep::over) return;
   end_stdout();
-  if (!ended_) sink_.on_closed();
+  if (!ended_) events_.on_output_closed();
 }
 
 void ResponseStream::pump_stderr() {
   // Beyond the limit nothing of it is passed on, so a slow client cannot stop it.
-  if (!errors_.is_used_up() && !sink_.has_room()) return;
+  if (!errors_.is_used_up() && !answer_->has_room()) return;
   if (read_errors() == ReadStep::over) end_stderr();
 }
 
@@ -155,7 +154,7 @@ void ResponseStream::drain() {
   if (over_) return;
   bool is_output = true, is_error = false;
   do {
-    if (!sink_.has_room()) return set_asked();
+    if (!answer_->has_room()) return set_asked();
     if (stdout_ && is_output) pump_stdout();
     if (stderr_ && is_error) pump_stderr();
     if (!stdout_ && !stderr_) break;
@@ -210,10 +209,10 @@ void ResponseStream::take_output(base::ByteView bytes) {
   note_read(bytes.size());
   begin();
   if (!head_sent_ && !head_bad_) return feed_head(bytes);
-  if (body_wanted_ == BodyWanted::no || head_bad_) return;
-  append_record(output(), fastcgi::RecordType::std_out, id_, bytes);
+  if (wishes_.body_wanted == BodyWanted::no || head_bad_) return;
+  append_record(output(), fastcgi::RecordType::std_out, wishes_.id, bytes);
   body_bytes_ += bytes.size();
-  if (sink_.on_body) sink_.on_body(bytes);
+  if (wishes_.copy != nullptr) wishes_.copy->add_body(bytes);
   wrote();
 }
 
@@ -222,17 +221,18 @@ void ResponseStream::take_errors(base::ByteView bytes) {
   const base::ByteView passed = errors_.take(bytes);
   if (passed.empty()) return;
   begin();
-  append_record(*sink_.out, fastcgi::RecordType::std_err, id_, passed);
+  append_record(answer_->out(), fastcgi::RecordType::std_err, wishes_.id, passed);
   error_lines_.write(passed);
-  sink_.wrote();
+  answer_->wrote();
 }
 
 void ResponseStream::take_head() {
   head_sent_ = true;
   tell_of_head(label_, head_.head());
-  sink_.on_head(head_.head());
-  const base::ByteView body = body_wanted_ == BodyWanted::yes ? head_.body() : base::ByteView();
-  if (sink_.on_body && !body.empty()) sink_.on_body(body);
+  if (wishes_.copy != nullptr) wishes_.copy->take_head(head_.head());
+  const base::ByteView body =
+      wishes_.body_wanted == BodyWanted::yes ? head_.body() : base::ByteView();
+  if (wishes_.copy != nullptr && !body.empty()) wishes_.copy->add_body(body);
   body_bytes_ += body.size();
   const std::string longer = with_fields(head_.head().bytes, added_fields_);
   const base::ByteView head = longer.empty() ? head_.head().bytes : base::ByteView(longer);
@@ -240,27 +240,27 @@ void ResponseStream::take_head() {
   // both.
   const bool adjoin = head.data() + head.size() == body.data();
   const std::size_t together = adjoin ? head.size() + body.size() : head.size();
-  append_record(output(), fastcgi::RecordType::std_out, id_, {head.data(), together});
-  if (!adjoin) append_record(output(), fastcgi::RecordType::std_out, id_, body);
+  append_record(output(), fastcgi::RecordType::std_out, wishes_.id, {head.data(), together});
+  if (!adjoin) append_record(output(), fastcgi::RecordType::std_out, wishes_.id, body);
   wrote();
 }
 
 ResponseStream::ReadStep ResponseStream::read_body() {
-  const bool wanted = body_wanted_ == BodyWanted::yes && !head_bad_;
+  const bool wanted = wishes_.body_wanted == BodyWanted::yes && !head_bad_;
   // RFC 3875 §6.4: everything that the program prints is read, whether anybody needs it or not.
-  const ssize_t got = wanted
-                          ? read_record(stdout_.get(), output(), fastcgi::RecordType::std_out, id_)
-                          : ::read(stdout_.get(), scratch().data(), kReadBytes);
+  const ssize_t got =
+      wanted ? read_record(stdout_.get(), output(), fastcgi::RecordType::std_out, wishes_.id)
+             : ::read(stdout_.get(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
   note_read(static_cast<std::uint64_t>(got));
   begin();
   if (wanted) body_bytes_ += static_cast<std::uint64_t>(got);
-  if (wanted && sink_.on_body) {
+  if (wanted && wishes_.copy != nullptr) {
     const std::size_t behind = fastcgi::padding_after(static_cast<std::size_t>(got)).size();
     const base::ByteView written = output().bytes();
-    sink_.on_body(written.substr(written.size() - behind - static_cast<std::size_t>(got),
-                                 static_cast<std::size_t>(got)));
+    wishes_.copy->add_body(written.substr(written.size() - behind - static_cast<std::size_t>(got),
+                                          static_cast<std::size_t>(got)));
   }
   if (wanted) wrote();
   return ReadStep::open;
@@ -280,17 +280,18 @@ void ResponseStream::tell_dropped_errors() {
   error_lines_.flush();
   base::log_warn("{}: {}", label_(), told);
   if (over_) return;
-  append_record(*sink_.out, fastcgi::RecordType::std_err, id_, "cgibridge: " + told + "\n");
-  sink_.wrote();
+  append_record(answer_->out(), fastcgi::RecordType::std_err, wishes_.id,
+                "cgibridge: " + told + "\n");
+  answer_->wrote();
 }
 
 void ResponseStream::begin() {
   if (std::exchange(begun_, true)) return;
-  sink_.on_begun();
+  events_.on_begun();
 }
 
 void ResponseStream::wrote() {
-  if (held_back_ == HoldBack::no) return sink_.wrote();
+  if (held_back_ == HoldBack::no) return answer_->wrote();
   if (held_.size() >= kHeldMax) let_go();
 }
 
@@ -298,21 +299,21 @@ void ResponseStream::let_go() {
   if (held_back_ == HoldBack::no) return;
   held_back_ = HoldBack::no;
   if (held_.empty()) return;
-  sink_.out->append(held_.bytes());
+  answer_->out().append(held_.bytes());
   held_.consume(held_.size());
-  sink_.wrote();
+  answer_->wrote();
 }
 
 void ResponseStream::complete() {
   over_ = true;
   let_go();
-  if (head_sent_) return sink_.on_complete();
+  if (head_sent_) return events_.on_complete();
   head_.end();
-  sink_.on_bad_head(std::string(cgi::describe(head_.fault())));
+  events_.on_bad_head(std::string(cgi::describe(head_.fault())));
 }
 
 void ResponseStream::set_asked() {
-  const unsigned asked = sink_.has_room() ? loop::kReadable : loop::kNothing;
+  const unsigned asked = answer_->has_room() ? loop::kReadable : loop::kNothing;
   if (stdout_watch_ != nullptr) stdout_watch_->ask(asked);
   if (stderr_watch_ != nullptr) {
     stderr_watch_->ask(errors_.is_used_up() ? unsigned{loop::kReadable} : asked);

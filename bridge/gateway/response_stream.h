@@ -1,16 +1,17 @@
 // A program's standard output and standard error on their way to the web server.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/out_buffer.h"
 #include "base/unique_fd.h"
 #include "cgi/response_head.h"
-#include "fastcgi/wire.h"
+#include "gateway/exchange.h"
+#include "gateway/response_events.h"
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
+#include "shadow/answer_copy.h"
 #include "worker/log_pipe.h"
 
 namespace gateway {
@@ -29,20 +30,14 @@ enum class HoldBack { no, yes };
 // server. After that, output is passed on as it is written.
 class ResponseStream {
  public:
-  // The connection's side. All run on the loop.
-  struct Sink {
-    base::OutBuffer* out;             // where records go
-    std::function<bool()> has_room;   // whether out may grow further
-    std::function<void()> wrote;      // out has grown
-    std::function<void()> on_begun;   // the first byte has arrived
-    std::function<void()> on_closed;  // nobody can write output any more, before the program's end
-    // The head is not a CGI response head (reason is a sentence). Called once, when all that the
-    // program wrote has been read, so that its standard error is known; nothing was sent.
-    std::function<void(const std::string& reason)> on_bad_head;
-    std::function<void()> on_complete;  // everything that belongs to the request is in out
-    std::function<void(const cgi::ResponseHead&)> on_head;
-    // Gets the body as it passes to the client; empty: nobody else needs it.
-    std::function<void(base::ByteView piece)> on_body{};
+  // id: in its records. head_bytes_max: a longer head is a bad one. copy: gets the head and the
+  // body as they pass to the client; it outlives this object. None: nobody compares them.
+  struct Wishes {
+    fastcgi::RequestId id = 1;
+    BodyWanted body_wanted = BodyWanted::yes;
+    HoldBack hold_back = HoldBack::no;
+    std::size_t head_bytes_max = 64 * base::kKiB;
+    shadow::AnswerCopy* copy = nullptr;
   };
 
   // How much of an answer is held back at most: if a program answers more before it has read its
@@ -52,8 +47,9 @@ class ResponseStream {
   // How long a program may run before its output is watched.
   static constexpr base::Duration kUnseen{2};
 
-  ResponseStream(loop::Loop& loop, fastcgi::RequestId id, BodyWanted body_wanted,
-                 HoldBack hold_back, std::size_t head_bytes_max, worker::Label label, Sink sink);
+  // The references outlive it; label names the request in the log.
+  ResponseStream(loop::Loop& loop, Answer& answer, ResponseEvents& events, const Wishes& wishes,
+                 worker::Label label);
 
   // The program's ends are ready. The arguments, our ends, must not block.
   void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
@@ -87,8 +83,8 @@ class ResponseStream {
   bool answer_is_whole() const;
   bool head_read() const { return head_sent_; }
 
-  // From now on records go to out.
-  void move_to(base::OutBuffer& out) { sink_.out = &out; }
+  // From now on records go to answer.
+  void move_to(Answer& answer) { answer_ = &answer; }
   // Hands over the pipes' reading ends; this object then reads nothing any more.
   base::FdPair release();
 
@@ -108,7 +104,7 @@ class ResponseStream {
   void drain();
   void pump_stdout();
   void pump_stderr();
-  base::OutBuffer& output() { return held_back_ == HoldBack::yes ? held_ : *sink_.out; }
+  base::OutBuffer& output() { return held_back_ == HoldBack::yes ? held_ : answer_->out(); }
   void begin();
   void wrote();
   void note_read(std::uint64_t bytes);
@@ -124,9 +120,9 @@ class ResponseStream {
   void set_asked();
 
   loop::Loop& loop_;
-  const fastcgi::RequestId id_;
-  const BodyWanted body_wanted_;
-  Sink sink_;
+  const Wishes wishes_;
+  Answer* answer_;
+  ResponseEvents& events_;
   cgi::ResponseHeadReader head_;
   std::string added_fields_;
   const worker::Label label_;

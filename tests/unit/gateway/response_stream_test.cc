@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::string_literals;
 
-class ResponseStreamTest : public testing::Test {
+class ResponseStreamTest : public testing::Test, public Answer, public ResponseEvents {
  protected:
   ResponseStreamTest() : program_out_(connect_pipes()) {}
 
@@ -54,19 +54,25 @@ class ResponseStreamTest : public testing::Test {
   int begun_ = 0, closed_ = 0, complete_ = 0;
   std::string bad_head_;
   ResponseStream stream_{
-      loop_,
-      1,
-      BodyWanted::yes,
-      HoldBack::no,
-      base::kKiB,
-      [] { return "test"; },
-      {&out_, [this] { return room_; }, [] {}, [this] { ++begun_; }, [this] { ++closed_; },
-       [this](const std::string& reason) { bad_head_ = reason; }, [this] { ++complete_; },
-       [](const cgi::ResponseHead&) {}}};
+      loop_, *this, *this, {.head_bytes_max = base::kKiB}, [] { return "test"; }};
   base::UniqueFd program_err_;
   base::UniqueFd program_out_;
 
  private:
+  // Answer
+  base::OutBuffer& out() override { return out_; }
+  bool has_room() const override { return room_; }
+  void wrote() override {}
+  void body_room_changed() override {}
+  void finish(fastcgi::RequestId, std::uint32_t) override {}
+  void break_off(fastcgi::RequestId, std::uint32_t) override {}
+
+  // ResponseEvents
+  void on_begun() override { ++begun_; }
+  void on_output_closed() override { ++closed_; }
+  void on_bad_head(const std::string& reason) override { bad_head_ = reason; }
+  void on_complete() override { ++complete_; }
+
   base::UniqueFd connect_pipes() {
     auto out = base::make_pipe(base::NonblockingEnd::reading).take();
     auto err = base::make_pipe(base::NonblockingEnd::reading).take();
