@@ -7,6 +7,8 @@ package CGIBridge;
 # the script does is in perl's run phase and not in an eval, and after an error that nobody caught perl
 # itself ends.
 
+BEGIN { ${^WARNING_BITS} = '' }    # see CGIBridge.pm
+
 use Filter::Util::Call ();
 
 our ($script, $exit_code, $data);

@@ -21,8 +21,12 @@ package CGIBridge;
 # What runs for each request writes to memory that the workers share, or that is put back afterwards; so
 # what the zygote can do once is not done there.
 
+# None of our warnings is the script's: under -w they would reach its handlers, and so its page.
+BEGIN { ${^WARNING_BITS} = '' }
+
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
-    $learn, @preload, $is_again, $is_booted, $first_draw, $is_ahead, $is_doomed, $words_read);
+    $learn, @preload, $is_again, $is_booted, $first_draw, $is_ahead, $is_doomed, $words_read,
+    $words_written, @sent);
 our ($script, $known_seed, $writes) = ($0, 24301, 0);
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
@@ -86,6 +90,7 @@ sub trouble {
     return $seen if length $seen && (!$is_doomed || $seen =~ /\(/);
     my $left = $is_ahead && !$is_doomed ? ask('left') : '';
     return $left if length $left;
+    return 'changes @ARGV' if $words_written;
     return 'looks at @ARGV' if $is_ahead && $words_read;
     return generator_was_used() ? 'draws random numbers or seeds them' : undef;
 }
@@ -101,7 +106,7 @@ sub load_ahead {
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
         my ($written, $writes_before) = (tell STDOUT, $writes);
         my %there = map { ($_ => 1) } keys %INC;
-        (%read, $listed, $words_read) = ();
+        (%read, $listed, $words_read, $words_written) = ();
         ask($watch);
         {
             local ($@, $_, $!);
@@ -123,7 +128,7 @@ sub load_ahead {
     untie @main::ARGV;
     start_over_without(%impure) if %impure;
     %read = %before;
-    $words_read = $by_script;
+    ($words_read, $words_written) = ($by_script);
 }
 
 sub start_over_without {
@@ -205,23 +210,26 @@ sub start_anew {
     my ($what, @words) = @_;
     ask("note/shallower/$what was read while compiling, and the request's differs");
     my @command = map { /(.*)/s } plain_command(), @words;
+    # What was done to %ENV while compiling will be done again. With -T perl executes nothing that is tainted.
+    my %sent = map { split /=/, $_, 2 } reverse grep { /^[^=]+=/ } @sent;
+    %$environment = map { ($_ => $sent{$_} =~ /(.*)/s) } keys %sent;
     exec { $command[0] } @command;
 }
 
 # Perl and C see a change of %ENV at once, so only what differs from the launch is set.
 sub take_environment {
-    my @lines = split /\0/, ask_all('env');
+    @sent = split /\0/, ask_all('env');
     my ($launched, %new) = 0;
-    for (@lines) {
+    for (@sent) {
         if (exists $launched{$_}) {
             $launched++;
             next;
         }
         my ($name, $value) = split /=/, $_, 2;
-        return take_all(@lines) if $name eq '' || !defined $value || exists $new{$name} || exists $ENV{$name};
+        return take_all() if $name eq '' || !defined $value || exists $new{$name} || exists $ENV{$name};
         $new{$name} = $value;
     }
-    return take_all(@lines) if $launched != keys %launched || $cleared || %changed;
+    return take_all() if $launched != keys %launched || $cleared || %changed;
     @ENV{ keys %new } = values %new;
 }
 
@@ -229,7 +237,7 @@ sub take_environment {
 # kept.
 sub take_all {
     my %new;
-    for (@_) {
+    for (@sent) {
         my ($name, $value) = split /=/, $_, 2;
         $new{$name} = $value if defined $value && $name ne '' && !exists $new{$name};
     }
@@ -291,24 +299,32 @@ sub note_loaded {
     }
 }
 
+# The value that the request sent under a name; of two the first counts.
+sub sent {
+    my $begin = "$_[0]=";
+    for (@sent) { return substr $_, length $begin if index($_, $begin) == 0 }
+    return undef;
+}
+
 sub become_fresh {
     my $text = ask_all('argv');
     my @words = $text eq $usual ? () : words_after($script, split /\0/, $text);
     take_environment();
     for my $name (keys %read) {
-        my ($then, $now) = ($read{$name}, $ENV{$name});
+        my ($then, $now) = ($read{$name}, sent($name));    # whatever the script has made of it since
         start_anew("\$ENV{$name}", @words) if defined $then ? !defined $now || $then ne $now : defined $now;
     }
     start_anew('@ARGV', @words) if $words_read && @words;
     @main::ARGV = @words;
     $^T = time;
     start_anew('the year (by Time::Local)', @words) if defined $year && $year != (localtime $^T)[5];
+    @sent = ();
 }
 
 # Of all that comes with perl only this module asks for the time when it is loaded, and half of the other
 # date modules load it. It keeps the year, for dates of two digits: so the year is compared.
 sub leave_time_local {
-    my %named = map { ($_ => 1) } map { split /:/ } grep { defined } @ENV{qw(PERL5LIB PERLLIB)};
+    my %named = map { ($_ => 1) } map { split /:/ } grep { defined } map { $ENV{$_} } qw(PERL5LIB PERLLIB);
     ($time_local) = grep { -e } map { "$_/Time/Local.pm" } grep { !$named{$_} } @usual_folders;
     $watch = "watch/$time_local" if defined $time_local;
 }

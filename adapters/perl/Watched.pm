@@ -2,6 +2,8 @@
 
 package CGIBridge::Words;
 
+BEGIN { ${^WARNING_BITS} = '' }    # see CGIBridge.pm
+
 sub TIEARRAY  { my ($class, @words) = @_; bless \@words, $class }
 sub FETCHSIZE { $CGIBridge::words_read = 1; scalar @{ $_[0] } }
 sub FETCH     { $CGIBridge::words_read = 1; $_[0][$_[1]] }
@@ -12,15 +14,16 @@ sub POP       { $CGIBridge::words_read = 1; pop @{ $_[0] } }
 sub SPLICE {
     my ($words, $at, $count, @new) = @_;
     $CGIBridge::words_read = 1;
+    $CGIBridge::words_written = 1 if @new;
     return splice @$words, $at // 0, $count // @$words, @new;
 }
 
-sub STORE     { $_[0][$_[1]] = $_[2] }
+sub STORE     { $CGIBridge::words_written = 1; $_[0][$_[1]] = $_[2] }
 sub STORESIZE { $#{ $_[0] } = $_[1] - 1 }
 sub DELETE    { delete $_[0][$_[1]] }
-sub CLEAR     { @{ $_[0] } = () }
-sub PUSH      { my ($words, @more) = @_; push @$words, @more }
-sub UNSHIFT   { my ($words, @more) = @_; unshift @$words, @more }
+sub CLEAR     { $CGIBridge::words_written = 1; @{ $_[0] } = () }
+sub PUSH      { my ($words, @more) = @_; $CGIBridge::words_written = 1; push @$words, @more }
+sub UNSHIFT   { my ($words, @more) = @_; $CGIBridge::words_written = 1; unshift @$words, @more }
 sub EXTEND    { }
 sub UNTIE     { }
 sub DESTROY   { }

@@ -336,3 +336,62 @@ def test_an_environment_that_comes_in_several_pieces(folder, size):
     length = sum(len(name) + len(value) + 2 for name, value in REQUEST_ENV.items())
     env = {**REQUEST_ENV, "LONG": "x" * (size - length - 6)}
     answers_like_plain(script, env=env, count=1)
+
+
+CHANGES = {
+    "appends to one": 'BEGIN { $ENV{PATH} .= ":/opt/bin" }',
+    "sets one that is missing": 'BEGIN { $ENV{FTP_PASSIVE} = 1 unless exists $ENV{FTP_PASSIVE} }',
+    "sets a default": 'BEGIN { $ENV{SERVER_NAME} ||= "nobody" }',
+    "sets one for a moment": 'BEGIN { local $ENV{SERVER_NAME} = "x"; }',
+    "reads one": 'BEGIN { $main::name = $ENV{SERVER_NAME} // "none" }',
+    "deletes one": 'BEGIN { delete $ENV{SERVER_NAME} }',
+    "replaces one": 'BEGIN { $ENV{PATH} = "/usr/bin" }',
+}
+
+
+@pytest.mark.parametrize("switch", ["-w", "-wT"])
+@pytest.mark.parametrize("kind", CHANGES)
+def test_what_is_done_to_the_environment_while_compiling_is_done_once(folder, kind, switch):
+    """For each of two virtual hosts, with the value that the request sent."""
+    script = folder.script("x.pl", CHANGES[kind] + """
+print "$_=$ENV{$_}\\n" for sort keys %ENV;
+print $main::name if defined $main::name;
+""")
+    hosts = [{**REQUEST_ENV, "SERVER_NAME": name, "PATH": "/usr/bin:/bin"}
+             for name in ("one.example", "two.example", "one.example")]
+    launch = {**LAUNCH_ENV, "SERVER_NAME": "one.example", "PATH": "/usr/bin:/bin"}
+    with perl_zygote(script, switch, env=launch) as zygote:
+        for host in hosts:
+            plain = run_plainly([PERL, switch, script], env=host)
+            assert plain.code == 0 and plain.stderr == b""
+            answer = zygote.worker().request([script], env=host)
+            assert answer.seen() == plain.seen()
+
+
+@pytest.mark.parametrize("change", ["@ARGV = ('a', 'b')", "push @ARGV, 'a'", "unshift @ARGV, 'a'",
+                                    "$ARGV[0] = 'a'", "splice @ARGV, 0, 0, 'a'", "@ARGV = ()"])
+def test_a_script_that_changes_its_words_while_compiling_is_compiled_by_each_request(folder, change):
+    script = folder.script("x.pl", "BEGIN { %s }\nprint qq(@ARGV.\\n);\n" % change)
+    for words in ((), ("one", "two")):
+        answers_like_plain(script, words=words)
+
+
+def test_a_default_that_is_set_while_compiling_starts_nothing_anew(folder):
+    script = folder.script("x.pl", 'BEGIN { $ENV{FTP_PASSIVE} = 1 unless exists $ENV{FTP_PASSIVE} }\n'
+                                   'print "$ENV{FTP_PASSIVE} $$\\n";\n')
+    with perl_zygote(script) as zygote:
+        for _ in range(3):
+            assert not [text for kind, text in zygote.worker().request([script]).notes if kind == SHALLOWER]
+
+
+@pytest.mark.parametrize("script", [
+    "$SIG{__WARN__} = sub { print qq(warned: @_) };",
+    "BEGIN { $SIG{__WARN__} = sub { die @_ } }",
+    "",
+])
+def test_no_warning_of_the_adapter_s_is_the_script_s(folder, script):
+    script = folder.script("x.pl", script + "\nprint exists $ENV{PERL5LIB} ? 'there' : 'none', qq(\\n);\n")
+    with perl_zygote(script, "-w") as zygote:
+        assert zygote.stands, zygote.log()
+        assert zygote.level == 3 and zygote.log() == ""
+    answers_like_plain(script, "-w")
