@@ -11,6 +11,9 @@
 /* The newest call that this list knows: any number above may change a process in its own way. */
 enum { kNewestKnown = 469 };
 
+/* membarrier(2): the commands that register the process for something. */
+enum { kRegistrations = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8 };
+
 static int cannot_be_undone(long number) {
   switch (number) {
     case SYS_timer_create:
@@ -105,9 +108,6 @@ static void note_number(long number, const long *words) {
     case SYS_openat:
     case SYS_openat2:
       return note_open_by_number(number, words);
-    case SYS_clone:
-    case SYS_clone3:
-      return call_touch(TOUCHED_THREADS);
     case SYS_madvise:
     case SYS_mprotect:
     case SYS_pkey_mprotect:
@@ -124,6 +124,17 @@ static void note_number(long number, const long *words) {
       return note_memory_by_number(number, words);
     case SYS_rt_sigaction:
       return note_signal(words[0]);
+    case SYS_membarrier:
+      if ((words[0] & kRegistrations) == 0) return;
+      return call_doubt(RETIRED_CALL, "membarrier, with a registration");
+    case SYS_setuid:
+    case SYS_setgid:
+    case SYS_setreuid:
+    case SYS_setregid:
+    case SYS_setresuid:
+    case SYS_setresgid:
+    case SYS_capset:
+      return call_touch(TOUCHED_PRCTL); /* see passed_calls.h */
     case SYS_unshare:
     case SYS_setns:
     case SYS_chroot:
@@ -149,6 +160,7 @@ INTERPOSED long syscall(long number, ...) {
   load_watch_note_number(number, words, __builtin_return_address(0));
   va_end(list);
   if (number == SYS_prctl) return prctl_watched(words);
+  if (child_by_number(number)) return call_result(child_make_by_number(number, words));
   note_number(number, words);
   return call_result(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));
 }

@@ -24,12 +24,6 @@ int channel_is_ours(void) {
          status.st_ino == state.channel_ino;
 }
 
-void channel_forget_in_child(void) {
-  if (state.role == ROLE_NONE || state.pid == getpid()) return;
-  if (channel_is_ours()) close(state.channel);
-  state.role = ROLE_NONE;
-}
-
 int channel_send(enum message_type type, const void *body, size_t body_bytes, const void *text,
                  size_t text_bytes, enum patience patience) {
   struct message_header header = {.magic = MESSAGE_MAGIC,

@@ -19,8 +19,5 @@ void channel_note(enum note_kind kind, const char *text, size_t text_bytes);
 ssize_t channel_receive(uint16_t *type, void *body, size_t body_max, int *fds, int *fd_count);
 void channel_adopt(int fd); /* fd becomes state.channel */
 int channel_is_ours(void);
-/* A child that the program forks must not keep the channel: the bridge takes the end of the channel
- * for the end of the process. */
-void channel_forget_in_child(void);
 
 #endif

@@ -130,13 +130,13 @@ void worker_done(int exit_code); /* the answer is complete, though the process l
 /* RESET_NONE: ends the request, waits for the next one and applies it. -1: there is none. */
 int worker_next(int exit_code);
 
-/* request.c: text and pointers are kept, not copied. Returns 0 or -1 if the strings are not what
- * the head says. */
+/* request.c: text and pointers are kept, not copied. Returns 0, or -1 if the strings are not what
+ * the head says. After the environment comes the auxiliary vector of this process's start. */
+void request_remember_auxiliary_vector(char **envp);
 int request_parse(struct request *request, const struct message_request *head, char *text,
                   char **pointers, size_t pointers_max);
 
-/* ending.c: the main thread's next wait for events comes after the answer; -1: that cannot be
- * assumed. */
+/* ending.c: the main thread's next wait for events comes after the answer; -1: that is not sure. */
 int ending_expect(int exit_code);
 unsigned long long ending_count_loads(void); /* of shared objects, since the process began */
 

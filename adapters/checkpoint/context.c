@@ -52,7 +52,7 @@ __asm__(
 
     ".globl context_resume\n.hidden context_resume\n.type context_resume, @function\n"
     "context_resume:\n"
-    "  cld\n"
+    "  push $0x202\n  popf\n"
     "  mov 80(%rdi), %eax\n  mov 84(%rdi), %edx\n  mov %eax, %ecx\n  or %edx, %ecx\n  jz 1f\n"
     "  xrstor64 192(%rdi)\n"
     "1:\n  cmpq $-1, 88(%rdi)\n  je 2f\n"

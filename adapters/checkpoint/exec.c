@@ -47,8 +47,10 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
   }
   entries[count] = NULL;
   fcntl(state.channel, F_SETFD, 0);
+  load_watch_release_streams();
   long result = syscall(SYS_execve, path, argv, entries);
   int failure = errno;
+  load_watch_catch_streams();
   fcntl(state.channel, F_SETFD, FD_CLOEXEC);
   errno = failure;
   return (int)result;

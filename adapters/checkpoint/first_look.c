@@ -12,9 +12,11 @@
 
 enum { kThreadEndLooks = 100, kThreadEndNanoseconds = 100000 };
 
-/* unshare() here only refuses if another thread, or another process in this memory, is alive. */
+/* unshare() here refuses if another thread, or another process in this memory, is alive.
+ * Descriptors and the folder, if they are shared with another process, are this process's own from
+ * then on. */
 static int is_alone_now(void) {
-  long alone = raw_call(SYS_unshare, CLONE_VM);
+  long alone = raw_call(SYS_unshare, CLONE_VM | CLONE_FILES | CLONE_FS);
   if (alone == -EPERM || alone == -ENOSYS) return threads_of_process() == 1;
   return alone == 0;
 }
@@ -30,10 +32,10 @@ static int is_alone(void) {
   return 0;
 }
 
-/* Whether the process group has no other member: a grandchild that nobody waits for would get the
- * next request's signals. No call lists a group, but one returns the best priority for input and
- * output in it, and this process's own can be made the worst for a moment. */
-static int is_alone_in_group(const struct engine *engine) {
+/* Where there is no group to step aside to: one call returns the best priority for input and output
+ * in a group, and this process's own can be made the worst for a moment. Members that are of the
+ * worst themselves are not seen. */
+static int seems_alone_in_group(const struct engine *engine) {
   enum { kProcess = 1, kGroup = 2, kIdle = 3 << 13 };
   if (raw_call(SYS_ioprio_set, kProcess, 0, kIdle) != 0) return 1;
   long best = raw_call(SYS_ioprio_get, kGroup, engine->kernel.words.process_group);
@@ -41,12 +43,35 @@ static int is_alone_in_group(const struct engine *engine) {
   return best < 0 || best >> 13 == kIdle >> 13;
 }
 
+/* Whether the process group has no other member: a grandchild that nobody waits for would get the
+ * next request's signals. No call lists a group, but a group that its leader has left for a moment
+ * can be signalled only if there is somebody else in it. */
+static int is_alone_in_group(const struct engine *engine) {
+  long own = engine->kernel.words.process_group;
+  if (own != state.pid || engine->kernel.group_aside <= 0 ||
+      raw_call(SYS_setpgid, 0, engine->kernel.group_aside) != 0) {
+    return seems_alone_in_group(engine);
+  }
+  long others = raw_call(SYS_kill, -own, 0);
+  return raw_call(SYS_setpgid, 0, own) == 0 && others == -ESRCH;
+}
+
 int holds_robust_mutex(const struct engine *engine) {
   const struct robust_list_head *head = engine->robust_list;
   return head != NULL && (head->list.next != &head->list || head->list_op_pending != NULL);
 }
 
+/* struct rseq: what a program may leave there would be looked at by the kernel whenever it
+ * interrupts the process, also when the memory that it points into is gone. */
+static void leave_restart_section(const struct engine *engine) {
+  enum { kCriticalSection = 8 };
+  if (engine->volatile_words == NULL) return;
+  volatile uint64_t *section = (volatile uint64_t *)(engine->volatile_words + kCriticalSection);
+  if (*section != 0) *section = 0;
+}
+
 enum retirement first_look(struct engine *engine) {
+  leave_restart_section(engine);
   siginfo_t child;
   if (!is_alone()) {
     strcpy(engine->reason, "another thread is alive");

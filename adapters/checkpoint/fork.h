@@ -14,6 +14,14 @@ int *clone_tid_address(void); /* where libc keeps this thread's id, or NULL */
 void clone_robust_list(void **head, size_t *bytes);
 void clone_restore_robust_list(void *head, size_t bytes);
 
+/* children.c: a child that the program forks must not keep the channel, whose end the bridge takes
+ * for the end of the process, nor anything else that this library has open. Does nothing in the
+ * process itself. */
+void child_forget(void);
+/* syscall(2) for one of the numbers that make a process: its result, as the kernel returns it. */
+int child_by_number(long number);
+long child_make_by_number(long number, const long *words);
+
 /* fork_handlers.c: the program's pthread_atfork() handlers, in their order. */
 void fork_handlers_prepare(void);
 void fork_handlers_parent(void);

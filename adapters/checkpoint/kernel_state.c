@@ -6,6 +6,7 @@
  * verify_worker() checks all of it from outside. */
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -272,6 +273,11 @@ static int file_put_back(const char *path, const char *then) {
 static const char kOomScore[] = "/proc/self/oom_score_adj";
 static const char kCoredumps[] = "/proc/self/coredump_filter";
 
+/* A child can join a keyring of its own, and then give it to its parent. */
+static long session_keyring(void) {
+  return raw_call(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0, 0, 0);
+}
+
 static int files_put_back(const struct kernel_state *then) {
   return file_put_back(kOomScore, then->oom_score_adj) != 0 ||
                  file_put_back(kCoredumps, then->coredump_filter) != 0
@@ -294,6 +300,9 @@ static enum retirement rare_put_back(struct engine *engine) {
   if ((touched & TOUCHED_LIMITS) && limits_put_back(&engine->kernel) != 0) what = "a limit";
   if ((touched & TOUCHED_SCHEDULE) && schedule_put_back(&engine->kernel) != 0) {
     what = "its scheduling";
+  }
+  if ((touched & TOUCHED_BY_OTHERS) && session_keyring() != engine->kernel.session_keyring) {
+    what = "its keyring";
   }
   if (touched & TOUCHED_MEMORY_LOCKS) raw_call(SYS_munlockall);
   if (what == NULL) return RETIRED_NOT;
@@ -346,6 +355,8 @@ int kernel_state_record(struct engine *engine) {
   prctls_read(kernel);
   schedule_read(kernel);
   attributes_read(kernel);
+  kernel->session_keyring = session_keyring();
+  kernel->group_aside = raw_call(SYS_getpgid, state.bridge_pid);
   file_read(kOomScore, kernel->oom_score_adj);
   file_read(kCoredumps, kernel->coredump_filter);
   for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {

@@ -43,7 +43,9 @@ struct kernel_state {
   gid_t groups[kGroupsMax];
   uint32_t capabilities[6];
   long seccomp, no_new_privileges, dumpable, personality, io_priority;
-  long prctls[5]; /* as kernel_state.c reads them */
+  long session_keyring; /* its serial number */
+  long group_aside;     /* the bridge's process group, to step into for a moment; 0: none */
+  long prctls[5];       /* as kernel_state.c reads them */
   struct rlimit limits[RLIM_NLIMITS];
   unsigned long affinity[128 / sizeof(unsigned long)];
   uint64_t schedule[8]; /* struct sched_attr, with room for what a later kernel adds to it */

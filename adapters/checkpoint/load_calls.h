@@ -28,7 +28,6 @@
   X(write, 0, RETIRED_NOT, look_at_output)                                    \
   X(__write, 0, RETIRED_NOT, look_at_output)                                  \
   X(writev, 0, RETIRED_NOT, look_at_output)                                   \
-  X(_Fork, 0, RETIRED_NOT, look_at_child)                                     \
   X(__fork, 0, RETIRED_NOT, look_at_child)                                    \
   X(vfork, 0, RETIRED_NOT, look_at_child)                                     \
   X(__vfork, 0, RETIRED_NOT, look_at_child)                                   \

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,34 +57,73 @@ void load_watch_begin(const char *renewed) {
 
 /* ---- standard output ---- */
 
-/* libc prints by internal calls, which cannot be interposed. */
-void load_watch_catch_output(void) {
-  int file = memfd_create("cgibridge-output", MFD_CLOEXEC);
-  int kept = file < 0 ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, descriptor_least_own());
+enum { kOutputBytes = 1024 * 1024 }; /* that are printed before the checkpoint; more has to wait */
+
+static int is_pipe(int fd, ino_t inode) {
   struct stat status;
-  if (kept >= 0 && fstat(file, &status) == 0 && dup2(file, STDOUT_FILENO) >= 0) {
-    state.load.output = kept;
-    state.load.caught = status.st_ino;
+  return fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_ino == inode;
+}
+
+static void catch_stream(struct caught_stream *stream, int fd, int end) {
+  struct stat status;
+  int kept = fcntl(fd, F_DUPFD_CLOEXEC, descriptor_least_own());
+  if (kept >= 0 && fstat(end, &status) == 0 && dup2(end, fd) >= 0) {
+    stream->kept = kept;
+    stream->inode = status.st_ino;
+  } else if (kept >= 0) {
+    close(kept);
   }
-  if (file >= 0) close(file);
+}
+
+/* What the program has put in its place stays, to be found. */
+static void release_stream(struct caught_stream *stream, int fd) {
+  if (stream->kept == 0) return;
+  if (is_pipe(fd, stream->inode)) dup2(stream->kept, fd);
+  close(stream->kept);
+  stream->kept = 0;
+}
+
+/* Pipes, as a request has them: libraries look at their streams when they are loaded. A process
+ * that will itself answer a request keeps what it has. */
+void load_watch_catch_streams(void) {
+  int in[2], out[2];
+  if (state.is_ahead || pipe2(in, O_CLOEXEC) != 0) return;
+  catch_stream(&state.load.input, STDIN_FILENO, in[0]);
+  close(in[0]);
+  close(in[1]);
+  if (pipe2(out, O_CLOEXEC) != 0) return;
+  fcntl(out[1], F_SETPIPE_SZ, kOutputBytes);
+  state.load.printed = fcntl(out[0], F_DUPFD_CLOEXEC, descriptor_least_own());
+  if (state.load.printed >= 0) catch_stream(&state.load.output, STDOUT_FILENO, out[1]);
+  close(out[0]);
+  close(out[1]);
+}
+
+/* libc prints by internal calls, which cannot be interposed. */
+void load_watch_count_output(void) {
+  state.load.counts_output = 1;
 }
 
 static int has_printed(void) {
-  struct stat status;
-  return state.load.output > 0 && fstat(STDOUT_FILENO, &status) == 0 && status.st_size > 0;
+  int bytes = 0;
+  return state.load.counts_output && state.load.output.kept > 0 &&
+         ioctl(state.load.printed, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
 int load_watch_is_output(const struct stat *status) {
-  return S_ISREG(status->st_mode) && status->st_nlink == 0 && state.load.caught != 0 &&
-         status->st_ino == state.load.caught;
+  return S_ISFIFO(status->st_mode) && state.load.output.inode != 0 &&
+         status->st_ino == state.load.output.inode;
 }
 
 void load_watch_end(void) {
   state.load.is_on = 0;
-  if (state.load.output == 0) return;
-  dup2(state.load.output, STDOUT_FILENO);
-  close(state.load.output);
-  state.load.output = 0;
+  load_watch_release_streams();
+}
+
+void load_watch_release_streams(void) {
+  release_stream(&state.load.input, STDIN_FILENO);
+  if (state.load.output.kept > 0) close(state.load.printed);
+  release_stream(&state.load.output, STDOUT_FILENO);
 }
 
 /* ---- who it was ---- */

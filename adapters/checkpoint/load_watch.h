@@ -34,14 +34,21 @@ struct load_left {
   unsigned char open[kOpenNumbersMax / 8];
 };
 
+/* A standard stream that is a pipe until the checkpoint. */
+struct caught_stream {
+  int kept;    /* what it is otherwise; 0: it is that now */
+  ino_t inode; /* of the pipe */
+};
+
 struct load_watch {
   int is_on;
   unsigned accepted;     /* a bit for each impurity that the operator allows */
   char found[kFoundMax]; /* the first that was found, in words; or empty */
   char renewed[512];     /* files whose own code may do it, one a line */
   struct load_left left;
-  int output;   /* what standard output is, while it is redirected; else 0 */
-  ino_t caught; /* the file that it is redirected to; else 0 */
+  struct caught_stream input, output;
+  int printed;       /* the other end of output's pipe */
+  int counts_output; /* what it prints is an impurity */
 };
 
 /* "time,random": what the operator allows; unknown words are ignored. */
@@ -50,8 +57,13 @@ int load_watch_accepts(const char *kind);
 /* Watches from here on, and starts afresh. renewed: files, one a line, whose own code may do what
  * their adapter renews for each request. */
 void load_watch_begin(const char *renewed);
-/* From here until the end standard output is a file, to show what is printed. */
-void load_watch_catch_output(void);
+/* From here until the end standard input is a pipe at its end, and standard output one that nobody
+ * else reads. */
+void load_watch_catch_streams(void);
+/* They are what they were again, for a program that is executed instead. */
+void load_watch_release_streams(void);
+/* From here on it counts what is printed there. */
+void load_watch_count_output(void);
 void load_watch_end(void);
 /* The program called this function from there. Does nothing outside a watched zygote. */
 void load_watch_note(enum impurity kind, const char *function, const void *caller);

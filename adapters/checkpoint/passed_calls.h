@@ -22,6 +22,10 @@ struct passed_call {
 look_function look_at_dlsym, look_at_dlopen, look_at_dlmopen, look_at_signal, look_at_sigaction,
     look_at_socket;
 look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_at_fopen;
+/* children.c */
+look_function look_at_clone;
+extern struct passed_call passed_clone;
+
 look_function look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_openat2;
 
 /* processor_time.c */
@@ -63,11 +67,24 @@ static inline const void *caller_of(const long *arguments) {
 #define PASSED_CALLS_OF_LATE(X)
 #endif
 
-/* name, what it may change, why it cannot be undone, what its arguments mean. */
+/* name, what it may change, why it cannot be undone, what its arguments mean. A change of users
+ * also clears what the kernel keeps for the parent's death and for dumps, and going back does not
+ * put that back. */
 #define PASSED_CALLS(X)                                                 \
   X(ulimit, TOUCHED_LIMITS, RETIRED_NOT, NULL)                          \
   X(vlimit, TOUCHED_LIMITS, RETIRED_NOT, NULL)                          \
   X(pthread_setaffinity_np, TOUCHED_SCHEDULE, RETIRED_NOT, NULL)        \
+  X(setuid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                           \
+  X(seteuid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                          \
+  X(setreuid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                         \
+  X(setresuid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                        \
+  X(setgid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                           \
+  X(setegid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                          \
+  X(setregid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                         \
+  X(setresgid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                        \
+  X(capset, TOUCHED_PRCTL, RETIRED_NOT, NULL)                           \
+  X(clone, 0, RETIRED_NOT, look_at_clone)                               \
+  X(__clone, 0, RETIRED_NOT, look_at_clone)                             \
   X(setfsuid, 0, RETIRED_IDENTITY, NULL)                                \
   X(setfsgid, 0, RETIRED_IDENTITY, NULL)                                \
   X(pivot_root, 0, RETIRED_IDENTITY, NULL)                              \

@@ -18,6 +18,10 @@
 #include "raw_call.h"
 #include "usage.h"
 
+#ifndef PR_GET_MDWE
+#define PR_GET_MDWE 66
+#endif
+
 void call_touch(unsigned what) {
   state.touched |= what;
 }
@@ -76,19 +80,19 @@ INTERPOSED int personality(unsigned long persona) {
 static int is_put_back(long option) {
   return option == PR_SET_PDEATHSIG || option == PR_SET_NAME || option == PR_SET_DUMPABLE ||
          option == PR_SET_KEEPCAPS || option == PR_SET_TIMERSLACK || option == PR_SET_SECUREBITS ||
-         option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS ||
-         option == PR_SET_CHILD_SUBREAPER || option == PR_SET_THP_DISABLE ||
-         option == PR_SET_MEMORY_MERGE || option == PR_SET_PTRACER;
+         option == PR_SET_NO_NEW_PRIVS || option == PR_SET_CHILD_SUBREAPER ||
+         option == PR_SET_THP_DISABLE || option == PR_SET_MEMORY_MERGE || option == PR_SET_PTRACER;
 }
 
 static int only_asks(long option, long what) {
-  static const int kQuestions[] = {
-      PR_GET_PDEATHSIG,    PR_GET_DUMPABLE,    PR_GET_UNALIGN,          PR_GET_KEEPCAPS,
-      PR_GET_FPEMU,        PR_GET_FPEXC,       PR_GET_TIMING,           PR_GET_NAME,
-      PR_GET_ENDIAN,       PR_GET_SECCOMP,     PR_CAPBSET_READ,         PR_GET_TSC,
-      PR_GET_SECUREBITS,   PR_GET_TIMERSLACK,  PR_MCE_KILL_GET,         PR_GET_CHILD_SUBREAPER,
-      PR_GET_NO_NEW_PRIVS, PR_GET_THP_DISABLE, PR_GET_SPECULATION_CTRL, PR_GET_IO_FLUSHER,
-      PR_GET_TID_ADDRESS,  PR_GET_MEMORY_MERGE};
+  static const int kQuestions[] = {PR_GET_PDEATHSIG,        PR_GET_DUMPABLE,     PR_GET_UNALIGN,
+                                   PR_GET_KEEPCAPS,         PR_GET_FPEMU,        PR_GET_FPEXC,
+                                   PR_GET_TIMING,           PR_GET_NAME,         PR_GET_ENDIAN,
+                                   PR_GET_SECCOMP,          PR_CAPBSET_READ,     PR_GET_TSC,
+                                   PR_GET_SECUREBITS,       PR_GET_TIMERSLACK,   PR_MCE_KILL_GET,
+                                   PR_GET_CHILD_SUBREAPER,  PR_GET_NO_NEW_PRIVS, PR_GET_THP_DISABLE,
+                                   PR_GET_SPECULATION_CTRL, PR_GET_IO_FLUSHER,   PR_GET_TID_ADDRESS,
+                                   PR_GET_MEMORY_MERGE,     PR_GET_MDWE};
   for (size_t i = 0; i < sizeof kQuestions / sizeof *kQuestions; ++i) {
     if (option == kQuestions[i]) return 1;
   }
@@ -105,7 +109,9 @@ static void note_prctl(const long *words) {
   }
   call_touch(TOUCHED_PRCTL);
   if (is_put_back(option)) return;
-  if (option == PR_CAPBSET_DROP || option == PR_CAP_AMBIENT) {
+  if (option == PR_SET_SECCOMP) { /* filters add up, and none can be taken away */
+    call_doubt(RETIRED_IDENTITY, "prctl on its system call filter");
+  } else if (option == PR_CAPBSET_DROP || option == PR_CAP_AMBIENT) {
     call_doubt(RETIRED_IDENTITY, "prctl on capabilities");
   } else {
     call_doubt(RETIRED_CALL, "prctl");

@@ -22,11 +22,23 @@ static char *list_strings(char *text, char *end, uint32_t count, char **list) {
   return text;
 }
 
+/* Old programs look for it after the environment's end. */
+static const unsigned long *auxiliary_vector;
+static size_t auxiliary_words;
+
+void request_remember_auxiliary_vector(char **envp) {
+  enum { kEnd = 0 }; /* AT_NULL; each entry is two words */
+  while (*envp != NULL) ++envp;
+  auxiliary_vector = (const unsigned long *)(envp + 1);
+  auxiliary_words = 2;
+  while (auxiliary_vector[auxiliary_words - 2] != kEnd) auxiliary_words += 2;
+}
+
 int request_parse(struct request *request, const struct message_request *head, char *text,
                   char **pointers, size_t pointers_max) {
   char *end = text + head->strings_bytes;
   if ((uint64_t)head->argc + head->envc > head->strings_bytes) return -1;
-  size_t wanted = (size_t)head->argc + head->envc + 2;
+  size_t wanted = (size_t)head->argc + head->envc + 2 + auxiliary_words;
   if (wanted > pointers_max) pointers = allocate_pointers(wanted);
   if (pointers == NULL) return -1;
   char *cwd[2];
@@ -41,6 +53,9 @@ int request_parse(struct request *request, const struct message_request *head, c
   request->env_text = list_strings(request->argv_text, end, head->argc, request->argv);
   if (request->env_text == NULL) return -1;
   if (list_strings(request->env_text, end, head->envc, request->envp) != end) return -1;
+  if (auxiliary_words == 0) return -1;
+  memcpy(request->envp + head->envc + 1, auxiliary_vector,
+         auxiliary_words * sizeof *auxiliary_vector);
   request->argv_bytes = (size_t)(request->env_text - request->argv_text);
   request->env_bytes = (size_t)(end - request->env_text);
   return 0;

@@ -149,7 +149,12 @@ static void wipe_request(struct engine *engine) {
     raw_call(SYS_munmap, engine->big_text, engine->big_text_bytes);
     engine->big_text = NULL;
   } else {
-    memset(engine->packet.text, 0, engine->packet.head.strings_bytes);
+    /* With what the program may have written behind them, as some do to be listed by another name.
+     */
+    size_t used = engine->packet.head.strings_bytes;
+    size_t end = (used + 2 * kPageSize - 1) & ~(size_t)(kPageSize - 1);
+    memset(engine->packet.text, 0,
+           end < sizeof engine->packet.text ? end : sizeof engine->packet.text);
   }
   memset(&engine->packet.head, 0, sizeof engine->packet.head);
 }

@@ -40,6 +40,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   (void)argv;
   environment_watch_begin();
   lookups_begin();
+  request_remember_auxiliary_vector(envp);
   launch_variables_take(envp);
   if (state.role == ROLE_NONE) return;
   environment_watch_remember(envp);
@@ -52,15 +53,16 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   if (channel < 0) give_up(70);
   channel_adopt(channel);
   fork_handlers_add_own(processor_limit_of_child); /* while its parent is still known */
-  fork_handlers_add_own(channel_forget_in_child);
+  fork_handlers_add_own(child_forget);
   descriptors_remember_start();
+  load_watch_catch_streams();
   if (state.folder.st_ino == 0) (void)stat(".", &state.folder);
   load_left_remember_start();
   state.loads_at_start = ending_count_loads();
   /* At other levels the adapter knows where the program's own part begins. */
   if (state.level != LEVEL_LINKED) return;
   load_watch_begin("");
-  load_watch_catch_output();
+  load_watch_count_output();
 }
 
 static int find_word(struct dl_phdr_info *info, size_t bytes, void *word) {

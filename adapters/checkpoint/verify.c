@@ -28,6 +28,7 @@ struct scratch {
 struct findings {
   struct scratch *scratch;
   pid_t pid;
+  int memory;     /* its memory as a file, where process_vm_readv() is refused; -1: not needed */
   uint64_t there; /* bits of its page map: a page that is there has one of them set */
   uint32_t pages;
   int count;
@@ -69,9 +70,11 @@ static const char *expected_page(const struct engine *engine, uint32_t page) {
   return slot == kZeroSlot ? kZeros : engine->saved + (size_t)slot * kPageSize;
 }
 
-static long read_theirs(pid_t pid, uintptr_t address, char *buffer, size_t bytes) {
+static long read_theirs(const struct findings *findings, uintptr_t address, char *buffer,
+                        size_t bytes) {
+  if (findings->memory >= 0) return pread(findings->memory, buffer, bytes, (off_t)address);
   struct iovec here = {buffer, bytes}, there = {(void *)address, bytes};
-  return process_vm_readv(pid, &here, 1, &there, 1, 0);
+  return process_vm_readv(findings->pid, &here, 1, &there, 1, 0);
 }
 
 static void compare_page(struct findings *findings, const struct engine *engine, char *theirs,
@@ -104,7 +107,7 @@ static void compare_region(struct findings *findings, const struct engine *engin
       uintptr_t at = address + (uintptr_t)i * kPageSize;
       int is_there = (entries[i] & findings->there) != 0;
       if (!is_there && engine->page_slots[page] == kZeroSlot) continue;
-      if (read_theirs(findings->pid, at, buffer, kPageSize) != kPageSize) {
+      if (read_theirs(findings, at, buffer, kPageSize) != kPageSize) {
         find(findings, "memory at %#lx cannot be read: %s", (unsigned long)at, strerror(errno));
         continue;
       }
@@ -121,8 +124,7 @@ static void compare_wiped(struct findings *findings, const struct address_range 
   for (uintptr_t at = range->start; at < range->end; at += kPageSize) {
     uint64_t entry = 0;
     if (pread(pagemap, &entry, sizeof entry, (off_t)(at / kPageSize * 8)) != sizeof entry) return;
-    if ((entry & findings->there) == 0 ||
-        read_theirs(findings->pid, at, buffer, kPageSize) != kPageSize)
+    if ((entry & findings->there) == 0 || read_theirs(findings, at, buffer, kPageSize) != kPageSize)
       continue;
     if (memcmp(buffer, kZeros, kPageSize) == 0) continue;
     return find(findings, "memory at %#lx is not empty, as it is in a child", (unsigned long)at);
@@ -150,7 +152,7 @@ static void compare_constants(struct findings *findings, const struct engine *en
     uint64_t entry = 0;
     if (pread(pagemap, &entry, sizeof entry, (off_t)(at / kPageSize * 8)) != sizeof entry) return;
     if ((entry & kPresent) == 0 || (entry & kFilePage) != 0) continue;
-    if (read_theirs(findings->pid, at, buffer, kPageSize) != kPageSize) continue;
+    if (read_theirs(findings, at, buffer, kPageSize) != kPageSize) continue;
     compare_page(findings, engine, buffer, (const char *)at, at);
   }
 }
@@ -350,51 +352,49 @@ static void compare_schedule(struct findings *findings) {
   }
 }
 
-/* Containers may forbid one process to read another. */
-static int may_read(const struct engine *engine, pid_t pid) {
+/* A sandbox or a container may forbid process_vm_readv(), but not the file that shows the same. */
+static int may_read(struct findings *findings, const struct engine *engine) {
   static int told;
   char byte;
-  if (read_theirs(pid, engine->regions[0].start, &byte, 1) == 1) return 1;
+  if (read_theirs(findings, engine->regions[0].start, &byte, 1) == 1) return 1;
   if (errno != EPERM && errno != ENOSYS) return 1;
-  if (!told) {
-    char text[128];
-    int length = snprintf(text, sizeof text,
-                          "workers cannot be verified here: process_vm_readv: %s", strerror(errno));
-    channel_note(NOTE_WARNING, text, (size_t)length);
-  }
+  findings->memory = open_of(findings->pid, "mem");
+  if (findings->memory >= 0) return 1;
+  static const char kText[] = "the memory of workers cannot be verified here";
+  if (!told) channel_note(NOTE_WARNING, kText, sizeof kText - 1);
   told = 1;
   return 0;
 }
 
+static void compare(struct findings *findings, const struct engine *engine) {
+  compare_mappings(findings, engine);
+  if (may_read(findings, engine)) compare_memory_and_swap(findings, engine);
+  if (findings->memory >= 0) close(findings->memory);
+  compare_lines(findings, "status", 1);
+  static const char *const kWhole[] = {"limits", "timers", "personality", "oom_score_adj",
+                                       "coredump_filter"};
+  for (size_t i = 0; i < sizeof kWhole / sizeof *kWhole; ++i) {
+    compare_lines(findings, kWhole[i], 0);
+  }
+  compare_links(findings);
+  compare_descriptors(findings);
+  compare_schedule(findings);
+}
+
 void verify_worker(const struct message_verify *verify) {
-  struct findings findings;
-  memset(&findings, 0, sizeof findings);
+  struct findings findings = {.pid = verify->pid, .memory = -1};
   findings.scratch = mmap(NULL, sizeof *findings.scratch, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  findings.pid = verify->pid;
   if (findings.scratch == MAP_FAILED) {
     find(&findings, "no memory to compare with");
-  } else if (state.engine != NULL && state.reset == RESET_REWIND &&
-             !may_read(state.engine, verify->pid)) {
-    /* pages 0: nothing was compared */
   } else if (state.engine != NULL && state.reset == RESET_REWIND) {
-    compare_mappings(&findings, state.engine);
-    compare_memory_and_swap(&findings, state.engine);
-    compare_lines(&findings, "status", 1);
-    compare_lines(&findings, "limits", 0);
-    compare_lines(&findings, "timers", 0);
-    compare_lines(&findings, "personality", 0);
-    compare_lines(&findings, "oom_score_adj", 0);
-    compare_lines(&findings, "coredump_filter", 0);
-    compare_links(&findings);
-    compare_descriptors(&findings);
-    compare_schedule(&findings);
+    compare(&findings, state.engine);
   } else {
     find(&findings, "this zygote's workers do not rewind");
   }
   if (findings.scratch != MAP_FAILED) munmap(findings.scratch, sizeof *findings.scratch);
   struct message_verify body = *verify;
-  body.pages = findings.pages;
+  body.pages = findings.pages; /* 0: its memory was not compared */
   channel_send(MESSAGE_VERIFIED, &body, sizeof body, findings.text, findings.length,
                PATIENCE_SECOND);
 }
