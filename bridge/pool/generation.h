@@ -45,7 +45,7 @@ class Generation {
   struct Events {
     std::function<void()> on_change;  // warmth() may have changed
     std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
-    std::function<void(std::uint64_t look_id, const std::string& difference)> on_verified;
+    std::function<void(std::uint64_t look_id, const worker::Verdict& verdict)> on_verified;
   };
 
   Generation(const Surroundings& surroundings, GenerationPlan plan, Events events);

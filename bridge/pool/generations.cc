@@ -155,8 +155,8 @@ void Generations::begin(Depth depth) {
                            base::log_warn("program={} cannot fork worker={}: {}; classic for now",
                                           program_, worker_id, why);
                          },
-                         [this](std::uint64_t look_id, const std::string& difference) {
-                           workers_.verified(look_id, difference);
+                         [this](std::uint64_t look_id, const worker::Verdict& verdict) {
+                           workers_.verified(look_id, verdict);
                          }});
   on_change_();
 }

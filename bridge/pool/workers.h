@@ -61,7 +61,7 @@ class Workers : private worker::WorkerOwner {
   static constexpr std::size_t kAll = ~std::size_t{0};
   void retire_idle(std::size_t count);
   // The result of that look: what the serving generation's zygote found when it compared a worker.
-  void verified(std::uint64_t look_id, const std::string& difference);
+  void verified(std::uint64_t look_id, const worker::Verdict& verdict);
   // Ends a worker that takes too long over its reset. If the result is not empty, it says why the
   // zygote, which takes too long over a fork or a comparison, has to be replaced.
   std::string end_overdue();

@@ -125,7 +125,8 @@ Place* Workers::looked_at(std::uint64_t look_id) {
   return nullptr;
 }
 
-void Workers::verified(std::uint64_t look_id, const std::string& difference) {
+void Workers::verified(std::uint64_t look_id, const worker::Verdict& verdict) {
+  const std::string& difference = verdict.difference;
   idle_checks_.over(look_id);
   Place* place = looked_at(look_id);
   // A worker that has got a request meanwhile differs, and should.
@@ -137,7 +138,7 @@ void Workers::verified(std::uint64_t look_id, const std::string& difference) {
   // A comparison with a worker that has just died says nothing.
   if (!difference.empty() && !surroundings_.processes.is_living_child(worker.pid())) return;
   events_.on_change();
-  rewinds_.count_verified();
+  if (verdict.pages > 0 || !difference.empty()) rewinds_.count_verified();
   if (!difference.empty()) return differs(*place, difference);
   place->behaviours = 0;
   if (!was_resetting) return;

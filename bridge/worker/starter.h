@@ -40,6 +40,12 @@ struct StartTerms {
   limits::Cgroup* cgroup = nullptr;  // for its processes; outlives the starter
 };
 
+// What a comparison of a worker with its zygote came to.
+struct Verdict {
+  std::uint32_t pages = 0;   // of memory, compared; 0: the zygote may not read its workers'
+  std::string difference{};  // the first ones that were found, or empty
+};
+
 // Owned by a generation. Destroying it gives up every process that is not a worker yet.
 class Starter {
  public:
@@ -52,9 +58,8 @@ class Starter {
     std::function<void(std::uint32_t kind, const std::string& text)> on_note;
     // That worker will not come into being; its channel ends as well.
     std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
-    // A worker was compared with its zygote, as verify_worker() asked. difference: the first
-    // differences found, or empty.
-    std::function<void(std::uint64_t look_id, const std::string& difference)> on_verified;
+    // A worker was compared with its zygote, as verify_worker() asked.
+    std::function<void(std::uint64_t look_id, const Verdict& verdict)> on_verified;
   };
 
   virtual ~Starter() = default;

@@ -151,7 +151,7 @@ void Zygote::on_message(const message::Received& received) {
     case MESSAGE_FORK_FAILED:
       return events_.on_fork_failed(received.id, received.text);
     case MESSAGE_VERIFIED:
-      return events_.on_verified(received.id, received.text);
+      return events_.on_verified(received.id, {received.pages, received.text});
     case MESSAGE_NOTE:
       return events_.on_note(received.note_kind, received.text);
     default:

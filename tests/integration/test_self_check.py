@@ -91,3 +91,33 @@ def test_none_is_looked_at_without_a_budget(site):
     bridge.request(script)
     time.sleep(0.3)
     assert verified(bridge, script) == 0
+
+
+@pytest.mark.parametrize("sandbox", ["", 'sandbox = { syscalls = ["@cgi"] }\n'])
+def test_a_sandbox_does_not_blind_the_comparison(site, sandbox):
+    """Its filter forbids one process to read another by the call that is made for that."""
+    script = site.c("x", r"""
+        #include <stdio.h>
+        #include <sys/resource.h>
+        #include <sys/syscall.h>
+        int main(void) {
+          struct rlimit limit;
+          getrlimit(RLIMIT_CORE, &limit);
+          printf("Content-Type: text/plain\n\n%d\n", limit.rlim_max == 4096);
+          limit.rlim_cur = limit.rlim_max = 4096;
+        #if defined(__x86_64__) /* not by libc's function, which is noticed */
+          long result;
+          __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_setrlimit), "D"((long)RLIMIT_CORE),
+                           "S"(&limit) : "rcx", "r11", "memory");
+        #endif
+          return 0;
+        }
+        """)
+    bridge = site.start_bridge('mode = "persistent"\nrewind = { verify = 1 }\n' + sandbox)
+    bridge.allow_log("differs from its zygote|left something behind")
+    warm(bridge, script)
+    assert bridge.request(script).body == b"0\n"
+    wait_until(lambda: bridge.program(script)["reset"] == "fork", "it is found", 20)
+    rewind = bridge.program(script)["rewind"]
+    assert rewind["verified"] >= 1 and rewind["differences"] == 1
+    assert [bridge.request(script).body for _ in range(3)] == [b"0\n"] * 3
