@@ -14,6 +14,26 @@ bool is_control(char c) {
   return (byte < 0x20 && byte != '\t' && byte != '\r' && byte != '\n' && byte != 0) || byte == 0x7f;
 }
 
+// Some lines end with CR LF and others with LF.
+bool has_mixed_ends(base::ByteView bytes) {
+  std::size_t all = 0, with_cr = 0;
+  for (std::size_t at = bytes.find('\n'); at != base::ByteView::npos;
+       at = bytes.find('\n', at + 1)) {
+    ++all;
+    with_cr += at > 0 && bytes[at - 1] == '\r';
+  }
+  return with_cr > 0 && with_cr < all;
+}
+
+std::string with_plain_ends(base::ByteView bytes) {
+  std::string plain;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    const bool is_end = bytes[at] == '\r' && at + 1 < bytes.size() && bytes[at + 1] == '\n';
+    if (!is_end) plain += bytes[at];
+  }
+  return plain;
+}
+
 }  // namespace
 
 std::string_view describe(HeadFault fault) {
@@ -102,6 +122,11 @@ HeadStep ResponseHeadReader::parse(base::ByteView bytes) {
     head_.replaced_bytes =
         static_cast<std::size_t>(std::count_if(buffer_.begin(), buffer_.end(), is_control));
     std::replace_if(buffer_.begin(), buffer_.end(), is_control, ' ');
+    bytes = buffer_;
+  }
+  // Apache's mod_proxy_fcgi finds no end in such a head, and its client gets nothing.
+  if (has_mixed_ends(bytes)) {
+    buffer_ = with_plain_ends(bytes);
     bytes = buffer_;
   }
   const HeadFault fault =

@@ -89,11 +89,12 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
     gateway_.tell_kept_back(name);
   }
   target_.environment = environment.take();
-  target_.has_chunked_body = !target_.environment.content_length &&
-                             !cgi::value_or_empty(variables, "HTTP_TRANSFER_ENCODING").empty();
+  const std::string_view method = cgi::value_or_empty(variables, "REQUEST_METHOD");
+  const bool is_chunked = !cgi::value_or_empty(variables, "HTTP_TRANSFER_ENCODING").empty();
+  target_.has_chunked_body =
+      !target_.environment.content_length && (is_chunked || (method != "GET" && method != "HEAD"));
   target_.program = std::move(resolution.program);
-  target_.query_words = cgi::query_words(cgi::value_or_empty(variables, "REQUEST_METHOD"),
-                                         cgi::value_or_empty(variables, "QUERY_STRING"));
+  target_.query_words = cgi::query_words(method, cgi::value_or_empty(variables, "QUERY_STRING"));
   const std::uint64_t announced = target_.environment.content_length.value_or(0);
   if (settings.limits.body > 0 && announced > settings.limits.body) {
     return cgi::Refusal{
@@ -109,8 +110,7 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   const auto opened = body_.open(target_.environment.content_length, target_.has_chunked_body);
   if (!opened) return cgi::Refusal{500, opened.error().message};
   if (body_.is_passed_on()) streams_.set_has_body();
-  open_response(cgi::value_or_empty(variables, "REQUEST_METHOD") == "HEAD" ? BodyWanted::no
-                                                                           : BodyWanted::yes);
+  open_response(method == "HEAD" ? BodyWanted::no : BodyWanted::yes);
   return std::nullopt;
 }
 
@@ -234,8 +234,11 @@ void Request::body_end() {
   body_.end();
   if (finished()) return;
   if (is_kept) {
-    target_.add_variable("CONTENT_LENGTH", std::to_string(body_.received()));
-    streams_.set_input(body_.take_kept());
+    // Not every web server says that a body comes in chunks; one that is not there has no length.
+    if (body_.received() > 0) {
+      target_.add_variable("CONTENT_LENGTH", std::to_string(body_.received()));
+      streams_.set_input(body_.take_kept());
+    }
     return run();
   }
   if (!body_.is_passed_on()) return;

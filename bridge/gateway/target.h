@@ -19,7 +19,7 @@ struct Target {
   const config::ProgramSettings* settings = nullptr;
   std::string program;  // its path; empty: there is none
   cgi::Environment environment;
-  bool has_chunked_body = false;  // whose length is known only at its end
+  bool has_chunked_body = false;  // perhaps: its length is known only at its end
   std::vector<std::string> query_words;
   compare::Side side = compare::Side::persistent;
 

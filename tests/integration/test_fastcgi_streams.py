@@ -99,7 +99,7 @@ def test_a_body_is_measured_by_what_arrives_not_by_what_was_announced(site, anno
         # Sent at once: what comes 100 ms later may arrive after the answer's head.
         peer.send(fastcgi.whole_request(echo, b"x" * 5000, REQUEST_METHOD="POST", CONTENT_LENGTH=announced))
         response = peer.response()
-        if announced in ("0", ""):
+        if announced == "0":
             # The program has no body, so none of this reaches it.
             assert (response.status, response.body) == (200, b"")
         else:

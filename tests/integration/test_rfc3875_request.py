@@ -239,3 +239,17 @@ def test_very_many_variables_and_a_long_one_reach_the_program(site, bridge, mode
     many = {f"HTTP_N{n}": "v" for n in range(2000)}
     got = ask(site, bridge, HTTP_LONG="l" * 100_000, **many)["env"]
     assert got["HTTP_LONG"] == "l" * 100_000 and got["HTTP_N1999"] == "v"
+
+
+@pytest.mark.parametrize("mode", ["classic", "persistent"])
+@pytest.mark.parametrize("length", ["-1", ""])
+def test_a_body_of_unknown_length_reaches_the_program(site, length, mode):
+    """Caddy says -1, others nothing, and none of them that the body comes in chunks."""
+    script = site.sh("length.sh", """
+        printf 'Content-Type: text/plain\\n\\n%s:' "${CONTENT_LENGTH-none}"
+        cat
+        """)
+    bridge = site.start_bridge(f'mode = "{mode}"\n')
+    for body in (b"hello", b"", b"x" * 100_000):
+        answer = bridge.request(script, "POST", body=body, CONTENT_LENGTH=length)
+        assert answer.body == (b"%d:" % len(body) if body else b"none:") + body
