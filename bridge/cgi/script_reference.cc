@@ -96,6 +96,22 @@ OrRefusal<std::string> script_path(const Variables& variables) {
   return path;
 }
 
+std::optional<Variables> undivided(const Variables& variables, std::deque<std::string>& owned) {
+  const std::string_view path_info = value_or_empty(variables, "PATH_INFO");
+  if (path_info.empty() || value_or_empty(variables, "SCRIPT_FILENAME").ends_with(path_info)) {
+    return std::nullopt;
+  }
+  Variables whole;
+  for (auto [name, value] : variables) {
+    if (name == "PATH_INFO" || name == "PATH_TRANSLATED") continue;
+    if (name == "SCRIPT_NAME" || name == "SCRIPT_FILENAME") {
+      value = owned.emplace_back(std::string(value).append(path_info));
+    }
+    whole.emplace_back(name, value);
+  }
+  return whole;
+}
+
 PathSplit split_path(const Variables& variables, std::string_view script_file,
                      std::string_view rest) {
   const std::string_view sent_path_info = value_or_empty(variables, "PATH_INFO");

@@ -3,6 +3,8 @@
 // the router finds the program on it and what is left over, split_path() uses what is left over.
 #pragma once
 
+#include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,12 @@ namespace cgi {
 // Refuses with 400 a NUL byte, with 404 no path at all or one that is not absolute. Does not look
 // at the file system, so "..", links and roots are the router's to judge.
 OrRefusal<std::string> script_path(const Variables& variables);
+
+// The same request with PATH_INFO after SCRIPT_NAME and SCRIPT_FILENAME again, for a web server
+// that divides the path where a folder ends (lighttpd: a program in a folder below a ScriptAlias).
+// Its new values are views of what is added to owned, whose elements must not move. None: there is
+// no PATH_INFO, or SCRIPT_FILENAME ends with it.
+std::optional<Variables> undivided(const Variables& variables, std::deque<std::string>& owned);
 
 // RFC 3875 4.1.5, 4.1.6, 4.1.13, as the program shall see them.
 struct PathSplit {

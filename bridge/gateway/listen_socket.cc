@@ -15,6 +15,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/log.h"
+
 namespace gateway {
 namespace {
 
@@ -39,11 +41,22 @@ bool answers(const sockaddr_un& name) {
   return ::connect(probe.get(), address, sizeof name) == 0 || errno == EAGAIN;
 }
 
+// A folder below /run is gone after a restart of the machine; with systemd RuntimeDirectory= makes
+// it.
+void make_folder_of(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (folder.empty()) return;
+  const ::mode_t umask_before = ::umask(022);
+  if (::mkdir(folder.c_str(), 0755) == 0) base::log_info("made the folder {}", folder);
+  ::umask(umask_before);
+}
+
 base::Result<base::UniqueFd> listen_on_unix(const config::ListenAddress& address, ::mode_t mode,
                                             SocketOwner owner) {
   base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failed(address, "socket");
   const sockaddr_un name = unix_address(address.path);
+  make_folder_of(address.path);
   struct stat status;
   if (::lstat(name.sun_path, &status) == 0 && S_ISSOCK(status.st_mode)) {
     if (answers(name)) {

@@ -1,5 +1,7 @@
 #include "gateway/request.h"
 
+#include <deque>
+
 #include "base/log.h"
 #include "cgi/error_response.h"
 #include "cgi/query_words.h"
@@ -11,6 +13,12 @@ namespace gateway {
 namespace {
 // php-cgi as a CGI program answers only requests that a web server has "redirected" to it.
 constexpr std::string_view kRedirectStatus = "REDIRECT_STATUS";
+
+bool leads_to_a_program(router::Resolver& resolver, const cgi::Variables& variables) {
+  const auto path = cgi::script_path(variables);
+  return path && resolver.resolve(path.value());
+}
+
 }  // namespace
 
 Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
@@ -74,7 +82,12 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   auto path = cgi::script_path(variables);
   if (!path) return path.refusal();
   auto resolved = gateway_.resolver().resolve(path.value());
-  if (!resolved) return resolved.refusal();
+  if (!resolved) {
+    std::deque<std::string> owned;
+    const auto whole = cgi::undivided(variables, owned);
+    return whole && leads_to_a_program(gateway_.resolver(), *whole) ? route(*whole)
+                                                                    : resolved.refusal();
+  }
   router::Resolution& resolution = resolved.value();
 
   // By the name that the web server uses for it.

@@ -230,3 +230,12 @@ def test_no_request_is_lost_while_settings_and_modes_change_under_load(site, wor
         time.sleep(0.15)
     assert changes > 10 and complete > 100
     assert failed == 0
+
+
+def test_the_folder_of_a_socket_is_made(site):
+    """One below /run is gone after a restart of the machine."""
+    script = site.example("hello.cgi")
+    bridge = site.start_bridge('mode = "classic"', listen=[f"unix:{site.folder}/made/fastcgi.sock"])
+    assert bridge.request(script).status == 200
+    assert (site.folder / "made").stat().st_mode & 0o777 == 0o755
+    bridge.expect_log("made the folder .*/made")

@@ -37,6 +37,17 @@ def server(request, site):
                              route="ProxyPass" if variant == "proxypass" else "SetHandler")
 
 
+def test_programs_in_folders_are_answered_too(site, server):
+    """lighttpd takes the folder for the program, and the rest for PATH_INFO."""
+    for name in ("sub/report", "sub/deep/report"):
+        programs.report(site, name)
+        for rest in ("", "/extra/path"):
+            environment = reported(server.send_request(f"/cgi-bin/{name}{rest}?a=b"))["env"]
+            assert environment["SCRIPT_NAME"] == f"/cgi-bin/{name}"
+            assert environment.get("PATH_INFO", "") == rest
+            assert environment["SCRIPT_FILENAME"] == str(site.cgi_bin / name)
+
+
 def test_the_environment_is_that_of_rfc_3875(site, server):
     answer = server.send_request("/cgi-bin/report/extra/path?a=b%20c&d", headers={"X-Test": "1"})
     environment = reported(answer)["env"]
