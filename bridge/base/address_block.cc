@@ -43,7 +43,7 @@ std::optional<unsigned> parse_prefix(std::string_view digits, unsigned most) {
   return bits;
 }
 
-// The bits of the i-th byte that a prefix covers.
+// Mask of the bits in the i-th byte that the prefix covers.
 std::uint8_t covered(unsigned prefix_bits, std::size_t i) {
   unsigned before = unsigned(i) * 8;
   if (prefix_bits >= before + 8) return 0xff;
@@ -88,7 +88,7 @@ bool AddressBlock::contains(std::string_view address) const {
   // Apache adds the zone to a link-local address (RFC 4007 §11).
   auto bytes = parse_address(address.substr(0, address.find('%')));
   if (unix_peer_ || !bytes) return false;
-  if (is_ipv4(*bytes) && prefix_bits_ < kMappedBits) return false;  // ::/0 names IPv6 alone
+  if (is_ipv4(*bytes) && prefix_bits_ < kMappedBits) return false;  // ::/0 means IPv6 only
   for (std::size_t i = 0; i < bytes_.size(); ++i) {
     if (((bytes_[i] ^ (*bytes)[i]) & covered(prefix_bits_, i)) != 0) return false;
   }

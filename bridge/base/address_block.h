@@ -1,4 +1,4 @@
-// Which addresses a setting names: single ones, and blocks.
+// The addresses that a setting names: single ones and blocks.
 #pragma once
 
 #include <array>
@@ -12,15 +12,16 @@
 namespace base {
 
 // One IPv4 or IPv6 address ("127.0.0.1", "::1") or block ("10.0.0.0/8", RFC 4632; "fd00::/8", RFC
-// 4291 §2.3), or "unix": a peer without an address (REMOTE_ADDR empty or "unix:", as nginx has it
-// for a unix socket). An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2) is the IPv4 address.
+// 4291 §2.3), or "unix": a peer without an address (REMOTE_ADDR is empty, or "unix:", which nginx
+// sends for a unix socket). An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2) is the IPv4
+// address.
 class AddressBlock {
  public:
-  // The error begins with the text. Bits of the address behind the prefix have to be 0.
+  // The error begins with the text. The address bits after the prefix must be 0.
   static Result<AddressBlock> parse(std::string_view text);
 
-  // Whether address, as a web server writes REMOTE_ADDR, is in the block. A text that is no address
-  // is in none. An IPv6 block of less than 96 bits ("::/0") holds no IPv4 address.
+  // Whether address, written as in REMOTE_ADDR, is in the block. Text that is not an address is in
+  // no block. An IPv6 block with a prefix under 96 bits ("::/0") contains no IPv4 address.
   bool contains(std::string_view address) const;
 
  private:
@@ -29,7 +30,7 @@ class AddressBlock {
   unsigned prefix_bits_ = 128;
 };
 
-// Whether one of the blocks contains it. Texts that are no blocks contain nothing.
+// Whether one of the blocks contains address. Texts that are not valid blocks contain nothing.
 bool any_contains(const std::vector<std::string>& blocks, std::string_view address);
 
 }  // namespace base

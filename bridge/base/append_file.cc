@@ -16,7 +16,7 @@ std::uint64_t lines_in(ByteView text) {
 }  // namespace
 
 Status AppendFile::open(const std::string& path) {
-  // O_NONBLOCK is for pipes: a regular file knows no waiting.
+  // O_NONBLOCK is for pipes; it has no effect on a regular file.
   UniqueFd fd(::open(path.c_str(),
                      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640));
   if (!fd) return errno_error("cannot open " + path, errno);
@@ -44,7 +44,7 @@ AppendFile::Outcome AppendFile::append(ByteView lines) {
     const ByteView taken = lines.substr(0, static_cast<std::size_t>(written));
     lines_ += lines_in(taken);
     lines.remove_prefix(taken.size());
-    // The rest of a line that was taken in part would be no line: it counts as dropped.
+    // The rest of a partly written line would not be a line, so it counts as dropped.
     if (taken.empty() || taken.ends_with('\n') || lines.empty()) continue;
     cut_ = true;
     dropped_ += 1;

@@ -1,4 +1,4 @@
-// A file that lines are appended to, and that may be rotated under it.
+// A file to which lines are appended, and which may be rotated meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace base {
 
-// Never waits for room: what a full disk (or a pipe that nobody empties) does not take is dropped
-// and counted, and a line that it took half of is ended before the next one. Writers in other
+// Never waits for space: lines that a full disk (or a pipe that nobody reads) does not accept are
+// dropped and counted. A partly written line is ended before the next one is written. Other
 // processes may append to the same file.
 class AppendFile {
  public:
   enum class Outcome { written, dropped };
 
-  // Makes the file if it is not there, readable by its owner and group. On failure what was open
-  // stays open.
+  // Creates the file if it is missing, readable by its owner and group. On failure the file that
+  // was open stays open.
   Status open(const std::string& path);
-  // The same path again, which may be another file by now.
+  // Opens the same path again, which may now lead to another file.
   Status reopen() { return open(path_); }
   void close();
 
   bool is_open() const { return bool(fd_); }
   const std::string& path() const { return path_; }
 
-  // lines: whole ones, each with its end.
+  // lines: complete lines, each with its newline.
   Outcome append(ByteView lines);
-  // Why the last append() was dropped.
+  // The errno of the last append() that was dropped.
   int error_number() const { return error_number_; }
   std::uint64_t lines() const { return lines_; }      // written so far
   std::uint64_t dropped() const { return dropped_; }  // lines
@@ -36,7 +36,7 @@ class AppendFile {
  private:
   std::string path_;
   UniqueFd fd_;
-  bool cut_ = false;  // the last line in the file has no end
+  bool cut_ = false;  // the last line in the file has no newline
   int error_number_ = 0;
   std::uint64_t lines_ = 0, dropped_ = 0;
 };

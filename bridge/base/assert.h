@@ -1,5 +1,5 @@
-// BRIDGE_ASSERT: a programmer's error ends the daemon at the place it is noticed, in release
-// builds as well. Never for what the world or a peer can cause.
+// BRIDGE_ASSERT: a programmer error aborts the daemon where it is noticed, in release builds too.
+// Never used for anything that the outside world or a peer can cause.
 #pragma once
 
 #include <cstdio>

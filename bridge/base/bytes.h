@@ -1,4 +1,4 @@
-// Words for raw bytes. A ByteView is borrowed: whoever hands one out says how long it lasts.
+// Names for raw bytes. A ByteView is borrowed: the interface that gives it says how long it lasts.
 #pragma once
 
 #include <cstddef>

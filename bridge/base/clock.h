@@ -1,16 +1,16 @@
-// Points and spans of time. What the time is now, the loop says (loop/clock.h).
+// Points and spans of time. The current time comes from the loop (loop/clock.h).
 #pragma once
 
 #include <chrono>
 
 namespace base {
 
-// Steady, so that a change of the wall clock moves no deadline.
+// Steady, so that changing the wall clock does not move deadlines.
 using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Duration = std::chrono::milliseconds;
 
-// From one point to a later one, in whole milliseconds.
+// The time from one point to a later one, in whole milliseconds (rounded down).
 inline Duration milliseconds_between(TimePoint from, TimePoint until) {
   return std::chrono::duration_cast<Duration>(until - from);
 }

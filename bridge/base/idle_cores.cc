@@ -17,7 +17,7 @@ unsigned cores() {
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
-// The fourth word of /proc/loadavg: "running/all".
+// Reads the fourth word of /proc/loadavg: "running/all".
 unsigned running_tasks() {
   const UniqueFd file(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC));
   char text[128];

@@ -1,10 +1,10 @@
-// How much of the machine is free at this moment.
+// How much of the machine is free right now.
 #pragma once
 
 namespace base {
 
-// Cores that this process may use less the tasks, anyone's, that run or want to (this one left
-// out); never below zero. If the kernel does not tell what runs, all of them.
+// The number of cores that this process may use, minus all tasks on the machine that are running or
+// runnable, except this one; never below zero. If the kernel does not report the tasks: all cores.
 unsigned idle_cores();
 
 }  // namespace base

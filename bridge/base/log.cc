@@ -17,7 +17,7 @@ bool is_control(char c) {
   return byte < 0x20 || byte == 0x7f;
 }
 
-// The text of an event, always on one line: paths and reasons hold what a client sent.
+// The text of an event, always on one line: paths and reasons contain what a client sent.
 class OneLine : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -31,7 +31,7 @@ class OneLine : public spdlog::custom_flag_formatter {
   }
 };
 
-// Standard error or a file, by turns.
+// Writes to standard error or to a file, whichever is set.
 class LogSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   AppendFile& file() { return file_; }
@@ -42,7 +42,7 @@ class LogSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
     formatter_->format(message, line);
     const ByteView bytes(line.data(), line.size());
     if (file_.is_open() && file_.append(bytes) == AppendFile::Outcome::written) return;
-    // There is nowhere left to say that this failed.
+    // There is nowhere left to report that this failed.
     (void)!::write(STDERR_FILENO, bytes.data(), bytes.size());
   }
   void flush_() override {}
@@ -50,7 +50,7 @@ class LogSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
   AppendFile file_;
 };
 
-// The process's log; made by start_log().
+// The process's log; created by start_log().
 LogSink* sink = nullptr;
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {

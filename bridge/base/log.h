@@ -1,5 +1,5 @@
-// The log: one line an event, on standard error (a service manager takes it from there) or in a
-// file. Whatever stands in an event, it stays on its one line: control bytes are shown as \n, \x1b.
+// The log: one line per event, on standard error (where a service manager picks it up) or in a
+// file. An event always stays on one line: control bytes in it are shown as \n, \x1b.
 // Grammar: what failed, on what, why, what happens next.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace base {
 
 enum class LogLevel { debug, info, warn, error };
 
-// The line as it was put together; written if its level is asked for. (spdlog writes it. Its own
-// functions would compile all of fmt into each of our files: two thirds of their build time.)
+// Formats the line, and writes it if its level is enabled. (spdlog writes it. Its own functions
+// would compile all of fmt into each of our files, which is two thirds of their build time.)
 void log_line(LogLevel level, fmt::string_view format, fmt::format_args arguments);
 
 template <typename... Values>
@@ -47,19 +47,19 @@ void log_error(fmt::format_string<Values...> format, Values&&... values) {
 // Sets up the process's log. level: "debug", "info", "warn" or "error". Called once, by main.
 void start_log(std::string_view level);
 
-// From here on lines below this level are not written.
+// From now on, lines below this level are not written.
 void set_log_level(std::string_view level);
 
-// From here on the log is written to that file; empty: to standard error. What the file does not
-// take (a full disk) goes to standard error. On failure all stays as it was.
+// From now on, the log is written to that file, or to standard error if path is empty. Lines that
+// the file does not accept (the disk is full) go to standard error. On failure nothing changes.
 Status set_log_file(const std::string& path);
-// Opens the file anew, behind a rotation.
+// Opens the file again after a rotation.
 Status reopen_log();
-// Lines that the file did not take.
+// The number of lines that the file did not accept.
 std::uint64_t log_lines_dropped();
 
-// text with control bytes shown as \n, \x1b and so on, cut after bytes_max: what a program or a
-// peer wrote may stand in a log line, but may not forge one.
+// text with control bytes shown as \n, \x1b and so on, cut after bytes_max: text from a program or
+// a peer may appear in a log line, but cannot forge one.
 std::string printable(std::string_view text, std::size_t bytes_max = 1000);
 
 }  // namespace base

@@ -5,7 +5,7 @@
 namespace base {
 namespace {
 constexpr std::size_t kCapacityMin = 4 * kKiB;
-// An empty buffer larger than this gives its memory back.
+// An empty buffer larger than this frees its memory.
 constexpr std::size_t kCapacityKept = 160 * kKiB;
 }  // namespace
 
@@ -15,7 +15,7 @@ char* OutBuffer::room(std::size_t count) {
     std::memmove(data_.get(), data_.get() + begin_, size());
   } else {
     const std::size_t capacity = std::max({kCapacityMin, size() + count, size() * 2});
-    // new char[] without (): the bytes are about to be written.
+    // new char[] without (), so not zeroed: the bytes are about to be written.
     std::unique_ptr<char[]> data(new char[capacity]);
     if (!empty()) std::memcpy(data.get(), data_.get() + begin_, size());
     data_ = std::move(data);

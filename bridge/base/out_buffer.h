@@ -10,18 +10,18 @@
 
 namespace base {
 
-// Grows as it must and never shrinks below what it holds; how much it may hold is its user's limit.
-// Room that room() gives can be filled by read(2) itself, so bytes are copied only by the kernel.
+// Grows as needed; its user limits how much it may hold. read(2) can write straight into the space
+// that room() gives, so only the kernel copies bytes.
 class OutBuffer {
  public:
   std::size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
   ByteView bytes() const { return {data_.get() + begin_, size()}; }
 
-  // At least count writable bytes behind the last one; valid until the next call of any kind.
+  // At least count writable bytes after the last one; valid until the next call of any member.
   char* room(std::size_t count);
 
-  // The first count bytes of the room are part of the buffer now.
+  // Makes the first count bytes of the room part of the buffer.
   void commit(std::size_t count) {
     BRIDGE_ASSERT(count <= capacity_ - end_);
     end_ += count;
@@ -33,7 +33,7 @@ class OutBuffer {
     commit(more.size());
   }
 
-  // The first count bytes are gone.
+  // Removes the first count bytes.
   void consume(std::size_t count);
 
  private:

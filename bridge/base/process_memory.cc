@@ -13,7 +13,7 @@
 namespace base {
 namespace {
 
-// The first page of /proc/PID/NAME, which holds all that is looked for.
+// The first page of /proc/PID/NAME, which contains everything needed here.
 std::string proc_text(pid_t pid, const char* name) {
   const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

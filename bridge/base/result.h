@@ -1,4 +1,4 @@
-// The outcome of something that the world may refuse: a value, or an Error that says why.
+// The outcome of something that can fail for outside reasons: a value, or an Error that says why.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct Error {
   std::string message;
 };
 
-// Holds a T or an Error. Asking for the one that is not there is a programmer's error and aborts.
+// Holds a T or an Error. Asking for the one that it does not hold is a programmer error and aborts.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -43,7 +43,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-// For what gives nothing back when it succeeds.
+// The value of something that returns nothing when it succeeds.
 struct Done {};
 using Status = Result<Done>;
 

@@ -25,7 +25,7 @@ void UniqueFd::reset() {
 Result<FdPair> make_pipe(NonblockingEnd nonblocking) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return errno_error("pipe2", errno);
-  // A new end has no flags that would have to be kept.
+  // A new end has no flags that must be kept.
   if (nonblocking == NonblockingEnd::reading) ::fcntl(fds[0], F_SETFL, O_NONBLOCK);
   if (nonblocking == NonblockingEnd::writing) ::fcntl(fds[1], F_SETFL, O_NONBLOCK);
   return FdPair{UniqueFd(fds[0]), UniqueFd(fds[1])};

@@ -39,9 +39,9 @@ enum class NonblockingEnd { none, reading, writing };
 
 Result<FdPair> make_pipe(NonblockingEnd nonblocking = NonblockingEnd::none);
 
-// Standard input without a byte in it: a pipe's reading end whose other end is closed. Each is one
-// of its own, as flags, owners of signals and locks would hold for everybody who shares it; those
-// of /dev/null, where a lock is the file's, even if it is opened anew.
+// An empty standard input: a pipe's reading end whose other end is closed. Each call makes a new
+// pipe, because flags, signal owners and locks would apply to everybody who shares one. /dev/null
+// would not do: a lock belongs to the file, so it is shared even if the file is opened again.
 Result<UniqueFd> make_empty_input();
 
 // A connected pair of AF_UNIX sockets of type (SOCK_STREAM, SOCK_SEQPACKET; SOCK_CLOEXEC is added).

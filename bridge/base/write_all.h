@@ -1,4 +1,4 @@
-// Writes the whole of something to a file.
+// Writes all of something to a file.
 #pragma once
 
 #include "base/bytes.h"
@@ -6,8 +6,8 @@
 
 namespace base {
 
-// All of bytes into fd, a file or a memfd: nothing that a write could find full. what names the
-// deed in the error.
+// Writes all of bytes to fd: a file or a memfd, never something that may be full, such as a pipe.
+// what names the action in the error message.
 Status write_all(int fd, ByteView bytes, const std::string& what);
 
 }  // namespace base

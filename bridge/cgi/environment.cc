@@ -11,7 +11,7 @@
 namespace cgi {
 namespace {
 
-// Names that are dropped, or set below from something better than what was sent.
+// Names that are dropped, or set below from a better source than what was sent.
 constexpr std::array<std::string_view, 9> kNotPassedOn = {
     "HTTP_PROXY",      "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "FCGI_ROLE",      "SCRIPT_NAME",
     "SCRIPT_FILENAME", "PATH_INFO",           "PATH_TRANSLATED",   "CONTENT_LENGTH",
@@ -51,11 +51,12 @@ std::optional<std::uint64_t> parse_length(std::string_view text) {
   return length;
 }
 
-// Each name once, where it was first set, with the value that was set last. A hash table with open
-// addressing over a plain list: an environment costs three allocations, not one for each name.
+// Each name once, in the place where it was first set, with the value that was set last. This is a
+// hash table with open addressing over a plain list, so an environment costs three allocations
+// instead of one for each name.
 class Settings {
  public:
-  // No more than count names are set.
+  // At most count names may be set.
   explicit Settings(std::size_t count)
       : places_(std::bit_ceil(2 * count + 1), kNone), mask_(places_.size() - 1) {
     settings_.reserve(count);
@@ -98,7 +99,7 @@ class Settings {
   const std::size_t mask_;
 };
 
-// How Caddy says that a body comes in chunks.
+// Caddy sends this when a body comes in chunks.
 constexpr std::string_view kUnknownLength = "-1";
 
 bool redirects(std::string_view server_software) {

@@ -25,7 +25,7 @@ constexpr std::string_view kLoader = "loader", kLibc = "libc", kShell = "shell",
 constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"LD_", Match::prefix, kLoader},
     {"GLIBC_TUNABLES", Match::whole, kLoader},
-    // What glibc itself ignores in setuid programs.
+    // Names that glibc itself ignores in setuid programs.
     {"MALLOC_", Match::prefix, kLibc},
     {"GCONV_PATH", Match::whole, kLibc},
     {"GETCONF_DIR", Match::whole, kLibc},
@@ -40,7 +40,7 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"TMP", Match::whole, kLibc},
     {"TEMP", Match::whole, kLibc},
     {"TZDIR", Match::whole, kLibc},
-    // The web server's own PATH (Apache sends it) is no concern of the program either.
+    // The web server's own PATH (Apache sends it) does not concern the program either.
     {"PATH", Match::whole, kShell},
     {"IFS", Match::whole, kShell},
     {"ENV", Match::whole, kShell},
@@ -74,7 +74,7 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"JAVA_", Match::prefix, kJava},
     {"JDK_", Match::prefix, kJava},
     {"_JAVA_OPTIONS", Match::whole, kJava},
-    // Other runtimes: what they load, or where they write.
+    // Other runtimes: what they load and where they write.
     {"GUILE_", Match::prefix, kRuntime},
     {"ERL_", Match::prefix, kRuntime},
     {"OCAMLRUNPARAM", Match::whole, kRuntime},
@@ -95,7 +95,7 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"SSL_CERT_FILE", Match::whole, kOpenssl},
     {"SSL_CERT_DIR", Match::whole, kOpenssl},
     {"SSLKEYLOGFILE", Match::whole, kOpenssl},
-    // What git runs, and from where; GIT_PROJECT_ROOT and the like pass.
+    // What git runs and from where; GIT_PROJECT_ROOT and the like pass.
     {"GIT_ALTERNATE_", Match::prefix, kGit},
     {"GIT_ASKPASS", Match::whole, kGit},
     {"GIT_COMMON_DIR", Match::whole, kGit},
@@ -118,7 +118,7 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"MAGICK_", Match::prefix, kTool},
     {"GS_LIB", Match::whole, kTool},
     {"GS_OPTIONS", Match::whole, kTool},
-    // Options that tools take besides those they are given: tar's can run a program.
+    // Extra options for tools, added to those on their command line: tar's can run a program.
     {"TAR_OPTIONS", Match::whole, kTool},
     {"GREP_OPTIONS", Match::whole, kTool},
     {"GZIP", Match::whole, kTool},
@@ -150,7 +150,7 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"BROWSER", Match::whole, kPager},
     {"LESSOPEN", Match::whole, kPager},
     {"LESSCLOSE", Match::whole, kPager},
-    // Where a program's own requests go (httpoxy's other names), and whom they trust.
+    // Where a program's own requests go (httpoxy's other names), and which servers they trust.
     {"http_proxy", Match::whole, kProxy},
     {"https_proxy", Match::whole, kProxy},
     {"ftp_proxy", Match::whole, kProxy},
@@ -177,7 +177,7 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"SYSTEMD_", Match::prefix, kSystemd},
 });
 
-// Two letters as a number: of names that have as many, as all in the table.
+// The first two letters as a number; the name must have two, as all in the table do.
 constexpr unsigned letters_of(std::string_view name) {
   return static_cast<unsigned char>(name[0]) << 8 | static_cast<unsigned char>(name[1]);
 }
@@ -191,7 +191,7 @@ constexpr unsigned first_letters(const Entry& entry) {
   return entry.first_letters;
 }
 
-// The table by first letters, so that a name is compared with few.
+// The table sorted by first letters, so that a name is compared with only a few entries.
 constexpr auto kByFirstLetters = [] {
   std::array<Entry, kForbidden.size()> sorted{};
   for (std::size_t i = 0; i < kForbidden.size(); ++i) {
@@ -205,7 +205,7 @@ constexpr std::uint64_t bit_of(char letter) {
   return std::uint64_t{1} << (static_cast<unsigned char>(letter) % 64);
 }
 
-// For each first letter, which second ones there are: most names need not be looked for.
+// For each first letter, which second letters occur: most names need no search at all.
 constexpr auto kSecondLetters = [] {
   std::array<std::uint64_t, 256> seen{};
   for (const Forbidden& forbidden : kForbidden) {
@@ -219,8 +219,8 @@ bool matches(const Forbidden& forbidden, std::string_view name) {
                                           : name == forbidden.name;
 }
 
-// RFC 3875 §4.1, and what Apache's suEXEC takes to be safe; one that ends with _ stands for all
-// that begin so.
+// RFC 3875 §4.1, and what Apache's suEXEC considers safe; an entry that ends with _ stands for all
+// names that begin so.
 constexpr auto kMetaVariables = std::to_array<std::string_view>(
     {"AUTH_TYPE",    "CONTENT_LENGTH", "CONTENT_TYPE",  "CONTEXT_",         "DATE_GMT",
      "DATE_LOCAL",   "DOCUMENT_",      "FCGI_ROLE",     "FCGI_APACHE_ROLE", "GATEWAY_INTERFACE",
@@ -237,7 +237,7 @@ bool is_meta_variable(std::string_view name) {
 }
 
 std::optional<std::string_view> forbidden_name(std::string_view name) {
-  if (name.starts_with("HTTP_")) return std::nullopt;  // most are, and none is in the table
+  if (name.starts_with("HTTP_")) return std::nullopt;  // most do, and none is in the table
   if (name.size() < 2) return std::nullopt;
   const std::uint64_t second_letters = kSecondLetters[static_cast<unsigned char>(name[0])];
   if ((second_letters & bit_of(name[1])) == 0) return std::nullopt;

@@ -11,15 +11,15 @@ namespace {
 
 constexpr std::size_t kShownBytesMax = 200;
 
-// RFC 9110 7.6.1; RFC 3875 6.3.4 leaves the connection to the server. Proxy-Authenticate and its
-// like are a proxy's own word to its client.
+// RFC 9110 7.6.1; RFC 3875 6.3.4 leaves the connection to the server. Fields such as
+// Proxy-Authenticate are only for a proxy to send to its client.
 constexpr std::array<std::string_view, 6> kHopByHop = {
     "Connection", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade"};
 constexpr std::string_view kProxy = "Proxy-";
-// What a CGI program says to its server is no option of a connection.
+// Fields that a CGI program sends to its server are never connection options.
 constexpr std::array<std::string_view, 4> kOwn = {"Status", "Location", "Content-Type",
                                                   "Content-Length"};
-// Of what is said about dropped lines.
+// A limit on the text about dropped lines.
 constexpr std::size_t kWhyBytesMax = 600;
 
 bool is_digit(char c) {
@@ -30,7 +30,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// "404" or "404 Not Found"; an interim status (1xx) can't stand for a response.
+// "404" or "404 Not Found"; an interim status (1xx) cannot be a final response.
 std::optional<int> parse_status(std::string_view value) {
   if (value.size() < 3 || !all_digits(value.substr(0, 3))) return std::nullopt;
   if (value.size() > 3 && value[3] != ' ' && value[3] != '\t') return std::nullopt;
@@ -77,8 +77,8 @@ HeadFault HeadParser::parse() {
   return HeadFault::none;
 }
 
-// Where a head has both, the field is what the program wants its server to say, as elsewhere: the
-// line in front goes.
+// If a head has both, the Status field is what the program wants its server to send, as in any
+// other head, and the HTTP line before it is left out.
 bool HeadParser::has_status_field() const {
   for (std::size_t start = 0; start < bytes_.size();) {
     const std::size_t end = std::min(bytes_.find('\n', start), bytes_.size());
@@ -103,7 +103,7 @@ HeadParser::Verdict HeadParser::take_nph(std::string_view status_text) {
   return Verdict::keep;
 }
 
-// RFC 9110 7.6.1: what it names goes no further than the connection.
+// RFC 9110 7.6.1: the fields that Connection names are not forwarded.
 void HeadParser::read_connection() {
   constexpr std::string_view kConnection = kHopByHop[0];
   for (std::size_t start = 0; start < bytes_.size();) {
@@ -167,7 +167,7 @@ HeadParser::Verdict HeadParser::judge_field(const HeaderField& field) {
     std::uint64_t length = 0;
     const auto [end, error] =
         std::from_chars(field.value.data(), field.value.data() + field.value.size(), length);
-    // One that nobody can count to would be read differently by each web server.
+    // A number that is too large would be read differently by each web server.
     if (!all_digits(field.value) || error != std::errc()) return drop("no number of 64 bits");
     if (once(has_length_) == Verdict::drop) return Verdict::drop;
     head_.content_length = length;
@@ -194,8 +194,8 @@ void HeadParser::drop_line(std::string_view line, std::size_t start, std::size_t
   said.append(": ").append(why_);
 }
 
-// HAProxy makes a 302 of whatever status it read when a Location comes behind it. The head is whole
-// in rewritten_. added: the status, if the program gave none.
+// HAProxy turns any status that it has read into a 302 when a Location comes after it. rewritten_
+// must contain the whole head. added: the status, if the program gave none.
 void HeadParser::put_status_last(std::string_view added) {
   const std::string_view line_end = bytes_.ends_with("\r\n") ? "\r\n" : "\n";
   std::string line;
@@ -222,7 +222,7 @@ void HeadParser::replace(std::size_t start, std::size_t end, std::string_view wi
 
 void HeadParser::finish() {
   // RFC 3875 6.2.3: a redirect without a Status is a 302. nginx knows that, but Apache's
-  // mod_proxy_fcgi would make it a 200. A local redirect is the web server's to follow, if it does.
+  // mod_proxy_fcgi would make it a 200. A local redirect is left to a web server that follows it.
   const bool is_local = has_location_ && head_.location.front() == '/' && rules_.server_redirects;
   const bool needs_status = has_location_ && !has_status_ && !is_local;
   if (is_rewritten_ || has_location_) rewritten_.append(bytes_.substr(copied_));
@@ -239,7 +239,7 @@ void HeadParser::finish() {
       return;
     }
   }
-  // A Location beside any other status, as 201, is a field like others.
+  // With any other status, such as 201, a Location is an ordinary field.
   if (head_.status < 300 || head_.status > 399) return;
   head_.kind = has_type_ ? ResponseKind::client_redirect_document : ResponseKind::client_redirect;
 }

@@ -1,4 +1,4 @@
-// What a whole response head says. response_head.h finds where a head ends; this reads it.
+// Reads a whole response head. response_head.h finds where the head ends; this interprets it.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace cgi {
 
-// Used once for one head. The views in the head point into the bytes read and into rewritten,
-// which are the caller's and must outlive the head.
+// Used once for one head. The views in the head point into bytes and into rewritten, which belong
+// to the caller and must outlive the head.
 class HeadParser {
  public:
-  // What is not the program's own. reserved_names: of fields that are dropped.
+  // Rules that do not come from the program. reserved_names: fields with these names are dropped.
   struct Rules {
     const std::vector<ReservedName>& reserved_names;
     bool server_redirects = true;  // the web server follows a local redirect (RFC 3875 6.2.2)
@@ -23,7 +23,7 @@ class HeadParser {
   HeadParser(base::ByteView bytes, ResponseHead& head, std::string& rewritten, const Rules& rules)
       : bytes_(bytes), head_(head), rewritten_(rewritten), rules_(rules) {}
 
-  // bytes must end with the head's blank line. HeadFault::none: head is filled.
+  // bytes must end with the head's blank line. With HeadFault::none, head is filled.
   HeadFault parse();
 
  private:
@@ -46,9 +46,9 @@ class HeadParser {
   ResponseHead& head_;
   std::string& rewritten_;
   const Rules rules_;
-  std::vector<std::string_view> connection_names_;  // that the head's Connection fields name
-  std::string_view why_;                            // the line under way is dropped
-  std::size_t copied_ = 0;  // how much of bytes_ rewritten_ stands for, once something was changed
+  std::vector<std::string_view> connection_names_;  // named by the head's Connection fields
+  std::string_view why_;                            // the current line is dropped
+  std::size_t copied_ = 0;  // how much of bytes_ rewritten_ covers, once something has changed
   bool is_rewritten_ = false;
   std::size_t fields_ = 0;
   bool has_status_ = false;

@@ -11,11 +11,11 @@ struct HeaderField {
   std::string_view value;  // without the blanks around it
 };
 
-// line: without its line end. None if there is no colon, or if what stands before it is no token
-// (RFC 9110 5.6.2). The views are parts of line.
+// line: without its line end. None if there is no colon, or if what precedes it is not a token
+// (RFC 9110 5.6.2). The views point into line.
 std::optional<HeaderField> parse_header_field(std::string_view line);
 
-// Field names know no case.
+// Whether two field names are equal; case does not matter.
 bool same_name(std::string_view a, std::string_view b);
 
 }  // namespace cgi

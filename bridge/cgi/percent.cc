@@ -3,7 +3,7 @@
 namespace cgi {
 namespace {
 
-// -1 = no hexadecimal digit.
+// -1: not a hexadecimal digit.
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

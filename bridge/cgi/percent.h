@@ -7,7 +7,7 @@
 
 namespace cgi {
 
-// text with each %XX decoded. None if an escape is broken or gives NUL.
+// text with each %XX decoded. None if an escape is malformed or decodes to NUL.
 std::optional<std::string> percent_decode(std::string_view text);
 
 }  // namespace cgi

@@ -7,7 +7,7 @@
 namespace cgi {
 namespace {
 
-// Active in a Bourne shell; the set that mod_cgi escapes.
+// Special in a Bourne shell; the set that mod_cgi escapes.
 constexpr std::string_view kShellActive = "&;`'\"|*?~<>^()[]{}$\\\n";
 
 std::string shell_escaped(std::string_view word) {
@@ -23,10 +23,10 @@ std::string shell_escaped(std::string_view word) {
 }  // namespace
 
 std::vector<std::string> query_words(std::string_view method, std::string_view query) {
-  // RFC 3875 4.4: only such a query is a search-string.
+  // RFC 3875 4.4: only a query without '=' is a search-string.
   if (method != "GET" && method != "HEAD") return {};
   if (query.empty() || query.size() > kQueryWordsBytesMax) return {};
-  // A NUL would end the word, and what is behind it would begin another string.
+  // A NUL would end the word, and what follows it would begin another string.
   if (query.find_first_of(std::string_view("=\0", 2)) != std::string_view::npos) return {};
 
   std::vector<std::string> words;

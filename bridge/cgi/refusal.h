@@ -1,4 +1,4 @@
-// Why a request is answered by the bridge itself and not by a program.
+// Why the bridge itself answers a request instead of a program.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace cgi {
 
 // status is the HTTP status of the answer; reason is a sentence for the log, never for the client,
-// as it may name paths.
+// because it may name paths.
 struct Refusal {
   int status;
   std::string reason;
 };
 
-// A T, or the refusal that stands in its place. Asking for the one that is not there is a
-// programmer's error and aborts.
+// Holds a T, or the refusal in its place. Asking for the one that it does not hold is a programmer
+// error and aborts.
 template <typename T>
 class [[nodiscard]] OrRefusal {
  public:

@@ -8,7 +8,8 @@
 namespace cgi {
 namespace {
 
-// One that has no business in a head. NUL is no such mistake: it makes a head bad.
+// Whether c is a control byte that does not belong in a head. NUL is not included: it makes a head
+// bad.
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < 0x20 && byte != '\t' && byte != '\r' && byte != '\n' && byte != 0) || byte == 0x7f;
@@ -73,7 +74,7 @@ HeadStep ResponseHeadReader::feed(base::ByteView chunk) {
 
   const bool is_complete = end != base::ByteView::npos;
   const std::size_t room = head_bytes_max_ - buffer_.size();
-  // Without its end, a head that fills the limit can only become longer.
+  // A head that fills the limit and has not ended can only become longer.
   if (is_complete ? head_in_chunk > room : head_in_chunk >= room) return fail(HeadFault::too_long);
   if (is_complete && buffer_.empty()) {
     body_ = chunk.substr(end);

@@ -13,7 +13,7 @@ std::string_view without_proxy_prefix(std::string_view path) {
   if (!path.starts_with(kProxy)) return path;
   path.remove_prefix(kProxy.size());
   if (path.starts_with("unix:")) {
-    // The socket's own path ends at the bar; behind it stands an ordinary URL.
+    // The socket's own path ends at the bar; an ordinary URL follows.
     const std::size_t bar = path.find('|');
     if (bar == std::string_view::npos) return {};
     path.remove_prefix(bar + 1);
@@ -35,7 +35,7 @@ std::size_t common_suffix(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(end - a.rbegin());
 }
 
-// mod_proxy_fcgi hands the path on percent-encoded below ProxyPass and plain below SetHandler, and
+// mod_proxy_fcgi passes the path on percent-encoded with ProxyPass and plain with SetHandler, and
 // nothing in the request says which; SCRIPT_NAME is always plain.
 std::string in_plain_spelling(std::string_view path, const Variables& variables) {
   if (path.find('%') == std::string_view::npos) return std::string(path);
@@ -56,7 +56,7 @@ std::string below_document_root(const Variables& variables, std::string_view pat
   return std::string(root).append(path);
 }
 
-// RFC 3875 4.1.13 wants a SCRIPT_NAME always.
+// RFC 3875 4.1.13 always requires a SCRIPT_NAME.
 std::string url_path(const Variables& variables) {
   for (const std::string_view name : {"SCRIPT_NAME", "DOCUMENT_URI"}) {
     if (const auto value = find(variables, name)) return std::string(*value);
@@ -70,8 +70,8 @@ std::string_view last_segment(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// A web server that splits the path may send SCRIPT_NAME unsplit all the same; but a SCRIPT_NAME
-// that ends in the program's own name is whole, whatever PATH_INFO repeats of it.
+// A web server that splits the path may still send SCRIPT_NAME unsplit. But a SCRIPT_NAME that ends
+// with the program's own name is complete, even if PATH_INFO repeats part of it.
 bool is_still_attached(std::string_view script_name, std::string_view path_info,
                        std::string_view script_file) {
   const std::string_view program = last_segment(script_file);

@@ -1,6 +1,6 @@
-// Which file the web server means, and how the request's path divides into SCRIPT_NAME and
-// PATH_INFO. Between the two steps stands the file system: script_path() gives a path to look up,
-// the router finds the program on it and what is left over, split_path() uses what is left over.
+// Which file the web server means, and how the request's path splits into SCRIPT_NAME and
+// PATH_INFO. The file system is consulted between the two steps: script_path() gives a path to look
+// up, the router finds the program on it and what is left over, and split_path() uses the rest.
 #pragma once
 
 #include <deque>
@@ -13,17 +13,17 @@
 
 namespace cgi {
 
-// The absolute path that the web server means, PATH_INFO possibly still behind it.
+// The absolute path that the web server means, perhaps still followed by PATH_INFO.
 //
-// SCRIPT_FILENAME, with what Apache's mod_proxy_fcgi leaves on it taken off:
+// It is SCRIPT_FILENAME without what Apache's mod_proxy_fcgi leaves on it:
 //   proxy:fcgi://host:port/path, proxy:unix:/socket|fcgi://host/path, proxy:balancer://name/path;
-//   a "?" and the query behind the path;
-//   percent-encoding (ProxyPass encodes, SetHandler does not): the spelling, plain or decoded, that
-//   agrees further with SCRIPT_NAME + PATH_INFO, which are never encoded, is taken.
-// Without a SCRIPT_FILENAME: DOCUMENT_ROOT + SCRIPT_NAME.
+//   a "?" and the query after the path;
+//   percent-encoding (ProxyPass encodes, SetHandler does not): of the spellings, plain or decoded,
+//   the one is taken that agrees longer with SCRIPT_NAME + PATH_INFO, which are never encoded.
+// Without a SCRIPT_FILENAME it is DOCUMENT_ROOT + SCRIPT_NAME.
 //
-// Refuses with 400 a NUL byte, with 404 no path at all or one that is not absolute. Does not look
-// at the file system, so "..", links and roots are the router's to judge.
+// Refuses a NUL byte with 400, and a missing or relative path with 404. Does not look at the file
+// system, so the router must check "..", links and roots.
 OrRefusal<std::string> script_path(const Variables& variables);
 
 // The same request with PATH_INFO after SCRIPT_NAME and SCRIPT_FILENAME again, for a web server
@@ -32,21 +32,21 @@ OrRefusal<std::string> script_path(const Variables& variables);
 // no PATH_INFO, or SCRIPT_FILENAME ends with it.
 std::optional<Variables> undivided(const Variables& variables, std::deque<std::string>& owned);
 
-// RFC 3875 4.1.5, 4.1.6, 4.1.13, as the program shall see them.
+// RFC 3875 4.1.5, 4.1.6, 4.1.13, as the program will see them.
 struct PathSplit {
   std::string script_name;
-  std::string path_info;        // "" = the request has none
-  std::string path_translated;  // "" = none, as always without path_info
+  std::string path_info;        // "": the request has none
+  std::string path_translated;  // "": none, as always without path_info
 };
 
-// script_file: the leading part of script_path()'s answer that names the program; rest: what is
-// behind it ("" or "/..."). Both only read during the call.
+// script_file: the leading part of script_path()'s answer that names the program; rest: what
+// follows it ("" or "/..."). Both are read only during the call.
 //
-// PATH_INFO is rest; when that is empty, what the web server sent as PATH_INFO (it has split the
-// path itself). It is taken off the end of SCRIPT_NAME if it is still there. A missing SCRIPT_NAME
-// is made up from DOCUMENT_URI or REQUEST_URI.
-// PATH_TRANSLATED is the web server's own, if it stands for the same PATH_INFO and is a path, else
-// DOCUMENT_ROOT + PATH_INFO.
+// PATH_INFO is rest; if that is empty, it is what the web server sent as PATH_INFO (it has split
+// the path itself). It is removed from the end of SCRIPT_NAME if it is still there. A missing
+// SCRIPT_NAME is derived from DOCUMENT_URI or REQUEST_URI.
+// PATH_TRANSLATED is the web server's own if it belongs to the same PATH_INFO and is a path,
+// otherwise DOCUMENT_ROOT + PATH_INFO.
 PathSplit split_path(const Variables& variables, std::string_view script_file,
                      std::string_view rest);
 

@@ -8,8 +8,8 @@
 
 namespace cgi {
 
-// Name and value, borrowed from the request's parameters; whoever owns those bytes keeps them
-// until the request was turned into an environment.
+// Name and value, borrowed from the request's parameters; the owner of those bytes keeps them until
+// the request has been turned into an environment.
 using Variable = std::pair<std::string_view, std::string_view>;
 
 // In the order in which the web server sent them.

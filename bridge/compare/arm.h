@@ -8,7 +8,7 @@
 
 namespace compare {
 
-// How one request was really answered: classic, or by a warm worker with that reset.
+// How one request was really answered: classic, or by a warm worker with this reset.
 enum class Arm { classic, fork, rewind, none };
 inline constexpr std::size_t kArms = 4;
 inline constexpr std::array<std::string_view, kArms> kArmNames = {"classic", "fork", "rewind",
@@ -18,8 +18,8 @@ constexpr std::string_view to_string(Arm arm) {
   return kArmNames[std::size_t(arm)];
 }
 
-// Which of the two modes a request is given. Which arm a persistent one becomes is the program's
-// reset; while it is not warm it runs classic all the same.
+// Which of the two modes a request is given. For a persistent one, the program's reset determines
+// the arm; while the program is not warm, the request still runs classic.
 enum class Side { classic, persistent };
 inline constexpr std::array<std::string_view, 2> kSideNames = {"classic", "persistent"};
 

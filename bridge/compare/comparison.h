@@ -1,4 +1,4 @@
-// All that is known of one program's arms, and of all programs'.
+// Everything known about the arms of one program, and of all programs.
 #pragma once
 
 #include <array>
@@ -19,25 +19,25 @@ namespace compare {
 
 struct Comparison {
   std::array<Figures, kArms> arms;
-  // Of the shadow's runs on the persistent side, which no client waited for: what it would bring.
+  // The shadow's runs on the persistent side, for which no client waited: what it would bring.
   std::array<Figures, kArms> shadow_arms;
   Splitter splitter;
   Splitter sampler;  // which requests are shadowed
   ShadowRecord shadow;
   Promotion promotion;
-  // What promotion has begun with: the stage (nullopt: there is no promotion), and the version of
-  // the program's file.
+  // What promotion began with: the stage (nullopt: there is no promotion) and the version of the
+  // program's file.
   std::optional<Stage> promoted_from;
   std::uint64_t version = 0;
 };
 
-// By program (its path). At most `most`, at least 1: the one that was asked for longest
-// ago is forgotten.
+// Holds a Comparison for each program (by path): at most `most`, which is at least 1. The one that
+// was asked for longest ago is forgotten first.
 class Comparisons {
  public:
   // The reference is valid until the next call of of() or limit().
   Comparison& of(const std::string& program);
-  // nullptr if there is none; not counted as asked for.
+  // nullptr if there is none; this does not count as asking for it.
   const Comparison* find(const std::string& program) const;
   void limit(std::size_t most);
   std::size_t size() const { return newest_first_.size(); }

@@ -34,7 +34,7 @@ std::uint64_t Figures::errors() const {
   return errors;
 }
 
-// Windows follow each other without a gap; one in which nothing came is empty.
+// Windows follow each other without a gap; one without any request is empty.
 void Figures::turn_window(base::TimePoint now) {
   base::Clock::duration age = now - window_since_;
   if (age < kWindow) return;

@@ -1,4 +1,4 @@
-// What is counted of the requests that one arm answered.
+// What is counted for the requests that one arm answered.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@ namespace compare {
 
 using Microseconds = std::chrono::microseconds;
 
-// What went wrong with a request, the first of them that fits. gone: its client left before the
-// end, which is no error of the program.
+// What went wrong with a request: the first value that fits. gone: its client left before the end,
+// which is not an error of the program.
 enum class Failure {
   none,
   not_started,  // it could not be launched
   refused,      // the queue was full, or it waited too long (503)
-  timeout,      // 504, or a broken-off answer
-  bad_answer,   // no proper CGI response (502)
-  signal,       // it was ended by one
+  timeout,      // 504, or an answer that was cut off
+  bad_answer,   // not a valid CGI response (502)
+  signal,       // the program was killed by one
   exit_code,    // not 0
   status,       // its own answer was 5xx
   gone,
@@ -45,11 +45,11 @@ constexpr bool is_error(Failure failure) {
 struct Observation {
   Arm arm = Arm::classic;
   Failure failure = Failure::none;
-  int status = 0;               // that the client was given; 0: none
+  int status = 0;               // that the client received; 0: none
   Microseconds latency{};       // from its params to its END_REQUEST
-  Microseconds queue{};         // of that, waiting for a worker
+  Microseconds queue{};         // the part of that spent waiting for a worker
   Microseconds cpu{};           // of the program and the children it waited for, user and system
-  std::uint64_t peak_kib = 0;   // the process's resident memory at its greatest; 0: not known
+  std::uint64_t peak_kib = 0;   // the process's peak resident memory; 0: not known
   std::uint64_t bytes_in = 0;   // of the body
   std::uint64_t bytes_out = 0;  // that the program printed to its standard output
 };
@@ -62,19 +62,19 @@ class Figures {
   std::uint64_t requests() const { return latency_.count(); }
   std::uint64_t failed(Failure failure) const { return failures_[std::size_t(failure)]; }
   std::uint64_t errors() const;  // all for which is_error()
-  // Answers of 100 * status_class to 100 * status_class + 99; 0: those without one.
+  // Answers with status 100 * status_class to 100 * status_class + 99; class 0: without a status.
   std::uint64_t status_class(unsigned status_class) const {
     return status_class < kStatusClasses ? classes_[status_class] : 0;
   }
   const Histogram& latency() const { return latency_; }  // microseconds, all three
   const Histogram& queue() const { return queue_; }
   const Histogram& cpu() const { return cpu_; }
-  std::uint64_t peak_kib() const { return peak_kib_; }  // the greatest of all
+  std::uint64_t peak_kib() const { return peak_kib_; }  // the maximum
   std::uint64_t bytes_in() const { return bytes_in_; }
   std::uint64_t bytes_out() const { return bytes_out_; }
 
-  // The latencies of the last kWindow to 2 * kWindow before now, and how long that was (never less
-  // than kWindow: before a program's first request there was none).
+  // The latencies of the last kWindow to 2 * kWindow before now, and how long that time was: never
+  // less than kWindow, because the time before a program's first request counts as empty.
   static constexpr std::chrono::seconds kWindow{5};
   struct Recent {
     Histogram latency;
@@ -90,7 +90,7 @@ class Figures {
   std::array<std::uint64_t, kStatusClasses> classes_{};
   Histogram latency_, queue_, cpu_;
   std::uint64_t peak_kib_ = 0, bytes_in_ = 0, bytes_out_ = 0;
-  Histogram window_, window_before_;  // from window_since_ on, and kWindow before that
+  Histogram window_, window_before_;  // since window_since_, and the kWindow before that
   base::TimePoint window_since_{};
 };
 

@@ -7,11 +7,11 @@
 namespace compare {
 namespace {
 
-constexpr unsigned kSubBits = 6;  // 2^6 buckets to each power of two
+constexpr unsigned kSubBits = 6;  // 2^6 buckets for each power of two
 constexpr std::uint64_t kSub = 1u << kSubBits;
 constexpr std::uint64_t kMost = (std::uint64_t(1) << 40) - 1;
 
-// How many low bits of value a bucket does not tell apart.
+// How many low bits of value are lost in its bucket.
 unsigned shift_of(std::uint64_t value) {
   return value < 2 * kSub ? 0 : unsigned(std::bit_width(value)) - 1 - kSubBits;
 }
@@ -21,7 +21,7 @@ std::size_t index_of(std::uint64_t value) {
   return std::size_t(shift * kSub + (value >> shift));
 }
 
-// The value in the middle of a bucket: at most 1/128 away from all that it counts.
+// The value in the middle of a bucket: at most 1/128 away from every value counted in it.
 std::uint64_t middle_of(std::size_t index) {
   if (index < 2 * kSub) return index;
   unsigned shift = unsigned(index / kSub) - 1;
@@ -55,7 +55,7 @@ void Histogram::clear() {
 
 std::uint64_t Histogram::quantile(double q) const {
   if (count_ == 0) return 0;
-  // A product like 0.07 * 100 that comes out a little too great is not the next rank.
+  // A product like 0.07 * 100, which comes out a little too large, must not give the next rank.
   double exact = std::clamp(q, 0.0, 1.0) * double(count_) * (1 - 1e-12);
   std::uint64_t rank = std::max<std::uint64_t>(1, std::uint64_t(std::ceil(exact)));
   if (rank >= count_) return max_;

@@ -1,4 +1,4 @@
-// Many durations or sizes in little memory, for quantiles.
+// Quantiles of many durations or sizes in little memory.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 namespace compare {
 
 // Counts values in buckets whose width is 1/64 of the power of two that they are in (the layout of
-// HdrHistogram): what quantile() gives differs from the true value by less than 1 %. Values from 0
-// to 2^40-1; greater ones count as that. Takes memory up to the bucket of the greatest value: none
+// HdrHistogram), so quantile() differs from the true value by less than 1 %. Values range from 0 to
+// 2^40-1; greater ones count as that. Memory reaches up to the bucket of the greatest value: none
 // at first, 8 KiB for a million (a second in microseconds), at most 18 KiB.
 class Histogram {
  public:
   void add(std::uint64_t value);
-  // Adds what other counted.
+  // Adds everything that other has counted.
   void merge(const Histogram& other);
   void clear();
 
-  // The value that a share of q (0 to 1) of all values does not exceed; 0 if there is none.
+  // The value that a share q (0 to 1) of all values does not exceed; 0 if there are no values.
   std::uint64_t quantile(double q) const;
 
   std::uint64_t count() const { return count_; }
   std::uint64_t sum() const { return sum_; }
   std::uint64_t max() const { return max_; }  // exact
   double mean() const;
-  // How many values were at most bound, to the precision of a bucket: for OpenMetrics' `le`.
+  // How many values were at most bound, with the precision of a bucket: for OpenMetrics' `le`.
   std::uint64_t count_up_to(std::uint64_t bound) const;
 
  private:

@@ -12,19 +12,19 @@ constexpr std::size_t kValueMax = 512;
 constexpr std::size_t kContextMax = 64;
 constexpr std::size_t kContextWords = 3;
 constexpr std::uint64_t kAnswersBeforeStale = 8;
-constexpr std::ptrdiff_t kAlike = 8;  // masks that one with less around it may replace
-// Bytes by which two values may begin or end alike by chance: two tokens with "-" in front, or "-A"
-// behind.
+constexpr std::ptrdiff_t kAlike = 8;  // so many masks may be replaced by one with less context
+// How many bytes at the beginning or end of two values may be alike by chance: two tokens may both
+// begin with "-", or end with "-A".
 constexpr std::size_t kAlikeByChance = 3;
 
-// What bytes a value is made of, as bits.
+// The kinds of bytes in a value, as bits.
 constexpr unsigned kDigit = 1, kHexLetter = 2, kLetter = 4, kMark = 8, kOther = 16, kNewline = 32;
 
 struct Form {
   std::string_view name;
   unsigned bits;
 };
-// The narrower first.
+// The narrower forms first.
 constexpr std::array<Form, 7> kForms = {{
     {"digits", kDigit},
     {"hex", kDigit | kHexLetter},
@@ -54,7 +54,7 @@ unsigned bits_of(std::string_view value) {
   return bits;
 }
 
-// The narrowest form for these bytes; they are of one line.
+// The narrowest form for these bytes, which are within one line.
 const Form& form_for(unsigned bits) {
   return *std::find_if(kForms.begin(), kForms.end(),
                        [bits](const Form& form) { return (bits & ~form.bits) == 0; });
@@ -78,8 +78,8 @@ bool fits(const Mask& mask, std::string_view value) {
   return form && value.size() >= mask.least / 2 && value.size() <= 2 * mask.most + 2;
 }
 
-// What stands before a place: three words, or less where the line, or as many lines more as that,
-// or floor comes first.
+// The text before a place: three words, or fewer if floor comes first, or the beginning of the line
+// that is more_lines lines before the place's own.
 std::string context_before(std::string_view text, std::size_t end, std::size_t floor,
                            unsigned more_lines) {
   std::size_t begin = end, words = 0;
@@ -97,7 +97,7 @@ std::string context_before(std::string_view text, std::size_t end, std::size_t f
   return std::string(text.substr(begin, end - begin));
 }
 
-// What stands behind a place in its line, up to limit.
+// The text after a place in its line, up to limit.
 std::string context_behind(std::string_view text, std::size_t begin, std::size_t limit) {
   std::size_t end = begin, words = 0;
   while (words < kContextWords && !text.substr(begin, end - begin).ends_with('\n')) {
@@ -113,7 +113,7 @@ std::string context_behind(std::string_view text, std::size_t begin, std::size_t
   return std::string(text.substr(begin, end - begin));
 }
 
-// How many marks stand before both places, at most `most`.
+// How many equal marks precede both places, at most `most`.
 std::size_t marks_before(std::string_view a, std::size_t a_end, std::string_view b,
                          std::size_t b_end, std::size_t most) {
   std::size_t count = 0;
@@ -138,7 +138,7 @@ bool has_word(std::string_view text) {
   return std::any_of(text.begin(), text.end(), is_word_byte);
 }
 
-// With one word on each side.
+// The mask with only one word of context on each side.
 Mask shortened(Mask mask) {
   std::string_view before = mask.before, after = mask.after;
   while (!before.empty() && !is_word_byte(before.back())) before.remove_suffix(1);
@@ -151,7 +151,7 @@ Mask shortened(Mask mask) {
   return mask;
 }
 
-// Whether wide explains all that narrow does.
+// Whether wide explains everything that narrow explains.
 bool covers(const Mask& wide, const Mask& narrow) {
   return narrow.before.ends_with(wide.before) && narrow.after.starts_with(wide.after) &&
          (bits_named(narrow.form) & ~bits_named(wide.form)) == 0;
@@ -183,7 +183,7 @@ bool is_around(const Mask& mask, const Change& place, const TextPair& pair) {
          stands_behind(mask.after, pair.b, place.b_end);
 }
 
-// Whether a value that comes again is worth a word.
+// Whether it is worth reporting that a value comes again.
 bool is_token(std::string_view value) {
   auto digits = std::count_if(value.begin(), value.end(), is_digit);
   auto letters = std::count_if(value.begin(), value.end(), [](char byte) {
@@ -195,13 +195,13 @@ bool is_token(std::string_view value) {
 
 }  // namespace
 
-// What stands at the places of one mask, each value once.
+// The values at the places of one mask, each once.
 struct Masks::Seen {
   std::vector<std::string_view> classic, persistent;
 };
 
-// Marks beside a place belong to it if that makes it fit: "+x" and "+y" may be tokens that both
-// begin with '+'.
+// Marks next to a place belong to it if that makes it fit a mask: "+x" and "+y" may be tokens that
+// both begin with '+'.
 std::size_t Masks::find(const Change& place, const TextPair& pair) const {
   std::string_view a = pair.a, b = pair.b;
   constexpr std::size_t kMarksMax = 2;
@@ -261,7 +261,7 @@ void Masks::add(Mask mask) {
                                [&](const Mask& one) { return covers(wide, one); });
     if (alike >= kAlike) mask = std::move(wide);
   }
-  // Those of the same place with more around them are not needed any more.
+  // Masks for the same place with more context are no longer needed.
   for (std::size_t i = masks_.size(); i-- > 0;) {
     if (!covers(mask, masks_[i])) continue;
     mask.used += masks_[i].used;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kStepsKept = 20;
 constexpr std::uint64_t kLatencyEvery = 100;
-constexpr std::uint64_t kLatencyLeast = 20;  // a p95 of fewer says nothing
+constexpr std::uint64_t kLatencyLeast = 20;  // a p95 of fewer means nothing
 
 std::string number(std::uint64_t count) {
   return std::to_string(count);
@@ -57,7 +57,7 @@ std::optional<Step> Promotion::on_answer(const Observation& observation, std::in
   return judge(unix_ms);
 }
 
-// After each request of the persistent side.
+// Called after each request of the persistent side.
 std::optional<Step> Promotion::judge(std::int64_t unix_ms) {
   if (persistent_.errors > errors_borne()) {
     return back(counted(persistent_.errors, "error") + " in " +
@@ -91,7 +91,7 @@ std::optional<Step> Promotion::on_compared(bool different, std::int64_t unix_ms)
   return go(Stage::split, figures, unix_ms);
 }
 
-// What the persistent side may have of errors in rule_.after requests.
+// How many errors the persistent side may have in rule_.after requests.
 std::uint64_t Promotion::errors_borne() const {
   double requests = double(rule_.after);
   double rate = per_cent_of(classic_.errors, classic_.requests) / 100;
@@ -107,7 +107,7 @@ bool Promotion::too_slow() const {
   std::uint64_t count = persistent_.latency.count();
   if (rule_.max_latency_delta <= 0 || count < kLatencyLeast) return false;
   if (classic_.latency.count() < kLatencyLeast) return false;
-  // Of `count` values the share below the true p95 strays by this.
+  // Among `count` values, the share below the true p95 varies by this much.
   double doubt = 2 * std::sqrt(0.95 * 0.05 / double(count));
   double most = double(classic_.latency.quantile(0.95)) * (1 + rule_.max_latency_delta / 100);
   return double(persistent_.latency.quantile(0.95 - doubt)) > most;

@@ -1,4 +1,4 @@
-// From shadow over split to persistent by rule, and back at once.
+// Promotes a program from shadow to split to persistent by a rule, and sends it back at once.
 #pragma once
 
 #include <array>
@@ -23,50 +23,50 @@ constexpr std::string_view to_string(Stage stage) {
 
 // As in the settings (config::ProgramSettings::Promote).
 struct PromotionRule {
-  std::uint64_t after = 0;        // requests of a stage before the next; 0: no promotion
-  std::uint64_t max_diff = 0;     // differences that are borne
-  double max_error_delta = 0.1;   // percentage points of errors beyond classic's
-  double max_latency_delta = 25;  // per cent that the p95 may be above classic's; 0: not looked at
+  std::uint64_t after = 0;        // requests in a stage before the next; 0: no promotion
+  std::uint64_t max_diff = 0;     // differences that are accepted
+  double max_error_delta = 0.1;   // percentage points of errors above classic's
+  double max_latency_delta = 25;  // percent that the p95 may be above classic's; 0: not checked
 
   bool operator==(const PromotionRule&) const = default;
 };
 
-// One step of a program. From shadow to shadow: it has been found not to go on.
+// One step of a program. From shadow to shadow: it was found unfit to go on.
 struct Step {
   Stage from, to;
   std::string why;  // with its figures: "1000 compared, 0 different; errors 0.0 % against 0.1 %"
   std::int64_t unix_ms = 0;
 };
 
-// Of one program. A stage is left upwards once `after` requests were fine in it: compared ones in
-// shadow, persistent ones in split. It is left back to shadow at once, and held there until reset()
-// (the program, its settings or the operator's mind changed), when the rule is broken:
+// The promotion of one program. It moves up a stage once `after` requests were fine: compared ones
+// in shadow, persistent ones in split. It goes back to shadow at once, and is held there until
+// reset() (the program, its settings or the operator's mind changed), when the rule is broken:
 // - more than max_diff of a stage's compared requests differ;
-// - the persistent side makes more errors than it may in `after` requests, counted anew every
-//   `after`. The allowance is classic's own rate of errors (of all that it answered since reset())
-//   plus max_error_delta, and, if classic makes errors at all, three standard deviations of what
-//   chance would give two equal sides; it is not waited for the end of the `after` requests;
-// - the persistent side is slower: looked at every 100 of its requests, and at a stage's end. Its
-// p95
-//   in the present `after` may be max_latency_delta above classic's of all since reset(), and is
-//   believed to be once two standard deviations of a p95 of so few are not the reason. Fewer than
-//   20 of either side say nothing.
+// - the persistent side makes more errors than it may in `after` requests; the count starts again
+//   every `after`. The allowance is classic's own error rate (over all its answers since reset())
+//   plus max_error_delta and, if classic makes errors at all, three standard deviations of what
+//   chance would give two equal sides. Going back does not wait for the end of the `after`
+//   requests;
+// - the persistent side is slower, which is checked every 100 of its requests and at a stage's end.
+//   Its p95 in the present `after` may be max_latency_delta above classic's p95 since reset(). It
+//   counts as higher only beyond two standard deviations of a p95 of so few requests. Fewer than 20
+//   latencies on either side prove nothing.
 class Promotion {
  public:
-  // Begins anew at `first` (of a mode: shadow, or split) under rule. Steps are kept.
+  // Starts again at `first` (the stage of a mode: shadow or split) under rule. Steps are kept.
   void reset(const PromotionRule& rule, Stage first);
 
-  // A client's request is over. Errors of both sides and the latency of all but errors count.
+  // A client's request is over. Counts errors of both sides, and latencies except those of errors.
   std::optional<Step> on_answer(const Observation& observation, std::int64_t unix_ms);
-  // The shadow has compared one.
+  // The shadow has compared one request.
   std::optional<Step> on_compared(bool different, std::int64_t unix_ms);
 
   Stage stage() const { return stage_; }
-  bool held() const { return held_; }  // went back, and stays
-  // Another number since each reset(): what was begun before one counts for nothing behind it.
+  bool held() const { return held_; }  // sent back, and stays there
+  // A new number after each reset(): what began before a reset() does not count after it.
   std::uint64_t era() const { return era_; }
   const PromotionRule& rule() const { return rule_; }
-  // What it waits for, or why it is held, as a sentence for status.
+  // What it is waiting for, or why it is held, as a sentence for the status command.
   std::string outlook() const;
   const std::deque<Step>& steps() const { return steps_; }  // the newest last, at most 20
 
@@ -89,7 +89,7 @@ class Promotion {
   std::uint64_t era_ = 0;
   std::uint64_t compared_ = 0, differences_ = 0;  // in this stage
   SideFigures classic_;                           // since reset()
-  SideFigures persistent_;                        // of the present `after` requests
+  SideFigures persistent_;                        // in the present `after` requests
   std::deque<Step> steps_;
 };
 

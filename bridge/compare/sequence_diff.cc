@@ -20,9 +20,9 @@ std::vector<std::uint64_t> hashes_of(const Pieces& pieces) {
 
 }  // namespace
 
-// What a and b are like from the place on that was reached so far. reach_ has a row for each number
-// of edits: the farthest a that so many reach on each diagonal (a - b), -kEdits to kEdits, and one
-// more at both ends that stays unreached.
+// The parts of a and b after the place reached so far. reach_ has a row for each number of edits,
+// with the farthest a reached by so many on each diagonal (a - b), -kEdits to kEdits, and one more
+// entry at each end that stays unreached.
 struct SequenceDiff::Rest {
   const std::uint64_t* a;
   const std::uint64_t* b;
@@ -33,7 +33,7 @@ std::ptrdiff_t& SequenceDiff::reach(std::ptrdiff_t edits, std::ptrdiff_t diagona
   return reach_[std::size_t(edits) * kRow + std::size_t(diagonal + kEdits + 1)];
 }
 
-// Where the last of so many edits ends on a diagonal, before what is equal.
+// Where the last of so many edits ends on a diagonal, before the equal part that follows.
 SequenceDiff::Landing SequenceDiff::land(const Rest& rest, std::ptrdiff_t edits,
                                          std::ptrdiff_t diagonal) {
   if (edits == 0) return {0, Edit::none};
@@ -46,8 +46,8 @@ SequenceDiff::Landing SequenceDiff::land(const Rest& rest, std::ptrdiff_t edits,
   return landing;
 }
 
-// As far as kEditsMax edits go, or to the end. Of equally far places, that on the diagonal nearest
-// to the end's: what was put in is not taken for a reason to leave as much out.
+// Searches as far as kEditsMax edits go, or to the end. Of equally far places it takes the one on
+// the diagonal nearest to that of the end, so that an insertion does not cause an equal omission.
 SequenceDiff::Goal SequenceDiff::search(const Rest& rest) {
   reach_.assign(kRow * (kEditsMax + 1), kUnreached);
   Goal best{0, 0, 0};
@@ -68,7 +68,7 @@ SequenceDiff::Goal SequenceDiff::search(const Rest& rest) {
   return best;
 }
 
-// The edits on the way to goal, the last first.
+// The edits on the way to goal, from last to first.
 std::vector<Change> SequenceDiff::way_back(const Rest& rest, const Goal& goal) {
   std::vector<Change> edits;
   std::ptrdiff_t diagonal = goal.diagonal;
@@ -110,7 +110,7 @@ std::vector<Change> SequenceDiff::changes(const std::vector<std::uint64_t>& a,
   }
 }
 
-// Takes what is equal off both ends of the box.
+// Removes what is equal from both ends of the box.
 void SequenceDiff::trim(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b,
                         Change& box) {
   while (box.a_begin < box.a_end && box.b_begin < box.b_end && a[box.a_begin] == b[box.b_begin]) {
@@ -124,7 +124,7 @@ void SequenceDiff::trim(const std::vector<std::uint64_t>& a, const std::vector<s
 
 std::vector<Change> SequenceDiff::changes(const Pieces& a, const Pieces& b) {
   std::vector<Change> found = changes(hashes_of(a), hashes_of(b));
-  // What has the same hash is the same but for a chance of 2^-64; then all is one change.
+  // Pieces with equal hashes differ with a chance of 2^-64; then everything is one change.
   std::size_t a_at = 0, b_at = 0;
   for (std::size_t i = 0; i <= found.size(); ++i) {
     std::size_t a_end = i < found.size() ? found[i].a_begin : a.size();

@@ -1,4 +1,4 @@
-// Where two sequences differ: of numbers, or of the lines or tokens of texts.
+// Where two sequences differ: numbers, or the lines or tokens of texts.
 #pragma once
 
 #include <cstddef>
@@ -10,40 +10,40 @@
 
 namespace compare {
 
-// [a_begin, a_end) of the one stands where [b_begin, b_end) of the other does. One of the two may
-// be empty (something was put in or left out).
+// [a_begin, a_end) of sequence a is replaced by [b_begin, b_end) of b. One of the two may be empty
+// (something was inserted or left out).
 struct Change {
   std::size_t a_begin, a_end, b_begin, b_end;
 
   bool operator==(const Change&) const = default;
 };
 
-// Puts change behind the others, into the last one if it touches that. One of nothing is left out.
+// Appends change, or joins it to the last one if they touch. An empty change is left out.
 void append(std::vector<Change>& changes, const Change& change);
 
-// A text taken apart: together they are the text.
+// The pieces of a text, which together are the whole text.
 using Pieces = std::vector<std::string_view>;
 
-// Each with its line end, the last perhaps without one.
+// Each line with its line end; the last may lack one.
 Pieces lines_of(std::string_view text);
 
-// Words, and every other byte as a token of its own.
+// Each word is a token, and so is every other byte.
 Pieces tokens_of(std::string_view text);
 
-// Letters, digits, '_', and bytes above 127: what words are made of.
+// Whether byte belongs to a word: letters, digits, '_', and bytes above 127.
 bool is_word_byte(char byte);
 
-// Finds shortest edits (Myers, "An O(ND) difference algorithm and its variations", 1986). Two
-// limits keep that cheap: a search that needs more than kEditsMax edits ends at the farthest place
-// it has reached, and the next one begins there, which may give more changes than needed; and once
-// kStepsMax steps were done in the life of this object, what is left is given as one change.
-// Memory: 70 KiB beside the sequences.
+// Finds the shortest edits (Myers, "An O(ND) difference algorithm and its variations", 1986). Two
+// limits keep that cheap. A search that needs more than kEditsMax edits ends at the farthest place
+// it has reached, and the next one begins there, which may give more changes than needed. Once this
+// object has done kStepsMax steps in its life, the rest is given as one change. Memory: 70 KiB in
+// addition to the sequences.
 class SequenceDiff {
  public:
   static constexpr std::size_t kEditsMax = 64;
   static constexpr std::uint64_t kStepsMax = 2'000'000;
 
-  // In order, never touching.
+  // The changes from a to b, in order; they never touch.
   std::vector<Change> changes(const std::vector<std::uint64_t>& a,
                               const std::vector<std::uint64_t>& b);
   std::vector<Change> changes(const Pieces& a, const Pieces& b);

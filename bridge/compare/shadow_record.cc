@@ -9,7 +9,7 @@
 namespace compare {
 namespace {
 
-// Pairs at the begin that get a control in any case.
+// How many pairs at the beginning always get a control.
 constexpr std::uint64_t kControlsAtFirst = 2;
 
 bool same_end(const Answer& a, const Answer& b) {
@@ -25,7 +25,7 @@ std::string status_of(const Answer& answer) {
   return "status " + (answer.status == 0 ? "none" : std::to_string(answer.status));
 }
 
-// Larger ones are held against each other as they stand.
+// Larger texts are not compared as sorted words.
 constexpr std::size_t kSortedMax = 4 * 1024 * 1024;
 
 bool is_of_word(char byte) {
@@ -33,7 +33,7 @@ bool is_of_word(char byte) {
   return std::isalnum(code) != 0 || byte == '_' || code >= 0x80;
 }
 
-// A text's words, and each other byte that is no blank, in an order that says nothing.
+// A text's words, and every other non-blank byte, in an order that does not depend on the text's.
 std::vector<std::string_view> sorted_words(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -62,7 +62,7 @@ std::string exchanged(std::string_view arm, const std::string& classic,
 
 }  // namespace
 
-// Two answers, held against each other.
+// Two answers to compare with each other.
 struct ShadowRecord::Pair {
   Pair(const Answer& classic, const Answer& persistent)
       : a(classic),
@@ -92,14 +92,14 @@ bool ShadowRecord::conclude(const Subject& subject, const Answer& classic, const
   ++controls_;
   Pair again(classic, control);
   head_.learn(again.head);
-  // Hashes whose order changes by itself would become masks for nearly everything.
+  // A hash whose order changes by itself would turn into masks for nearly everything.
   const bool reorders = again.body.a != again.body.b && same_words(again.body);
   if (!reorders) body_.learn(again.body);
   Pair pair(classic, persistent);
   Match match = held_against(pair);
   if (match != Match::different) return settle(subject, match, pair);
-  // What went on between the two runs of classic, a new entry in a guestbook, the persistent side
-  // may have seen already.
+  // The persistent side may already have seen what happened between the two runs of classic, such
+  // as a new entry in a guestbook.
   Pair later(control, persistent);
   match = held_against(later);
   if (match != Match::different) return settle(subject, match, later);
@@ -112,13 +112,13 @@ bool ShadowRecord::conclude(const Subject& subject, const Answer& classic, const
   return note_difference(subject, pair);
 }
 
-// The worst of all parts.
+// The worst match of all parts.
 Match ShadowRecord::held_against(const Pair& pair) {
   if (!pair.same_status()) return Match::different;
   return std::max(head_.match(pair.head), body_.match(pair.body));
 }
 
-// Behind a match.
+// Called after a match.
 bool ShadowRecord::settle(const Subject& subject, Match match, const Pair& pair) {
   std::string value = stale(pair);
   if (!value.empty()) return note(subject, "a value that was used before", value);
@@ -131,14 +131,14 @@ std::string ShadowRecord::stale(const Pair& pair) const {
   return value.empty() ? body_.stale(pair.body) : value;
 }
 
-// A pair without a difference.
+// Counts a pair without a difference.
 void ShadowRecord::count(Match match, const Pair& pair) {
   ++(match == Match::same ? same_ : masked_);
   head_.remember(pair.head);
   body_.remember(pair.body);
 }
 
-// All parts that differ, without what the masks explain; named for the first of them.
+// Notes all parts that differ, without what the masks explain, under the name of the first of them.
 bool ShadowRecord::note_difference(const Subject& subject, const Pair& pair) {
   std::string_view arm = to_string(subject.arm);
   std::string_view what;

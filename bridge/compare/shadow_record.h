@@ -1,4 +1,4 @@
-// What the shadow of a program has found so far.
+// What a program's shadow has found so far.
 #pragma once
 
 #include <array>
@@ -14,24 +14,24 @@
 
 namespace compare {
 
-// Why a request was not repeated on the other side, though its share was drawn.
+// Why a request was not repeated on the other side although it was drawn for that.
 enum class Skip {
   method,    // not one of shadow.methods
   body,      // larger than Shadow::body_max
   answer,    // larger than Shadow::answer_max
-  busy,      // Shadow::queue were waiting already
+  busy,      // Shadow::queue requests were already waiting
   not_warm,  // the other side was not there
-  failed,    // classic's own answer was none (an error of the bridge, a client that left)
+  failed,    // classic gave no answer (an error of the bridge, a client that left)
 };
 inline constexpr std::size_t kSkips = 6;
 inline constexpr std::array<std::string_view, kSkips> kSkipNames = {"method", "body",     "answer",
                                                                     "busy",   "not_warm", "failed"};
 
-// One difference, for people.
+// One difference, to show to people.
 struct Difference {
   std::uint64_t id = 0;      // counts from 1
   std::int64_t unix_ms = 0;  // when, wall clock
-  Arm arm = Arm::rewind;     // that differed from classic
+  Arm arm = Arm::rewind;     // the one that differed from classic
   std::string method, uri;
   std::string what;  // "status", "exit code", "head", "body", "a value that was used before"
   std::string diff;  // unified, at most kDiffMax bytes
@@ -43,7 +43,7 @@ enum class Look {
   needs_control,  // not equal: run classic once more, then conclude()
 };
 
-// What is known of a request beside its answers.
+// What is known about a request besides its answers.
 struct Subject {
   std::int64_t unix_ms = 0;
   Arm arm = Arm::rewind;
@@ -56,19 +56,20 @@ class ShadowRecord {
   static constexpr std::size_t kDiffMax = 16 * 1024;
   static constexpr std::size_t kUriMax = 2048;  // of a difference's uri
 
-  // kept_max: how many differences are kept, the newest; more are only counted.
+  // kept_max: how many differences are kept (the newest); others are only counted.
   void keep(std::size_t kept_max) { kept_max_ = kept_max; }
 
   void skipped(Skip skip) { ++skips_[std::size_t(skip)]; }
-  // Looks at a pair for the first time. A control is asked for when they differ beyond the masks,
-  // when a value was used before, and for each pair until two were concluded, so that what varies
-  // is known early. Nothing is counted then before conclude().
+  // Looks at a pair for the first time. A control is asked for if they differ beyond the masks, if
+  // a value was used before, and for every pair until two were concluded, so that varying places
+  // are known early. In these cases nothing is counted before conclude().
   Look look(const Subject& subject, const Answer& classic, const Answer& persistent);
-  // Behind needs_control: control is classic's second answer. What differs between classic and it
-  // becomes a mask. It is a difference if persistent is then neither like classic nor like control,
-  // and not only where these two differ from each other, nor has the same words in another order,
-  // as these two have (a hash whose order is drawn anew in each process). True: it was one. The
-  // masks of the pair do not hide it: its diff is of what they do not explain.
+  // After needs_control: control is classic's second answer. What differs between classic and
+  // control becomes a mask. The pair is then different unless persistent matches classic or
+  // control, or differs only where these two differ from each other, or has the same words in
+  // another order just as these two have (a hash with a new random order in each process). Returns
+  // true if it is different. The pair's masks do not hide that: the diff shows what they do not
+  // explain.
   bool conclude(const Subject& subject, const Answer& classic, const Answer& persistent,
                 const Answer& control);
 

@@ -5,8 +5,8 @@
 namespace compare {
 namespace {
 
-// The finishing steps of SplitMix64 (Steele, Lea, Flood, 2014): each bit of the result hangs on
-// each bit of the number.
+// The finishing steps of SplitMix64 (Steele, Lea, Flood, 2014): each bit of the result depends
+// on each bit of the number.
 std::uint64_t mixed(std::uint64_t number) {
   number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9u;
   number = (number ^ number >> 27) * 0x94d049bb133111ebu;
@@ -20,7 +20,7 @@ std::uint64_t hash_of(std::string_view text) {
   return mixed(hash);
 }
 
-// As a number from 0 to below 1.
+// Converts bits to a number from 0 to below 1.
 double unit(std::uint64_t bits) {
   return double(bits >> 11) * 0x1p-53;
 }
@@ -37,8 +37,9 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-// Chromy's sequential sampling (1979): with due the sum of all shares so far, so many requests have
-// been persistent as due's whole part says, or one more; the chance of that one is due's fraction.
+// Chromy's sequential sampling (1979): let due be the sum of all shares so far. Then as many
+// requests have been persistent as the whole part of due, or one more; the chance of that one is
+// the fraction of due.
 Side Splitter::next(double per_cent) {
   drawn_ += 0x9e3779b97f4a7c15u;
   double chance = unit(mixed(drawn_));

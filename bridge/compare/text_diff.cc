@@ -11,7 +11,7 @@ std::size_t equal_bytes(std::string_view a, std::string_view b) {
                      a.begin());
 }
 
-// Whether a text may be cut there: between lines, between tokens.
+// Whether a text may be cut at a place: between lines, or between tokens.
 using Cut = bool (*)(std::string_view text, std::size_t at);
 
 bool between_lines(std::string_view text, std::size_t at) {
@@ -22,14 +22,14 @@ bool between_tokens(std::string_view text, std::size_t at) {
   return at == 0 || at == text.size() || !is_word_byte(text[at - 1]) || !is_word_byte(text[at]);
 }
 
-// How many bytes a and b have in common at their begin, up to a cut.
+// How many bytes a and b have in common at the beginning, up to a cut.
 std::size_t equal_at_begin(std::string_view a, std::string_view b, Cut cut) {
   std::size_t size = equal_bytes(a, b);
   while (!cut(a, size) || !cut(b, size)) --size;
   return size;
 }
 
-// The same at their end.
+// The same at the end.
 std::size_t equal_at_end(std::string_view a, std::string_view b, Cut cut) {
   auto most = std::ptrdiff_t(std::min(a.size(), b.size()));
   auto size =
@@ -136,14 +136,14 @@ std::string_view b_value(const Change& place, std::string_view b) {
   return b.substr(place.b_begin, place.b_end - place.b_begin);
 }
 
-// Whether what stands at the place, in both texts, begins or ends like that. Nothing does.
+// Whether the value at the place satisfies like in both texts. An empty value always does.
 template <typename Like>
 bool both(const Change& place, std::string_view a, std::string_view b, Like like) {
   std::string_view old_value = a_value(place, a), new_value = b_value(place, b);
   return (old_value.empty() || like(old_value)) && (new_value.empty() || like(new_value));
 }
 
-// The length of the word that ends there if it begins with a digit, else 0.
+// The length of the word that ends at end if it begins with a digit, otherwise 0.
 std::size_t number_ending_at(std::string_view text, std::size_t end, std::size_t limit) {
   std::size_t begin = end;
   while (begin > limit && is_word_byte(text[begin - 1])) --begin;
@@ -156,8 +156,8 @@ std::size_t number_at(std::string_view text, std::size_t begin, std::size_t limi
   return begin < end && is_digit(text[begin]) ? end - begin : 0;
 }
 
-// How many bytes before a place belong to its number: "12:" before "34", "12" before ":34". They
-// are equal in both texts, down to the limit.
+// How many bytes before a place belong to its number: "12:" before "34", "12" before ":34". Down to
+// the limit, these bytes are equal in both texts.
 std::size_t number_before(const Change& place, std::string_view a, std::string_view b,
                           std::size_t limit) {
   auto is_number = [](std::string_view value) { return is_digit(value[0]); };
@@ -171,7 +171,7 @@ std::size_t number_before(const Change& place, std::string_view a, std::string_v
   return size == 0 ? 0 : size + 1;
 }
 
-// The same behind it: ":56" behind "34", "56" behind "34:".
+// The same after a place: ":56" after "34", "56" after "34:".
 std::size_t number_behind(const Change& place, std::string_view a, std::string_view b,
                           std::size_t limit) {
   auto is_number = [](std::string_view value) {
@@ -187,7 +187,7 @@ std::size_t number_behind(const Change& place, std::string_view a, std::string_v
   return size == 0 ? 0 : size + 1;
 }
 
-// "=" or "==" at the end of what may be base64.
+// The length of "=" or "==" at the end of what may be base64.
 std::size_t padding_behind(const Change& place, std::string_view a, std::size_t limit) {
   constexpr std::size_t kEncodedLeast = 8;
   if (place.a_end - place.a_begin < kEncodedLeast) return 0;
@@ -244,7 +244,7 @@ std::vector<Change> changed_values(std::string_view a, std::string_view b) {
 
 namespace {
 
-// The bytes of the UTF-8 character that text begins with, if people can see it; else 0.
+// The length in bytes of the UTF-8 character at the beginning of text; 0 if it is not visible.
 std::size_t printable_size(std::string_view text) {
   auto code = static_cast<unsigned char>(text.front());
   if (code < 0x80) return (code >= 0x20 && code != 0x7f) || code == '\t' ? 1 : 0;
@@ -254,7 +254,7 @@ std::size_t printable_size(std::string_view text) {
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
   }
   auto second = static_cast<unsigned char>(text[1]);
-  // Overlong forms, surrogates, what is beyond U+10FFFF, and the controls of ISO 8859.
+  // Overlong forms, surrogates, code points above U+10FFFF, and the control characters of ISO 8859.
   bool bad = (code == 0xe0 && second < 0xa0) || (code == 0xed && second > 0x9f) ||
              (code == 0xf0 && second < 0x90) || (code == 0xf4 && second > 0x8f) ||
              (code == 0xc2 && second < 0xa0);
@@ -283,10 +283,10 @@ std::string printable(std::string_view text) {
 namespace {
 
 constexpr std::size_t kContextLines = 2;
-constexpr std::size_t kLineMax = 320;    // longer ones are shown in part
-constexpr std::size_t kLineBefore = 80;  // of that, before the first change
+constexpr std::size_t kLineMax = 320;    // of longer ones only a part is shown
+constexpr std::size_t kLineBefore = 80;  // how much of that comes before the first change
 
-// One line of a diff. What is of interest in it begins at `first`.
+// One line of a diff. The first change in it is at `first`.
 std::string shown_line(char mark, std::string_view line, std::size_t first) {
   bool whole = line.ends_with('\n');
   if (whole) line.remove_suffix(1);
@@ -373,7 +373,7 @@ class UnifiedDiff {
 
   std::string finish() {
     if (left_out_ > 0) out_ += "[" + std::to_string(left_out_) + " lines of the diff left out]\n";
-    if (out_.size() > bytes_max_) out_.resize(bytes_max_);  // by the names alone
+    if (out_.size() > bytes_max_) out_.resize(bytes_max_);  // the names alone may exceed it
     return std::move(out_);
   }
 

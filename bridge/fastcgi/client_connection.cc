@@ -9,7 +9,7 @@
 namespace fastcgi {
 namespace {
 
-// The client chooses the id (§3.3); one at a time needs one.
+// The client chooses the id (§3.3); one request at a time needs only one.
 constexpr RequestId kOnlyId = 1;
 
 std::string number(RecordType type) {
@@ -29,7 +29,7 @@ void ClientConnection::begin(std::string& out, ByteView environment) {
     const ByteView entry = environment.substr(0, environment.find('\0'));
     environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
     const ByteView name = entry.substr(0, entry.find('='));
-    if (name.size() == entry.size()) continue;  // no '=': no variable
+    if (name.size() == entry.size()) continue;  // no '=': not a variable
     append_name_value(params, name, entry.substr(name.size() + 1));
   }
   append_stream(out, RecordType::params, kOnlyId, params);
@@ -82,7 +82,7 @@ ClientConnection::Outcome ClientConnection::on_fragment(const Fragment& fragment
                                                         ClientEvent& out) {
   const auto [type, id, length, padding] = fragment.header;
   if (id == kManagementId) {
-    // §4.1, §4.2: the answers to GET_VALUES, by one that knows it and by one that does not.
+    // §4.1, §4.2: the answers to GET_VALUES from applications that know it and that do not.
     if (type != RecordType::get_values_result && type != RecordType::unknown_type) {
       return bad_record("a management record of type " + number(type), out);
     }

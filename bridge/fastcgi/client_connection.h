@@ -1,4 +1,4 @@
-// The client's side of one FastCGI connection, as a pure state machine: a request in, bytes out;
+// The client side of one FastCGI connection, as a pure state machine: a request in, bytes out;
 // bytes in, events out.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace fastcgi {
 
-// With each event: the fields of ClientEvent that it sets beside type.
+// After each event: the fields of ClientEvent that it sets besides type.
 enum class ClientEventType {
   output,      // bytes: a piece of the request's standard output, never empty
-  errors,      // bytes: of its standard error, never empty
+  errors,      // bytes: a piece of its standard error, never empty
   end,         // app_status, protocol_status: the request is over, another may begin
-  management,  // the application has answered a management record: it is there, and reads
-  bad_record,  // why: close the connection and give up its request; the last event of it
+  management,  // the application has answered a management record: it is there, and reading
+  bad_record,  // why: close the connection and give up its request; this is the last event
 };
 
 struct ClientEvent {
@@ -27,30 +27,31 @@ struct ClientEvent {
   std::string why;  // a sentence for the log
 };
 
-// Owned by whoever owns the socket; does no I/O, and holds no more than a cut END_REQUEST. One
-// request at a time, as a Responder's, with the connection to be kept (§5.1 FCGI_KEEP_CONN). What
-// is appended to out has to be sent in that order.
+// Owned by the owner of the socket; does no I/O, and buffers at most part of an END_REQUEST. Sends
+// one request at a time, to a Responder, and asks to keep the connection (§5.1 FCGI_KEEP_CONN).
+// What is appended to out must be sent in that order.
 class ClientConnection {
  public:
-  // BEGIN_REQUEST and all PARAMS: environment is "K=V\0K=V\0...", as execve() takes it. None may be
-  // open (a programmer's error).
+  // Appends BEGIN_REQUEST and all PARAMS. environment is "K=V\0K=V\0...", as execve() takes it. No
+  // request may be open (a programmer error).
   void begin(std::string& out, ByteView environment);
-  // The next piece of the body; then its end, once, also of an empty one. Only between begin() and
-  // the end of the request.
+  // Append the next piece of the body, then its end: once, even if the body is empty. Only between
+  // begin() and the end of the request.
   void append_body(std::string& out, ByteView piece);
   void end_body(std::string& out);
   // Asks for the end of the open request (§5.4), which may come much later, or never.
   void abort(std::string& out);
 
-  // FCGI_GET_VALUES (§4.1): the answer shows that the application reads. Many close behind it.
+  // Appends FCGI_GET_VALUES (§4.1): an answer shows that the application is reading. Many
+  // applications close the connection after it.
   static void append_question(std::string& out);
 
-  // Gives the bytes that follow those fed before. They are borrowed until next() says need_more or
-  // bad_record; feeding again before that is a programmer's error. Ignored once it is over.
+  // Takes the bytes that follow those fed before. They are borrowed until next() says need_more or
+  // bad_record; feeding again before that is a programmer error. Ignored after bad_record.
   void feed(ByteView bytes);
   EventStep next(ClientEvent& out);
 
-  bool is_open() const { return open_; }           // begun, and not ended
+  bool is_open() const { return open_; }           // begun and not ended
   bool body_ended() const { return body_ended_; }  // end_body() was called for the last request
 
  private:
@@ -61,10 +62,10 @@ class ClientConnection {
   Outcome bad_record(std::string why, ClientEvent& out);
 
   RecordReader reader_;
-  std::string cut_end_;  // an END_REQUEST's content that feeds cut
+  std::string cut_end_;  // the content of an END_REQUEST that was split across feeds
   bool open_ = false;
   bool body_ended_ = false;
-  bool over_ = false;  // bad_record was told
+  bool over_ = false;  // bad_record was reported
 };
 
 }  // namespace fastcgi

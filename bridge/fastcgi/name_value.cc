@@ -9,7 +9,7 @@ namespace fastcgi {
 
 namespace {
 
-// §3.4: a length whose first bit is 0 has one byte, others have four, without that bit.
+// §3.4: a length whose first bit is 0 takes one byte; others take four, without that bit.
 constexpr unsigned kLongLengthBit = 0x80;
 constexpr std::size_t kLengthMax = 0x7fffffff;
 
@@ -66,7 +66,7 @@ void append_name_value(std::string& out, std::string_view name, std::string_view
 }
 
 base::Result<Params> Params::decode(std::vector<char> stream) {
-  // As many as web servers send, or a little more.
+  // About as many as web servers send, or a few more.
   constexpr std::size_t kPairsExpected = 48;
   Params params;
   params.bytes_ = std::move(stream);

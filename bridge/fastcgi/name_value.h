@@ -18,12 +18,12 @@ struct NameValue {
   bool operator==(const NameValue&) const = default;
 };
 
-// pair: out was filled. end: all pairs were read. bad: a length or what it counts is cut off by the
-// end of the stream; it stays so.
+// pair: out was filled. end: all pairs were read. bad: the stream ends within a length, a name or a
+// value; every later step is bad too.
 enum class PairStep { pair, end, bad };
 
-// Walks over a whole, assembled stream of pairs. Pairs are views into that stream. Any byte may
-// stand in a name or a value, and both may be empty.
+// Walks over a whole, assembled stream of pairs. Pairs are views into that stream. Names and values
+// may contain any byte, and may be empty.
 class NameValueDecoder {
  public:
   // stream is borrowed for the decoder's life.
@@ -37,13 +37,13 @@ class NameValueDecoder {
   ByteView rest_;
 };
 
-// Appends one pair. Lengths below 128 take one byte, others four; 2 GiB and more cannot be said and
-// are a programmer's error.
+// Appends one pair. Lengths below 128 take one byte, others four; lengths of 2 GiB or more cannot
+// be encoded and are a programmer error.
 void append_name_value(std::string& out, std::string_view name, std::string_view value);
 
 // A request's params: the bytes of its PARAMS stream and the pairs in them, in the order given,
-// repeated names included. Moving keeps every view into it valid. Beside its bytes it holds
-// sizeof(NameValue) a pair; a pair is two bytes at least.
+// including repeated names. Moving it keeps every view into it valid. Besides its bytes it holds
+// sizeof(NameValue) per pair; a pair takes at least two bytes.
 class Params {
  public:
   Params() = default;
@@ -52,10 +52,11 @@ class Params {
   Params(const Params&) = delete;
   Params& operator=(const Params&) = delete;
 
-  // Takes a whole PARAMS stream. Error if a pair in it is cut off.
+  // Takes a whole PARAMS stream. An error if a pair in it is cut off.
   static base::Result<Params> decode(std::vector<char> stream);
 
-  // The value of the first pair of that name, as libfcgi's FCGX_GetParam. Linear in the pairs.
+  // The value of the first pair with that name, as with libfcgi's FCGX_GetParam. Linear in the
+  // number of pairs.
   std::optional<std::string_view> find(std::string_view name) const;
 
   using Iterator = std::vector<NameValue>::const_iterator;
@@ -65,7 +66,7 @@ class Params {
   bool empty() const { return pairs_.empty(); }
 
  private:
-  std::vector<char> bytes_;  // not a std::string: a short one would move its bytes with it
+  std::vector<char> bytes_;  // not a std::string: moving a short one moves its bytes too
   std::vector<NameValue> pairs_;
 };
 

@@ -32,7 +32,7 @@ Step RecordReader::next(Fragment& out) {
   }
 }
 
-// fragment: header_ is complete, and what follows it may be read.
+// Returns fragment when header_ is complete and what follows it can be read.
 Step RecordReader::read_header() {
   if (input_.empty()) return Step::need_more;
   ByteView bytes = take(kHeaderSize - cut_header_size_);

@@ -62,13 +62,13 @@ ServerConnection::Outcome ServerConnection::on_fragment(const Fragment& fragment
       return on_abort(request, fragment, out);
     default:
       // FCGI_DATA belongs to Filters (§6.4); END_REQUEST, STDOUT and STDERR go the other way
-      // (§5.3, §5.5); GET_VALUES has the null id (§4.1). §4.2 has an answer to unknown types for
-      // management records only. None concerns a Responder.
+      // (§5.3, §5.5); GET_VALUES has the null id (§4.1). §4.2 answers unknown types only in
+      // management records. None of these concerns a Responder.
       return Outcome::nothing;
   }
 }
 
-// A record cut by feeds is told at its first fragment where its content means nothing.
+// Where a record's content does not matter, a split record is handled at its first fragment.
 ServerConnection::Outcome ServerConnection::on_management(const Fragment& fragment, Event& out) {
   if (fragment.header.type == RecordType::get_values) {
     if (fragment.header.content_length > kGetValuesBytesMax) {
@@ -81,14 +81,14 @@ ServerConnection::Outcome ServerConnection::on_management(const Fragment& fragme
     return assemble(fragment, content) ? on_get_values(content, out) : Outcome::nothing;
   }
   // §4.2: a management record of a type that is not understood; with the null id (§3.3) that is
-  // every type but one.
+  // every type except one.
   if (!fragment.is_first()) return Outcome::nothing;
   out.type = EventType::reply;
   append_unknown_type(out.reply, fragment.header.type);
   return Outcome::event;
 }
 
-// §4.1: what is known of the names asked for; the others are left out. Each is answered once.
+// §4.1: answers those requested names that are known, each once; the others are left out.
 ServerConnection::Outcome ServerConnection::on_get_values(ByteView content, Event& out) {
   const std::string max_conns = std::to_string(limits_.max_conns);
   const std::string max_reqs = std::to_string(limits_.max_reqs);
@@ -125,7 +125,7 @@ ServerConnection::Outcome ServerConnection::on_begin(const Fragment& fragment, E
                           std::to_string(kBeginBodySize),
                       out);
   }
-  // §3.3: an id is free again once the application sent its FCGI_END_REQUEST.
+  // §3.3: an id is free again once the application has sent its FCGI_END_REQUEST.
   if (requests_.contains(id)) {
     return bad_record("FCGI_BEGIN_REQUEST" + of_request(id) + ", which is active", out);
   }
@@ -135,7 +135,7 @@ ServerConnection::Outcome ServerConnection::on_begin(const Fragment& fragment, E
 
 ServerConnection::Outcome ServerConnection::start_request(RequestId id, const BeginBody& begin,
                                                           Event& out) {
-  // §5.5: Authorizers and Filters get their END_REQUEST at once, and so does one request too many.
+  // §5.5: Authorizers and Filters get their END_REQUEST at once; so do requests above the limit.
   if (begin.role != Role::responder) {
     return refuse_request(id, begin, ProtocolStatus::unknown_role, out);
   }
@@ -167,7 +167,7 @@ ServerConnection::Outcome ServerConnection::on_params(Request& request, const Fr
   if (request.phase == Phase::refused || request.phase == Phase::aborted) return Outcome::nothing;
   const bool ends_stream = fragment.header.content_length == 0;  // §3.3
   if (request.phase != Phase::params) {
-    // A second end harms nothing; content after the end breaks the stream.
+    // A second end does no harm; content after the end breaks the stream.
     if (ends_stream) return Outcome::nothing;
     return bad_record("FCGI_PARAMS" + of_request(id) + " after their end", out);
   }
@@ -203,7 +203,7 @@ ServerConnection::Outcome ServerConnection::on_stdin(Request& request, const Fra
   const bool ends_stream = fragment.header.content_length == 0;  // §3.3
   switch (request.phase) {
     case Phase::params:
-      // §6.1: inputs are not interleaved, and PARAMS is the first.
+      // §6.1: inputs are not interleaved, and PARAMS comes first.
       return bad_record("FCGI_STDIN" + of_request(id) + " before the end of its FCGI_PARAMS", out);
     case Phase::complete:
       if (ends_stream) return Outcome::nothing;
@@ -221,7 +221,7 @@ ServerConnection::Outcome ServerConnection::on_stdin(Request& request, const Fra
   return Outcome::event;
 }
 
-// §5.4: answered by the gateway with FCGI_END_REQUEST, as soon as it can.
+// §5.4: the gateway answers with FCGI_END_REQUEST as soon as it can.
 ServerConnection::Outcome ServerConnection::on_abort(Request& request, const Fragment& fragment,
                                                      Event& out) {
   if (request.phase == Phase::aborted) return Outcome::nothing;
@@ -239,8 +239,9 @@ ServerConnection::Outcome ServerConnection::bad_record(std::string why, Event& o
   return Outcome::event;
 }
 
-// True once whole is the record's content, a view into the fragment or, if feeds cut the record,
-// into assembled_. Records do not interleave, so one buffer serves every discrete record (§3.3).
+// Returns true once whole is the record's content: a view into the fragment or, if the record was
+// split across feeds, into assembled_. Records do not interleave, so one buffer is enough for all
+// discrete records (§3.3).
 bool ServerConnection::assemble(const Fragment& fragment, ByteView& whole) {
   whole = fragment.content;
   if (fragment.is_first() && fragment.is_last()) return true;
@@ -250,8 +251,8 @@ bool ServerConnection::assemble(const Fragment& fragment, ByteView& whole) {
   return fragment.is_last();
 }
 
-// §5.1: without FCGI_KEEP_CONN the application closes the connection after the answer. Other
-// requests that are still active are answered first.
+// §5.1: without FCGI_KEEP_CONN the application closes the connection after the answer, but first
+// answers other requests that are still active.
 ConnectionFate ServerConnection::fate_after(KeepConnection keep) {
   if (keep == KeepConnection::no) no_keep_ = true;
   if (no_keep_ && requests_.empty()) over_ = true;

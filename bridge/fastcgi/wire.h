@@ -1,5 +1,5 @@
-// The FastCGI 1.0 record header and the numbers on the wire. Numbers come from libfcgi's
-// <fastcgi.h>; bytes are read and written by shifts, never through its structs.
+// The FastCGI 1.0 record header and the protocol's numbers. The numbers come from libfcgi's
+// <fastcgi.h>; bytes are read and written with shifts, never through its structs.
 #pragma once
 
 #include <fastcgi.h>
@@ -15,7 +15,7 @@ namespace fastcgi {
 
 using base::ByteView;
 
-// Names a request on its connection, chosen by the client (§3.3). 0 means a management record.
+// Identifies a request on its connection; the client chooses it (§3.3). 0: a management record.
 using RequestId = std::uint16_t;
 constexpr RequestId kManagementId = FCGI_NULL_REQUEST_ID;
 
@@ -34,7 +34,7 @@ enum class RecordType : std::uint8_t {
   unknown_type = FCGI_UNKNOWN_TYPE,
 };
 
-// What a client wants of the application (§6). A peer may send any value.
+// What a client wants the application to do (§6). A peer may send any value.
 enum class Role : std::uint16_t {
   responder = FCGI_RESPONDER,
   authorizer = FCGI_AUTHORIZER,
@@ -49,14 +49,14 @@ enum class ProtocolStatus : std::uint8_t {
   unknown_role = FCGI_UNKNOWN_ROLE,
 };
 
-// Whether the client wants the connection kept after its request (FCGI_KEEP_CONN, §5.1).
+// Whether the client wants to keep the connection after its request (FCGI_KEEP_CONN, §5.1).
 enum class KeepConnection { no, yes };
 
 constexpr std::size_t kHeaderSize = FCGI_HEADER_LEN;
 constexpr std::size_t kBeginBodySize = sizeof(FCGI_BeginRequestBody);
 
-// The most content a record of ours carries: the largest multiple of 8 that a header can say, so
-// that a full record needs no padding.
+// The most content bytes that our records carry: the largest multiple of 8 that a header can state,
+// so that a full record needs no padding.
 constexpr std::size_t kRecordContentMax = FCGI_MAX_LENGTH / 8 * 8;
 
 struct RecordHeader {
@@ -73,7 +73,7 @@ using HeaderBytes = std::array<char, kHeaderSize>;
 HeaderBytes encode_header(const RecordHeader& header);
 
 // nullopt if the version byte is not 1: nothing after such a header can be trusted.
-// bytes: at least kHeaderSize of them (a shorter view is a programmer's error).
+// bytes: at least kHeaderSize of them (a shorter view is a programmer error).
 std::optional<RecordHeader> decode_header(ByteView bytes);
 
 // The content of a FCGI_BEGIN_REQUEST record (§5.1).
@@ -86,7 +86,7 @@ using BeginBytes = std::array<char, kBeginBodySize>;
 
 BeginBytes encode_begin(const BeginBody& body);
 
-// bytes: at least kBeginBodySize of them (a shorter view is a programmer's error).
+// bytes: at least kBeginBodySize of them (a shorter view is a programmer error).
 BeginBody decode_begin(ByteView bytes);
 
 }  // namespace fastcgi

@@ -45,7 +45,7 @@ void FdWatch::ask(unsigned readiness) {
   epoll_event event{};
   event.events = epoll_events_of(readiness);
   event.data.u64 = (std::uint64_t{impl.slots[slot_].generation} << 32) | slot_;
-  // epoll tells of errors even if nothing is asked: a paused descriptor has to be taken out.
+  // epoll reports errors even if nothing is asked for, so a paused descriptor must be removed.
   const int operation = readiness == kNothing ? EPOLL_CTL_DEL
                         : asked_ == kNothing  ? EPOLL_CTL_ADD
                                               : EPOLL_CTL_MOD;

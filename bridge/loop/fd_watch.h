@@ -1,4 +1,4 @@
-// Tells when a descriptor can be read or written, or when its other end is gone.
+// Reports when a descriptor can be read or written, or when its other end is gone.
 #pragma once
 
 #include <cstdint>
@@ -8,30 +8,30 @@
 
 namespace loop {
 
-// What is asked for, and what happened. Values add up.
+// What is asked for, or what happened. Values can be combined with |.
 enum Readiness : unsigned { kNothing = 0, kReadable = 1, kWritable = 2, kPeerGone = 4 };
 
-// Added to what is asked for: it is told of once whenever more has come, and once when it is asked
-// for, and not again for what was left unread.
+// Combined with what is asked for: on_ready runs once when asked, and once whenever more has
+// arrived, but not again for data that was left unread.
 constexpr unsigned kOnlyNew = 8;
 
 class FdWatch {
  public:
   // fd is borrowed: it must stay open as long as the watch lives. It may be blocking: a single
   // read or write after an event does not wait.
-  // on_ready runs on the loop with what happened; a closed other end or an error on fd shows as
-  // all that was asked for. It may destroy the watch.
+  // on_ready runs on the loop with what happened; if the other end is closed, or fd has an error,
+  // it gets everything that was asked for. It may destroy the watch.
   FdWatch(Loop& loop, int fd, std::function<void(unsigned readiness)> on_ready);
   ~FdWatch();
   FdWatch(const FdWatch&) = delete;
   FdWatch& operator=(const FdWatch&) = delete;
 
-  // Asks for these from now on; kNothing pauses. Level-triggered, but for kOnlyNew. Free when
-  // nothing changes, one system call when something does.
+  // Asks for these from now on; kNothing pauses. Level-triggered, except with kOnlyNew. Costs
+  // nothing if the request is unchanged, otherwise one system call.
   void ask(unsigned readiness);
 
-  // To be said right before the watch is destroyed and then fd is closed by its only holder: the
-  // kernel forgets a closed descriptor by itself, which saves the system call.
+  // Call this right before destroying the watch if the only holder of fd then closes it: the kernel
+  // forgets a closed descriptor by itself, which saves the system call.
   void closing();
 
  private:

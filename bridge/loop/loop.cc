@@ -14,9 +14,9 @@
 namespace loop {
 namespace {
 
-// Events handled before timers and the end of the turn get theirs.
+// The most events handled before timers and deferred work get their turn.
 constexpr int kEventsPerTurn = 64;
-// What an event of libuv's descriptor is for; no slot of a watch.
+// Marks an event of libuv's descriptor; no watch has this slot.
 constexpr std::uint64_t kForLibuv = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
@@ -61,7 +61,7 @@ std::optional<base::TimePoint> Loop::next_due() const {
 
 bool Loop::take_turn(Waiting waiting) {
   bool busy = impl_->run_deferred();
-  // A handle was started or closed since.
+  // A handle was started or closed since the last turn.
   if (uv_backend_timeout(&impl_->uv) == 0) impl_->run_libuv();
   if (impl_->stopping) return true;
   std::array<epoll_event, kEventsPerTurn> events;
@@ -69,7 +69,7 @@ bool Loop::take_turn(Waiting waiting) {
   const int count = ::epoll_wait(impl_->epoll_fd, events.data(), kEventsPerTurn, wait);
   now_ = clock_.now();
   for (int i = 0; i < count; ++i) impl_->dispatch(events[static_cast<std::size_t>(i)]);
-  // Behind the events: what came in time is not told to be late.
+  // After the events: what arrived in time must not be reported as late.
   busy |= impl_->timers.run_due(now_);
   return busy || count > 0 || !impl_->pending.empty();
 }
@@ -92,7 +92,7 @@ void Loop::Impl::run_libuv() {
   uv_run(&uv, UV_RUN_NOWAIT);
 }
 
-// How long to wait for events: not at all with work at hand, else until the next timer.
+// How long to wait for events: not at all if work is pending, otherwise until the next timer.
 int Loop::Impl::wait_ms(const Clock& clock) const {
   if (!pending.empty()) return 0;
   const auto due = timers.next_due();

@@ -1,4 +1,4 @@
-// The event loop, one per daemon, on libuv. Everything runs on the thread that calls run().
+// The event loop, based on libuv; one per daemon. Everything runs on the thread that calls run().
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@ namespace loop {
 
 class Deferred;
 
-// Its time is read once when events have come, and is the same until it waits again: what one turn
-// does has one time, and takes none.
+// It reads its clock once when events have arrived, and keeps that time until it waits again: all
+// work of one turn has the same time.
 class Loop final : public Clock {
  public:
-  // clock is what it reads; it outlives the loop.
+  // clock is the clock that it reads; it must outlive the loop.
   explicit Loop(const Clock& clock = system_clock());
-  // All timers, watches and deferred work must be gone by now: the loop closes empty.
+  // All timers, watches and deferred work must be destroyed before the loop.
   ~Loop() override;
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -27,17 +27,17 @@ class Loop final : public Clock {
   std::int64_t wall_ns() const override { return clock_.wall_ns(); }
   std::int64_t file_stamp_ns() const override { return clock_.file_stamp_ns(); }
 
-  // Serves events until stop() was called.
+  // Handles events until stop() is called.
   void run();
 
-  // Makes run() return once the callback that runs now is done.
+  // Makes run() return once the current callback is done.
   void stop();
 
-  // One turn that does not wait, for a loop that is driven by hand: deferred work, events that have
-  // come, timers that are due. Whether there was anything to do.
+  // Takes one turn without waiting, for a loop that is driven by hand: deferred work, pending
+  // events, timers that are due. Returns whether there was anything to do.
   bool turn();
 
-  // When the earliest timer is due; none if no timer runs.
+  // When the earliest timer is due; none if no timer is running.
   std::optional<base::TimePoint> next_due() const;
 
   struct Impl;
@@ -52,8 +52,8 @@ class Loop final : public Clock {
   std::unique_ptr<Impl> impl_;
 };
 
-// Work to do once at the end of the turn, after the events at hand were handled and before the
-// loop waits again: what several events of one turn ask for is done once. Destroying cancels.
+// Work to do once at the end of the turn, after its events were handled and before the loop waits
+// again: if several events of a turn ask for it, it is still done once. Destroying cancels it.
 class Deferred {
  public:
   Deferred(Loop& loop, std::function<void()> work);
@@ -61,8 +61,8 @@ class Deferred {
   Deferred(const Deferred&) = delete;
   Deferred& operator=(const Deferred&) = delete;
 
-  // Runs the work at the end of this turn; asking again before then changes nothing. Asked for
-  // from within deferred work, it runs in this same turn.
+  // Runs the work at the end of this turn; calling it again before then changes nothing. If called
+  // from deferred work, the work runs in this same turn.
   void schedule();
 
  private:

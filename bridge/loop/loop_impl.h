@@ -1,4 +1,4 @@
-// What the classes of this room share. No other room includes this.
+// Shared by the classes of this room. No other room includes this.
 #pragma once
 
 #include <sys/epoll.h>
@@ -14,8 +14,8 @@ namespace loop {
 
 class FdWatch;
 
-// The wait is our own: one epoll instance holds every watched descriptor, and libuv's, in which are
-// signals and folders, as one of them. libuv gets a turn when there is something for it.
+// The wait is our own: one epoll instance holds every watched descriptor, and libuv's descriptor
+// (for signals) is one of them. libuv gets a turn when there is something for it.
 struct Loop::Impl {
   uv_loop_t uv;
   std::vector<Deferred*> pending;  // a null entry was cancelled
@@ -23,8 +23,8 @@ struct Loop::Impl {
   bool stopping = false;
 
   int epoll_fd = -1;
-  // What an event is for: a slot and its generation, so that an event of a watch that was destroyed
-  // earlier in the same turn finds nobody.
+  // An event names a slot and its generation, so that an event for a watch that was destroyed
+  // earlier in the same turn is ignored.
   struct Slot {
     FdWatch* watch = nullptr;
     std::uint32_t generation = 0;
@@ -32,7 +32,7 @@ struct Loop::Impl {
   std::vector<Slot> slots;
   std::vector<std::uint32_t> free_slots;
 
-  bool run_deferred();  // whether there was any
+  bool run_deferred();  // returns whether there was any
   void run_libuv();
   int wait_ms(const Clock& clock) const;
   void dispatch(const epoll_event& event);
@@ -54,7 +54,7 @@ Husk<Handle, Owner>* new_husk(Owner* owner) {
   return husk;
 }
 
-// Ends a handle: no event reaches the owner from here on.
+// Ends a handle: no event reaches the owner after this.
 template <typename Handle, typename Owner>
 void close_husk(Husk<Handle, Owner>* husk) {
   husk->owner = nullptr;

@@ -16,14 +16,14 @@
 namespace loop {
 namespace {
 
-// A link count that falls is an attribute: so the replaced one tells that it was replaced.
+// IN_ATTRIB reports a falling link count: this is how a file shows that it was replaced.
 constexpr std::uint32_t kMoved = IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB;
 constexpr std::uint32_t kWritten = IN_MODIFY | IN_CLOSE_WRITE;
-// Of a folder, IN_ATTRIB would also tell of the files in it.
+// On a folder, IN_ATTRIB would also report the files in it.
 constexpr std::uint32_t kFolderMoved = IN_MOVE_SELF | IN_DELETE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t kAppears = IN_CREATE | IN_MOVED_TO;
-constexpr int kLinksMax = 40;  // as the kernel follows (MAXSYMLINKS)
-// Somebody changes the path while it is looked at; each change after this is told anyway.
+constexpr int kLinksMax = 40;  // the kernel's limit (MAXSYMLINKS)
+// Limits the retries if the path keeps changing during the walk; later changes are reported anyway.
 constexpr int kLooksMax = 200;
 
 struct Look {
@@ -45,7 +45,7 @@ std::string link_target(const std::string& path) {
 
 }  // namespace
 
-// One walk along the path, as the kernel resolves it, that leaves a watch on all that leads there.
+// One walk along the path, as the kernel resolves it, which adds a watch to everything on the way.
 class PathWatch::Walk {
  public:
   Walk(int inotify, const std::string& path) : inotify_(inotify) { put_in_front(path); }
@@ -69,7 +69,7 @@ class PathWatch::Walk {
   std::string awaited() const { return names_.empty() ? std::string() : names_.front(); }
 
  private:
-  // Goes on only if what was seen is what is watched now.
+  // Advances only if the file that was seen is the one now watched.
   base::Status step(const std::string& path) {
     const Look seen(path);
     if (!seen.exists) return wait_in_folder(path);
@@ -79,7 +79,7 @@ class PathWatch::Walk {
     if (is_last && !is_folder) events |= kWritten;
     const int watch = add(path, events | IN_DONT_FOLLOW);
     const int error_number = errno;
-    // A folder that may be passed, and not read, is passed.
+    // A folder that may be entered but not read is passed without a watch.
     if (watch < 0 && error_number == ENOENT) return base::Done{};
     if (watch < 0 && !(is_folder && error_number == EACCES)) return cannot(path, error_number);
     if (!seen.same_as(Look(path))) return base::Done{};
@@ -101,7 +101,7 @@ class PathWatch::Walk {
 
   base::Status wait_in_folder(const std::string& path) {
     const int watch = add(at_, kAppears | kFolderMoved);
-    // If the folder itself is gone meanwhile, what watches it tells.
+    // If the folder itself has gone meanwhile, the watches on the way to it report that.
     if (watch < 0 && errno != ENOENT) return cannot(at_, errno);
     waits_ = !Look(path).exists;
     return base::Done{};
@@ -124,8 +124,8 @@ class PathWatch::Walk {
   }
 
   const int inotify_;
-  std::string at_ = "/";           // without links
-  std::deque<std::string> names_;  // behind it
+  std::string at_ = "/";           // how far the walk has come, without links
+  std::deque<std::string> names_;  // what remains of the path after at_
   int links_ = 0;
   bool found_ = false;
   bool waits_ = false;
@@ -142,7 +142,7 @@ base::Status PathWatch::start(const std::string& path) {
   return arm();
 }
 
-// With an instance of its own each time: what the last one still had to tell is seen now.
+// Uses a new inotify instance each time: this walk sees what the old one had yet to report.
 base::Status PathWatch::arm() {
   events_.reset();
   inotify_ = base::UniqueFd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
@@ -165,7 +165,7 @@ void PathWatch::on_events() {
   if (heard == Heard::nothing) return;
   const bool was_found = found_;
   const base::Status watching = heard == Heard::moved ? arm() : base::Status(base::Done{});
-  // While it is not there, only its coming is of interest.
+  // While the file is missing, only its appearance matters.
   if (was_found || found_ || !watching) on_change_(watching);
 }
 

@@ -1,4 +1,4 @@
-// Tells when the file that a path leads to becomes another, or is written.
+// Reports when a path comes to lead to another file, or when its file is written.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,22 @@
 
 namespace loop {
 
-// Watches the file itself, each link on the way to it and, as long as it is not there, the folder
-// in which it is looked for: what happens to other files beside it wakes nobody. A file that is
-// written, replaced, removed, made again, a link on the way that leads elsewhere, a folder that is
-// moved: all are told. Not told: what a mount hides or shows, and what another machine does on a
-// network file system.
+// Watches the file itself, each link and folder on the way to it and, while the file is missing,
+// the folder in which it should appear; changes to files beside it do not wake anybody. Reported
+// are: the file is written, replaced, removed or created again, a link on the way leads elsewhere,
+// a folder on the way is moved. Not reported are: what a mount hides or reveals, and what another
+// machine does on a network file system.
 class PathWatch {
  public:
   // on_change runs on the loop, and may destroy the watch. watching: an error if the kernel gives
-  // no more watches; nothing is told any more then, until start().
+  // no more watches; nothing more is reported then, until start() is called again.
   PathWatch(Loop& loop, std::function<void(const base::Status& watching)> on_change);
   ~PathWatch();
   PathWatch(const PathWatch&) = delete;
   PathWatch& operator=(const PathWatch&) = delete;
 
-  // The file need not be there. Fails where the kernel gives no watch (the limit of inotify
-  // instances or watches, no right to read the file).
+  // The file need not exist. Fails if the kernel gives no watch (the limit on inotify instances or
+  // watches is reached, or the file may not be read).
   base::Status start(const std::string& path);
 
  private:
@@ -41,8 +41,8 @@ class PathWatch {
   std::function<void(const base::Status&)> on_change_;
   std::string path_;
   base::UniqueFd inotify_;
-  bool found_ = false;   // at the last look
-  std::string awaited_;  // what shall appear in its folder
+  bool found_ = false;   // when last checked
+  std::string awaited_;  // the name that should appear in its folder
   std::unique_ptr<FdWatch> events_;
 };
 

@@ -1,4 +1,4 @@
-// Calls back, on the loop, when the daemon gets a signal.
+// Calls back, on the loop, when the daemon receives a signal.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace loop {
 
 class SignalWatch {
  public:
-  // Signals of one number that come close together may be told once.
+  // Several signals of one number that arrive close together may be reported once.
   SignalWatch(Loop& loop, int signal_number, std::function<void()> on_signal);
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;

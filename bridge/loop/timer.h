@@ -17,8 +17,8 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Due once after delay, counted from the loop's now(), never earlier and at most a millisecond or
-  // so later; a start before that one was due replaces it. No system call.
+  // Makes on_due run once after delay, counted from the loop's now(): never earlier, and normally
+  // at most about a millisecond later. A new start() replaces one not yet due. No system call.
   void start(base::Duration delay);
   void stop();
 

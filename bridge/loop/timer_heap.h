@@ -1,4 +1,4 @@
-// The timers that run, the earliest first.
+// The running timers, the earliest first.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,22 @@ namespace loop {
 class Timer;
 
 // One per loop. A binary heap in which each timer knows its place: a request starts and stops two
-// or three timers that are hardly ever due, and neither allocates.
+// or three timers that hardly ever become due, and neither action allocates.
 class TimerHeap {
  public:
-  // A timer's place while it does not run.
+  // A timer's place while it is not running.
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
   void add(Timer& timer);
   void remove(Timer& timer);
-  // Puts a timer in the heap right after its time was changed.
+  // Moves a timer to its right place after its time was changed.
   void moved(Timer& timer);
 
-  // When the earliest is due; none if no timer runs.
+  // When the earliest is due; none if no timer is running.
   std::optional<base::TimePoint> next_due() const;
 
-  // Runs those that are due by now, in their order; whether there were any. One that its callback
-  // starts again waits for the next turn.
+  // Runs the timers that are due at now, earliest first; returns whether there were any. A timer
+  // that its own callback starts again waits for the next turn.
   bool run_due(base::TimePoint now);
 
  private:

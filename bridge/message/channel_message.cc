@@ -10,7 +10,7 @@ void append_struct(base::ByteString& out, const T& value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Takes a T off the front of bytes; false if they are too few.
+// Takes a T off the front of bytes; false if there are too few.
 template <typename T>
 bool take_struct(base::ByteView& bytes, T& value) {
   if (bytes.size() < sizeof value) return false;
@@ -28,7 +28,7 @@ base::Error malformed(const char* what) {
   return base::Error{std::string("malformed message: ") + what};
 }
 
-// What follows the fields must be as long as they say.
+// The bytes after the fields must be as many as the fields say.
 bool is_text(base::ByteView rest, std::uint32_t text_bytes) {
   return rest.size() == text_bytes;
 }

@@ -1,5 +1,5 @@
-// The messages of wire.h as values: encoded into packets for a channel, decoded from them.
-// Pure: descriptors travel beside a packet and are worker/channel's affair.
+// The messages of wire.h as values: encoded into a channel's packets and decoded from them.
+// Pure: descriptors travel beside a packet, and worker/channel handles them.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace message {
 
-// What a worker is told of one request. All is borrowed for the call that encodes it.
+// What a worker is told about one request. All of it is borrowed for the call that encodes it.
 struct RequestStrings {
   base::ByteView cwd;
   const std::vector<std::string>& argv;         // the program's own words
-  const std::vector<std::string>& query_words;  // behind them
+  const std::vector<std::string>& query_words;  // after argv
   base::ByteView environment;                   // "K=V\0K=V\0..."
   std::uint32_t environment_count;
 };
 
-// Whether a worker says READY once the reset behind a request is over.
+// Whether a worker sends READY when the reset after a request is done.
 enum class SayReady { no, yes };
 
 // A request ready for a channel. memfd_content is empty unless the strings are too long for a
@@ -37,7 +37,7 @@ base::ByteString encode_fork(std::uint64_t worker_id);
 base::ByteString encode_verify(std::uint64_t look_id, std::int32_t pid);
 base::ByteString encode_rest();
 
-// What a zygote or a worker said. Only the members that belong to type are set.
+// A message from a zygote or a worker. Only the members that belong to type are set.
 struct Received {
   message_type type;
   std::uint64_t id = 0;                // DONE: the request; FORK_FAILED: the worker; VERIFIED: look
@@ -49,7 +49,7 @@ struct Received {
   bool stays = false;                  // DONE
   std::uint32_t retirement = 0;        // DONE, RETIRED: enum retirement
   std::uint32_t tracking = 0;          // DONE: enum page_tracking
-  std::uint32_t pages = 0;             // DONE: put back; VERIFIED: compared
+  std::uint32_t pages = 0;             // DONE: restored; VERIFIED: compared
   std::uint32_t microseconds = 0;      // DONE
   std::uint32_t cpu_microseconds = 0;  // DONE
   std::uint32_t peak_kib = 0;          // DONE
@@ -58,8 +58,8 @@ struct Received {
   std::string text{};                  // all but READY
 };
 
-// Takes one packet apart. A worker has run a program: nothing it sends is trusted, and whatever
-// does not fit the table to the byte is an error.
+// Decodes one packet. A worker has run a program, so nothing that it sends is trusted: whatever
+// does not match the table to the byte is an error.
 base::Result<Received> decode(base::ByteView packet);
 
 }  // namespace message

@@ -1,9 +1,9 @@
-/* The messages between the bridge and its zygotes and workers: the one table of them, in C, so that
- * the bridge (bridge/message) and the checkpoint library (adapters/checkpoint) compile the same.
+/* The one table of messages between the bridge and its zygotes and workers. It is in C, so that the
+ * bridge (bridge/message) and the checkpoint library (adapters/checkpoint) compile the same one.
  *
  * A channel is an AF_UNIX SOCK_SEQPACKET socket; a packet is one message: a message_header followed
- * by the body that its type names. Both ends are of one build: integers are native, and a header
- * whose magic or version differs ends the channel.
+ * by the body that its type names. Both ends come from the same build, so integers are native; a
+ * header with another magic or version ends the channel.
  */
 #ifndef CGIBRIDGE_MESSAGE_WIRE_H
 #define CGIBRIDGE_MESSAGE_WIRE_H
@@ -13,10 +13,10 @@
 #define MESSAGE_MAGIC 0x43474942u /* "CGIB" */
 #define MESSAGE_VERSION 4u
 
-/* The largest packet to a program (longer requests' strings travel in a memfd), and of one. */
+/* The largest packet to a worker (a request's longer strings travel in a memfd), and from one. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
 #define MESSAGE_TO_BRIDGE_MAX 8192u
-/* Descriptors that a request carries, in this order; the strings' memfd is the fourth, if any. */
+/* How many descriptors a request carries; the memfd with its strings, if any, is the fourth. */
 #define MESSAGE_REQUEST_FDS 3
 #define MESSAGE_FDS_MAX 4
 #define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT" /* "fd=N ...": adapters/README.md */
@@ -26,18 +26,18 @@ enum message_type {
   MESSAGE_FORK = 1,   /* message_fork, with one descriptor: the new worker's channel */
   MESSAGE_VERIFY = 8, /* message_verify: compare this resting worker with yourself */
   /* zygote -> bridge */
-  MESSAGE_CHECKPOINT = 2,  /* message_checkpoint, then why the reset is weaker than asked, if so */
+  MESSAGE_CHECKPOINT = 2,  /* message_checkpoint, then why, if the reset is weaker than asked */
   MESSAGE_FORK_FAILED = 3, /* message_fork, then the reason as text */
   MESSAGE_VERIFIED = 9,    /* message_verify, then the first differences as text; none: equal */
   /* bridge -> worker */
   MESSAGE_REQUEST = 4, /* message_request, then its strings (or a memfd with them) */
-  MESSAGE_REST = 11,   /* nothing; to one that rewinds: say READY as soon as you rest */
+  MESSAGE_REST = 11,   /* no body; asks a worker that rewinds to send READY as soon as it rests */
   /* worker -> bridge */
-  MESSAGE_READY = 5, /* message_ready: waits for a request. Once behind its fork, for each REST and
-                      * behind each reset that a request asked to hear of (REQUEST_SAY_READY) */
-  MESSAGE_DONE = 6,  /* message_done: the program came to its end; then why the worker exits */
+  MESSAGE_READY = 5,    /* message_ready: it waits for a request. Sent once after its fork, for each
+                         * REST, and after each reset for which REQUEST_SAY_READY asked */
+  MESSAGE_DONE = 6,     /* message_done: the program has ended; then why the worker exits, if so */
   MESSAGE_RETIRED = 10, /* message_retired, then why: it exits although its DONE said that it stays.
-                         * A request sent to it since then was not begun */
+                         * A request sent to it since that DONE was not begun */
   /* zygote or worker -> bridge */
   MESSAGE_NOTE = 7 /* message_note, then text: something learned or noticed */
 };
@@ -48,7 +48,7 @@ enum checkpoint_reset { RESET_FORK = 1, RESET_REWIND = 2, RESET_NONE = 3 };
 /* How a rewinding worker finds the pages that changed. */
 enum page_tracking {
   TRACKING_AUTO = 0,
-  TRACKING_COMPARE = 1,    /* every page with the snapshot */
+  TRACKING_COMPARE = 1,    /* compares every page with the snapshot */
   TRACKING_SCAN = 2,       /* userfaultfd write-protection and PAGEMAP_SCAN (Linux 6.7) */
   TRACKING_SOFT_DIRTY = 3, /* clear_refs and pagemap (CONFIG_MEM_SOFT_DIRTY) */
 };
@@ -56,14 +56,14 @@ enum page_tracking {
 /* Why a worker exits instead of serving another request. */
 enum retirement {
   RETIRED_NOT = 0,
-  RETIRED_THREADS = 1,     /* another thread is alive, or another process has this memory */
+  RETIRED_THREADS = 1,     /* another thread is alive, or another process shares this memory */
   RETIRED_CHILDREN = 2,    /* a child that was not waited for */
   RETIRED_IDENTITY = 3,    /* user, group, capability, seccomp, namespace, root */
-  RETIRED_SESSION = 4,     /* a session of its own, or another process group */
-  RETIRED_LIMITS = 5,      /* a limit, priority or schedule that cannot be put back */
-  RETIRED_DESCRIPTORS = 6, /* one that stood at the checkpoint is lost */
-  RETIRED_MAPPINGS = 7,    /* a mapping of the checkpoint cannot be put back */
-  RETIRED_CALL = 8,        /* made a call whose effect cannot be put back */
+  RETIRED_SESSION = 4,     /* a new session, or another process group */
+  RETIRED_LIMITS = 5,      /* a limit, priority or schedule that cannot be restored */
+  RETIRED_DESCRIPTORS = 6, /* one that was open at the checkpoint is lost */
+  RETIRED_MAPPINGS = 7,    /* a mapping of the checkpoint cannot be restored */
+  RETIRED_CALL = 8,        /* made a call whose effect cannot be undone */
   RETIRED_VERIFY = 9,      /* differed from its zygote */
   RETIRED_FAULT = 10,      /* the reset itself failed */
   RETIREMENTS
@@ -71,34 +71,34 @@ enum retirement {
 
 enum note_kind {
   NOTE_LOADED = 1,    /* a module that a request loaded; text: its name, '\n', its file's path */
-  NOTE_SHALLOWER = 2, /* the program does not bear this level; text: why (then the zygote exits) */
+  NOTE_SHALLOWER = 2, /* the program does not support this level; text: why; the zygote exits */
   NOTE_WARNING = 3,   /* worth a line in the log; text */
-  NOTE_FILE = 4,    /* files that the checkpoint was made of, one a line; a change makes it anew */
-  NOTE_FOLDERS = 5, /* of a zygote: where its interpreter looks for modules, one a line */
-  NOTE_READ = 6,    /* variables that were read before the checkpoint, one name a line */
-  NOTE_LEVEL = 7    /* of a zygote: why it will stand less deep than it was asked to */
+  NOTE_FILE = 4,      /* files the checkpoint is made of, one per line; a change renews it */
+  NOTE_FOLDERS = 5,   /* from a zygote: where its interpreter looks for modules, one per line */
+  NOTE_READ = 6,      /* variables that were read before the checkpoint, one name per line */
+  NOTE_LEVEL = 7      /* from a zygote: why its level will be less deep than asked for */
 };
 
 struct message_header {
   uint32_t magic;
   uint16_t version;
   uint16_t type;
-  uint32_t body_bytes; /* what follows the header in this packet */
+  uint32_t body_bytes; /* after the header in this packet */
 };
 
 struct message_fork {
   uint64_t worker_id;
 };
 struct message_verify {
-  uint64_t look_id; /* which comparison this is: the bridge's, given back in VERIFIED */
+  uint64_t look_id; /* names this comparison: chosen by the bridge, returned in VERIFIED */
   int32_t pid;
-  uint32_t pages; /* compared; in VERIFIED */
+  uint32_t pages; /* in VERIFIED: how many were compared */
 };
 
 struct message_checkpoint {
   uint32_t level;   /* enum checkpoint_level */
-  uint32_t threads; /* of the zygote; more than 1 cannot be forked */
-  uint32_t reset;   /* enum checkpoint_reset that its workers will do */
+  uint32_t threads; /* in the zygote; it cannot be forked with more than 1 */
+  uint32_t reset;   /* enum checkpoint_reset: what its workers will do */
   uint32_t text_bytes;
 };
 
@@ -108,11 +108,11 @@ struct message_ready {
 };
 
 #define REQUEST_IN_MEMFD 1u  /* the strings are the fourth descriptor's content */
-#define REQUEST_SAY_READY 2u /* send READY once the reset behind this request is over */
+#define REQUEST_SAY_READY 2u /* send READY when the reset after this request is done */
 
 /* strings_bytes of NUL-terminated strings: cwd, then argc words of argv, then envc of environment.
- * argv[0] and the words that the checkpoint needs before the query's are the program's own, exactly
- * as execve() would give them. */
+ * argv[0], and the words that the checkpoint needs before those of the query, are the program's
+ * own, exactly as execve() would give them. */
 struct message_request {
   uint64_t request_id;
   uint32_t argc, envc;
@@ -120,20 +120,20 @@ struct message_request {
   uint32_t flags;
 };
 
-/* stays: it resets itself and takes another request, which may be sent at once. If it dies with
- * that one unread, the channel reports ECONNRESET, else end of file. */
+/* stays: the worker resets itself and takes another request, which may be sent at once. If it dies
+ * before reading that one, the channel reports ECONNRESET, otherwise end of file. */
 struct message_done {
   uint64_t request_id;
   int32_t exit_code;
   uint32_t stays;      /* 1: another request may follow */
   uint32_t retirement; /* enum retirement, if it exits */
-  /* The rewind before this request (not the one to come): enum page_tracking (0: there was none),
-   * pages put back, how long it took. */
+  /* The rewind before this request (not the next one): enum page_tracking (0: there was none),
+   * pages restored, how long it took. */
   uint32_t tracking, pages, microseconds;
   uint32_t text_bytes;
   uint32_t cpu_microseconds; /* of the program and the children that it waited for */
-  uint32_t peak_kib;         /* resident memory at its greatest in the process's life */
-  uint32_t unusual;          /* what few requests do: */
+  uint32_t peak_kib;         /* peak resident memory in the process's life */
+  uint32_t unusual;          /* what few requests do: DONE_ bits */
 };
 #define DONE_RARE_CALL 1u /* a call that changes kernel state */
 #define DONE_FORKED 2u    /* it had children, and waited for them */

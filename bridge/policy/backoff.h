@@ -1,4 +1,4 @@
-// How long to wait before what failed is tried again.
+// How long to wait before trying again after a failure.
 #pragma once
 
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace policy {
 
-// Failures in a row double the pause, up to most; a success makes them forgotten.
+// Failures in a row double the pause, up to most; a success resets it.
 class Backoff {
  public:
-  // at_once: so many failures in a row are followed by another try without a pause.
+  // at_once: the first so many failures in a row are followed by another try without a pause.
   Backoff(base::Duration first, base::Duration most, unsigned at_once = 0)
       : first_(first), most_(most), at_once_(at_once) {}
 
-  // It has failed: how long to wait now.
+  // Notes a failure; returns how long to wait now.
   base::Duration failed();
   void succeeded() { failures_ = 0; }
 
@@ -27,20 +27,20 @@ class Backoff {
   unsigned failures_ = 0;
 };
 
-// When something that failed is tried again: after first, and ever later as long as it fails, up to
-// most. What stood for longer than first shows that it works.
+// When something that failed is tried again: after first, then after ever longer pauses while it
+// fails, up to most. If it has held for longer than first, it works.
 class Retry {
  public:
   Retry(base::Duration first, base::Duration most) : first_(first), backoff_(first, most) {}
 
-  void begins(base::TimePoint now) { since_ = now; }  // a try, or what it has made to serve
+  void begins(base::TimePoint now) { since_ = now; }  // a try begins, or its result begins to serve
   void fails(base::TimePoint now) {
     since_ = now;
     pause_ = backoff_.failed();
   }
-  // It is as it should be, or what comes next decides: nothing is to be tried again.
+  // All is well, or whatever comes next decides: nothing is to be tried again.
   void forget_pause() { pause_ = {}; }
-  // What failed counts no longer: the next pause is the first again.
+  // Past failures no longer count: the next pause is the first again.
   void forget_failures() { backoff_.succeeded(); }
 
   bool has_held(base::TimePoint now) const { return now > since_ + first_; }

@@ -7,11 +7,11 @@ namespace {
 
 // Listeners, epoll and inotify instances, logs, the control socket and its clients.
 constexpr std::size_t kOwnDescriptors = 40;
-// A worker: its channel, its pidfd, its standard error. What runs: two pipes more, a body's pipe, a
-// spooled body, and the same again for a shadow or what a client left behind.
+// A worker has its channel, its pidfd, its standard error. One that runs also has two more pipes, a
+// body's pipe, a spooled body, and the same again for a shadow or a run whose client has left.
 constexpr std::size_t kPerWorker = 10;
 constexpr std::size_t kPerZygote = 3;
-// Instead of no limit.
+// Used if no limit is set.
 constexpr unsigned kManyWorkers = 4096;
 constexpr unsigned kFewestConnections = 4;
 

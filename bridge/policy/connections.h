@@ -1,4 +1,4 @@
-// Which connections of web servers are closed by the bridge, and how many it may have.
+// Which connections of web servers the bridge closes, and how many it may have.
 #pragma once
 
 #include <cstddef>
@@ -9,27 +9,27 @@
 namespace policy {
 
 // serving: a request on it is being answered, or something is still to be sent. unfinished: a
-// request has begun, and its params have not come whole. idle: neither.
+// request has begun, but its params are not complete yet. idle: neither.
 enum class ConnectionUse { serving, unfinished, idle };
 
 struct ConnectionView {
   ConnectionUse use = ConnectionUse::serving;
-  base::TimePoint since{};  // that it is so
+  base::TimePoint since{};  // when this use began
 };
 
 struct ConnectionRules {
   std::size_t max = 1024;             // bridge.connections_max
   base::Duration patience{};          // bridge.params_timeout
-  base::Duration at_rest_at_least{};  // before that an idle one may have a request on its way
+  base::Duration at_rest_at_least{};  // until then a request may be on its way
 };
 
-// Indices of those to close now: unfinished ones that have used up their time; and if as many as
-// may be are left even so, the longest idle of them, an eighth of all at most, so that others come
-// in.
+// Indices of the connections to close now: unfinished ones that have used up their time and, if
+// max are still left after that, those that have been idle longest, at most an eighth of all, so
+// that new ones can be accepted.
 std::vector<std::size_t> connections_to_close(const std::vector<ConnectionView>& connections,
                                               const ConnectionRules& rules, base::TimePoint now);
 
-// What needs descriptors of the bridge. workers_max 0: no limit was set.
+// What needs descriptors in the bridge. workers_max 0: no limit was set.
 struct DescriptorUsers {
   unsigned connections_max = 1;
   unsigned workers_max = 1;
@@ -38,9 +38,9 @@ struct DescriptorUsers {
   bool operator==(const DescriptorUsers&) const = default;
 };
 
-// The same, or each of them less by the same factor, so that all of it together fits into limit
-// descriptors (RLIMIT_NOFILE): at a limit that is known requests wait, and beyond the kernel's they
-// would fail. Never less than 4 connections and 1 worker.
+// Returns asked, or all its numbers reduced by the same factor, so that everything together fits
+// into limit descriptors (RLIMIT_NOFILE): at a limit that we know, requests wait; at the kernel's
+// they would fail. Never less than 4 connections and 1 worker.
 DescriptorUsers fit_descriptors(std::size_t limit, const DescriptorUsers& asked);
 
 }  // namespace policy

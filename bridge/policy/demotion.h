@@ -1,4 +1,4 @@
-// Whether a program runs with reset = fork though its settings say rewind.
+// Whether a program runs with reset = fork although its settings say rewind.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace policy {
 
-// One per program. It stands for a time where rewinding did not pay, for longer each time in a row,
-// and until something changes where a rewind was seen to leave something behind.
+// One per program. If rewinding did not pay, the demotion stands for a time, which grows each time
+// in a row. If a rewind was seen to leave something behind, it stands until something changes.
 class Demotion {
  public:
   Demotion(base::Duration first, base::Duration most) : backoff_(first, most) {}
@@ -20,9 +20,9 @@ class Demotion {
   void begin(const std::string& why, const config::ProgramSettings& settings, base::TimePoint now);
   // A leak was proven.
   void prove(const std::string& why, const config::ProgramSettings& settings, base::TimePoint now);
-  // It is over: the next one is the first again, as the program or its settings changed.
+  // Ends it because the program or its settings changed: the next one counts as the first again.
   void forget();
-  // It is over: rewinding is tried again. The next one is longer, unless what was tried holds.
+  // Ends it to try rewinding again. The next one is longer, unless the try holds.
   void try_again();
   void note_held() { backoff_.succeeded(); }
 
@@ -30,10 +30,10 @@ class Demotion {
   bool is_proven() const { return is_proven_; }
   // Empty unless it stands.
   const std::string& why() const { return why_; }
-  // Whether these settings make the same generation as those under which it began.
+  // Whether these settings give the same generation as those under which it began.
   bool is_for(const config::ProgramSettings& settings) const;
-  base::Duration pause() const { return pause_; }  // before it is tried again
-  // None: it does not stand, or until something changes.
+  base::Duration pause() const { return pause_; }  // before rewinding is tried again
+  // None: it does not stand, or it stands until something changes.
   std::optional<base::TimePoint> ends_at() const;
 
  private:

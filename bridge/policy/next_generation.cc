@@ -7,7 +7,7 @@ bool is_due(const std::optional<base::TimePoint>& at, base::TimePoint now) {
   return at && now > *at;
 }
 
-// Nothing has changed: has the time come for what was put off?
+// Nothing has changed: checks whether the time has come for what was put off.
 Step step_in_time(const GenerationsView& view, base::TimePoint now) {
   if (!view.warm || view.upcoming) return Step::keep;
   if (view.demoted && is_due(view.trust_again_at, now)) return Step::trust_again;

@@ -12,7 +12,7 @@ unsigned starts_at_once(const PoolView& pool) {
   return std::min(pool.idle_cores, 1u);
 }
 
-// How many a pool should have, those that run beside the clients' requests left out.
+// How many workers a pool should have, without those that run beside the clients' requests.
 unsigned target_of(const PoolView& pool) {
   if (pool.rested && pool.waiting == 0) {
     const bool keeps_one = pool.making == worker::Making::ahead && pool.spare > 0;

@@ -1,5 +1,5 @@
-// How many workers a pool forks or lets go, and which takes the next request: pure decisions on a
-// snapshot of it.
+// How many workers a pool forks or lets go, and which one takes the next request: pure decisions on
+// a snapshot of the pool.
 #pragma once
 
 #include <chrono>
@@ -11,48 +11,48 @@
 
 namespace policy {
 
-// What becomes of a worker behind its request.
+// What a worker does after its request.
 enum class Afterwards { exits, returns };
 
-// A pool at one moment. Counts of workers, but for waiting (requests).
+// A pool at one moment. Counts workers, except for classic and waiting.
 struct PoolView {
   unsigned idle = 0;         // warm, ready for a request
-  unsigned long_idle = 0;    // of them, for workers.idle_timeout and longer
+  unsigned long_idle = 0;    // of these, idle for at least workers.idle_timeout
   unsigned starting = 0;     // forked, not ready yet
   unsigned busy = 0;         // running a program for a client
-  unsigned beside = 0;       // running one whose answer is only compared
-  unsigned classic = 0;      // programs launched for a client; no workers, but they count to max
+  unsigned beside = 0;       // running a program whose answer is only compared
+  unsigned classic = 0;      // programs launched for a client: not workers, but count towards max
   unsigned returning = 0;    // being checked before they take another request
   unsigned waiting = 0;      // requests that want a worker and have none
-  unsigned recent_peak = 0;  // the most of busy and waiting at once within workers.idle_timeout
+  unsigned recent_peak = 0;  // the maximum of busy and waiting within workers.idle_timeout
   unsigned min = 0;          // settings workers.min, max and spare
   unsigned max = 1;
   unsigned spare = 0;
   bool rested = false;  // no request came for workers.idle_timeout
   Afterwards afterwards = Afterwards::exits;
   worker::Making making = worker::Making::forked;
-  unsigned idle_cores = 1;  // of the machine; looked at only with Making::ahead
+  unsigned idle_cores = 1;  // of the machine; used only with Making::ahead
 };
 
 struct PoolPlan {
   unsigned fork = 0;
-  unsigned retire = 0;  // of the idle
+  unsigned retire = 0;  // idle workers
 
   bool operator==(const PoolPlan&) const = default;
 };
 
-// Of workers that serve one request and exit, one has to stand ready for each request of a busy
-// time: as many are kept idle as requests came at once lately, spare at least and max at most. max
-// bounds the busy ones; the idle come on top of them.
-// Of workers that return, there are as many as requests came at once lately and spare besides, max
-// at most, all together; those that run beside the clients' requests come on top.
-// What is more than that goes when it has been idle for workers.idle_timeout: a site does not keep
-// what its busiest hour asked for.
+// If workers exit after one request, one must be ready for each request of a busy time: as many are
+// kept idle as requests recently came at once, at least spare and at most max. max limits the busy
+// ones; the idle ones come in addition.
+// If workers return, there are as many as requests recently came at once, plus spare, in all at
+// most max; those that run beside the clients' requests come in addition.
+// A surplus goes when it has been idle for workers.idle_timeout: a site does not keep what its
+// busiest hour needed.
 // A rested pool keeps min: with min = max there are always max, and a surplus goes at once.
-// A worker that has to be started ahead of need costs as much as a classic request, so such starts
-// keep out of the requests' way: beside running ones one at a time, and only on a core that nobody
-// uses, unless one waits for it; else on all cores that are idle, or one. A rested pool keeps one,
-// which is what a zygote is to the others, unless it has no spare: then there is none ahead.
+// A worker that must be started ahead of need costs as much as a classic request, so such starts
+// keep out of the requests' way. While requests run, there is one start at a time, and only on an
+// idle core unless a request waits for it; otherwise starts use all idle cores, or one. A rested
+// pool keeps one worker, as other pools keep a zygote; if spare is 0, it keeps none ahead.
 PoolPlan plan(const PoolView& pool);
 
 // Whether one more client's request may run now.
@@ -61,9 +61,9 @@ inline bool has_room(const PoolView& pool) {
 }
 
 // Which of the idle workers (at least one; the longest idle first) takes the next request, given
-// since when each is idle and how long a worker usually puts itself back then: the one that was
-// idle last and must be done with that, as its memory is likely still in the caches; if none is
-// done, the one that began first.
+// when each became idle and how long a worker then usually takes to reset itself. It is the last of
+// those that must have finished their reset, because its memory is likely still in the caches; if
+// none has finished, the one that began first.
 template <typename SinceOf>
 std::size_t choose(std::size_t idle, SinceOf since_of, base::TimePoint now,
                    std::chrono::microseconds reset_time) {

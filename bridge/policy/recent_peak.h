@@ -1,4 +1,4 @@
-// The most of what was at once lately.
+// Recent maxima and shares.
 #pragma once
 
 #include <algorithm>
@@ -10,29 +10,29 @@
 
 namespace policy {
 
-// Told each number as it changes, it knows the greatest that there was during the last while.
-// Remembers no more than one entry for each number up to that.
+// The greatest of a number's recent values; it is told each change. It remembers at most one entry
+// for each number up to the greatest.
 class RecentPeak {
  public:
-  // From now on there are so many; window: how long a greater number before it still counts.
+  // From now on the number is at_once. window: how long a greater earlier number still counts.
   void note(unsigned at_once, base::TimePoint now, base::Duration window);
-  // Of what was noted, as of the last note().
+  // The greatest, as of the last note().
   unsigned value() const { return spans_.empty() ? 0 : spans_.front().at_once; }
-  // Nothing that was before counts any more.
+  // Nothing noted before counts any more.
   void forget() { spans_.clear(); }
 
  private:
   struct Span {
     unsigned at_once;
-    base::TimePoint until;  // since when there have been fewer; of the last one: not yet
+    base::TimePoint until;  // when the number fell below this; without meaning in the last
   };
-  std::vector<Span> spans_;  // falling, in the order of time; the last one is that of now
+  std::vector<Span> spans_;  // falling, in order of time; the last is the present one
 };
 
-// How many of the last requests something was true of.
+// For how many of the last requests something was true.
 class RecentShare {
  public:
-  // So many requests are looked back on.
+  // How many of the last requests count.
   static constexpr std::size_t kWindow = 50;
 
   enum class Was { no, yes };
@@ -44,7 +44,7 @@ class RecentShare {
     next_ = (next_ + 1) % kWindow;
     seen_ = std::min(seen_ + 1, kWindow);
   }
-  // False as long as there were fewer than kWindow.
+  // False as long as there have been fewer than kWindow requests.
   bool more_than(unsigned per_cent) const {
     return seen_ == kWindow && true_in_window_ * 100 > per_cent * kWindow;
   }

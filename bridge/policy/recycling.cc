@@ -3,7 +3,7 @@
 namespace policy {
 namespace {
 
-// splitmix64: neighbours among the ids get parts that have nothing to do with each other.
+// splitmix64: neighbouring ids get unrelated fractions.
 std::uint64_t scattered(std::uint64_t value) {
   value += 0x9e3779b97f4a7c15u;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -11,7 +11,7 @@ std::uint64_t scattered(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// The least that is taken off is a whole one: a limit of a few requests is exact.
+// Takes off only whole units, so a limit of a few requests stays exact.
 template <typename Number>
 Number reduced(Number limit, double part) {
   return limit - static_cast<Number>(static_cast<double>(limit) * (1.0 - part));

@@ -1,4 +1,4 @@
-// What putting a worker back costs beside forking one for each request, as measured here.
+// What resetting a worker costs compared with forking one for each request, as measured here.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace policy {
 
-// The median of the last few of some times, which one slow moment of the machine does not move.
+// The median of the last few times, which one slow moment of the machine does not change.
 class RecentMedian {
  public:
   static constexpr std::size_t kKept = 15;
@@ -22,17 +22,17 @@ class RecentMedian {
   std::size_t added_ = 0;
 };
 
-// A worker that cannot be put back costs the start of another; any other one, its rewind. With
-// reset = fork each request costs the start of a worker. So as long as rewinds cost less than
-// starts, rewinding pays, however many requests end their workers, unless nearly all do.
-// Retirements alone say nothing against it: they may be all of one visitor's making.
+// A worker that cannot be reset costs the start of another one; any other worker costs its rewind.
+// With reset = fork each request costs the start of a worker. So as long as rewinds cost less than
+// starts, rewinding pays, even if many requests end their workers, unless nearly all do.
+// Retirements alone do not speak against it: one visitor may have caused them all.
 struct ResetCosts {
   unsigned retired_per_cent = 0;       // of the last requests
   std::chrono::microseconds rewind{};  // of a worker that stays
-  std::chrono::microseconds start{};   // of one that can be put back, from its fork to its READY
-  std::chrono::microseconds forked{};  // of one for a single request; 0: not known yet, as start
+  std::chrono::microseconds start{};   // of one that can be reset, from its fork to its READY
+  std::chrono::microseconds forked{};  // of one for a single request; 0: not known, start is used
 
-  // Of a request, on the average.
+  // The average cost of a request.
   std::chrono::microseconds rewinding() const;
   std::chrono::microseconds forking() const { return forked.count() > 0 ? forked : start; }
   bool rewinding_pays() const { return rewinding() < forking(); }

@@ -1,4 +1,4 @@
-// How many workers could not stay for another request, and why: by reason, and lately.
+// How many workers could not stay for another request, by reason and recently.
 #pragma once
 
 #include <array>
@@ -11,17 +11,17 @@
 
 namespace policy {
 
-// Beside enum retirement and worker::kRetiredLeft: its request ended without any output, which may
-// be the worker's own fault, so that it would answer the next one no better.
+// In addition to enum retirement and worker::kRetiredLeft: its request ended without any output,
+// which may be the worker's own fault, so that it might fail again at the next one.
 constexpr std::uint32_t kRetiredSilent = worker::kRetiredLeft + 1;
-// It went over to another program in its request, by exec().
+// It became another program during its request, by exec().
 constexpr std::uint32_t kRetiredExecuted = kRetiredSilent + 1;
 // It had served workers.max_requests, was as old as workers.max_age or as large as
-// workers.max_memory. They say nothing against the program.
+// workers.max_memory. These do not speak against the program.
 constexpr std::uint32_t kRetiredMaxRequests = kRetiredExecuted + 1;
 constexpr std::uint32_t kRetiredMaxAge = kRetiredMaxRequests + 1;
 constexpr std::uint32_t kRetiredMaxMemory = kRetiredMaxAge + 1;
-// Its request was started anew, which speaks against the level, but not against the reset.
+// Its request was started again, which speaks against the level, but not against the reset.
 constexpr std::uint32_t kRetiredAnew = kRetiredMaxMemory + 1;
 constexpr std::size_t kRetirementKinds = kRetiredAnew + 1;
 
@@ -30,26 +30,26 @@ std::string_view retirement_name(std::uint32_t retirement);
 
 class Retirements {
  public:
-  // So many requests are looked back on.
+  // How many of the last requests count.
   static constexpr std::size_t kWindow = RecentShare::kWindow;
 
   // A request's worker stays.
   void count_stay();
-  // It does not. Whether this is the first for that reason since start_anew().
+  // It does not stay. Returns whether this is the first for that reason since start_anew().
   bool count(std::uint32_t retirement, const std::string& why);
 
   // Whether more than per_cent of the last requests left a worker that cannot stay; false as long
-  // as there were fewer than kWindow.
+  // as there have been fewer than kWindow requests.
   bool more_than(unsigned per_cent) const { return lately_.more_than(per_cent); }
   unsigned per_cent() const { return lately_.per_cent(); }
   // "30 of the last 50 requests ...: mostly threads (2 threads)".
   std::string describe() const;
 
-  // A new generation: what was lately says nothing of it. The counts go on.
+  // A new generation begins, and recent requests say nothing about it. The totals go on.
   void start_anew();
 
   std::uint64_t counted(std::uint32_t retirement) const { return counts_[retirement]; }
-  // What the last worker that was counted for it said; empty: nothing.
+  // What the last worker counted for that reason said; empty: nothing.
   const std::string& last_why(std::uint32_t retirement) const { return last_why_[retirement]; }
 
  private:

@@ -13,7 +13,7 @@ void RewindRecord::add(std::uint32_t tracking, std::uint32_t pages, std::uint32_
   }
   rewinds_ += 1;
   tracking_ = tracking;
-  // One that was held up for a second must not count for a second.
+  // A rewind that was held up for a second must not count as a second.
   const std::uint32_t bounded = std::min<std::uint32_t>(microseconds, 100'000);
   smooth_sixteenths_ += bounded;
   smooth_sixteenths_ -= smooth_sixteenths_ / 16;

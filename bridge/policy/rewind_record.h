@@ -1,4 +1,4 @@
-// What the rewinds of a program's workers cost, and whether they were right.
+// What the rewinds of a program's workers cost, and whether they were correct.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace policy {
 
-// The values of a sorted range below which half and 99 of 100 lie.
+// The values below which half of all values, and 99 of 100, are.
 struct Percentiles {
   std::uint32_t p50 = 0;
   std::uint32_t p99 = 0;
@@ -24,13 +24,13 @@ class RewindRecord {
   void count_difference() { differences_ += 1; }
 
   std::uint64_t rewinds() const { return rewinds_; }
-  std::uint64_t verified() const { return verified_; }        // compared, whatever came of it
-  std::uint64_t differences() const { return differences_; }  // of them, not equal
-  std::uint32_t tracking() const { return tracking_; }        // of the last one; 0: there was none
+  std::uint64_t verified() const { return verified_; }        // compared, equal or not
+  std::uint64_t differences() const { return differences_; }  // of these, not equal
+  std::uint32_t tracking() const { return tracking_; }        // of the last one; 0: none yet
   Percentiles pages() const;
   Percentiles microseconds() const;
 
-  // How long a rewind takes lately, with room for one that takes a little longer.
+  // How long a rewind has recently taken, plus a margin for one that takes a little longer.
   std::chrono::microseconds usual_time() const;
 
  private:

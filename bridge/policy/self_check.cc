@@ -4,7 +4,7 @@
 
 namespace policy {
 
-// How often the rarest of these was compared.
+// How often the rarest of these behaviours was compared.
 std::uint64_t SelfCheck::novelty(unsigned behaviours) const {
   std::uint64_t least = ~std::uint64_t{0};
   for (unsigned i = 0; i < kBehaviours; ++i) {

@@ -1,4 +1,4 @@
-// Which resting worker is compared with its zygote next, while nobody needs the time, and when.
+// Which resting worker is compared with its zygote next, and when, while nobody needs the CPU.
 #pragma once
 
 #include <array>
@@ -10,36 +10,36 @@
 
 namespace policy {
 
-// What a request did, as bits: a leak is looked for first where it is likeliest. Every request has
-// kOrdinary.
+// What a request did, as bits: leaks are looked for first where they are most likely. Every request
+// has kOrdinary.
 constexpr unsigned kOrdinary = 1;
 constexpr unsigned kRareCall = 2;     // changed kernel state that few programs change
 constexpr unsigned kForked = 4;       // had child processes
 constexpr unsigned kLoaded = 8;       // loaded something
 constexpr unsigned kComplained = 16;  // wrote to its standard error
-constexpr unsigned kFailed = 32;      // ended with an exit code that is not 0
+constexpr unsigned kFailed = 32;      // ended with an exit code other than 0
 constexpr unsigned kBehaviours = 6;
 
 // A worker without a request.
 struct RestingWorker {
-  unsigned behaviours = 0;  // of its requests since it was last compared; 0: there was none
+  unsigned behaviours = 0;  // of its requests since it was last compared; 0: no requests
   base::TimePoint idle_since{};
 };
 
-// A worker with the behaviour that was compared least often so far comes first, so that what is new
-// in a program is looked at at once; among equals the one that waits longest. Comparisons take
-// per_cent of the time at most, over any time that is longer than a few of them.
+// The worker comes first whose behaviour has been compared least often, so that new behaviour of a
+// program is checked at once; among equals, the one that has rested longest. Comparisons take at
+// most per_cent of the time, over any period longer than a few of them.
 class SelfCheck {
  public:
-  // A worker rests for so long before it is worth a look: its next request may be on its way.
+  // How long a worker must rest before it is compared: its next request may be on its way.
   static constexpr base::Duration kRest{20};
 
-  // The index of the one; none if nobody is to be compared now.
+  // The index of the worker to compare; none if there is nothing to compare now.
   std::optional<std::size_t> choose(const std::vector<RestingWorker>& workers,
                                     base::TimePoint now) const;
   // How long to wait before the next comparison may begin.
   base::Duration wait(base::TimePoint now) const;
-  // One is over, that took so long; per_cent: rewind.verify_cpu, above 0.
+  // A comparison is over; took: how long it took. per_cent: rewind.verify_cpu, above 0.
   void compared(unsigned behaviours, base::TimePoint now, std::chrono::microseconds took,
                 double per_cent);
 

@@ -7,7 +7,7 @@
 namespace policy {
 namespace {
 
-// One place in so many is kept for programs that run less than their share.
+// One place in this many is kept for programs that run less than their share.
 constexpr unsigned kKept = 8;
 
 unsigned counts(unsigned running, bool waiting) {
@@ -40,12 +40,12 @@ void Claim::update(unsigned running, unsigned idle) {
   idle_ = idle;
   shares_.active_ += counts(running_, waiting_);
   if (freed) shares_.tell_waiting();
-  // Those that went are those that had to.
+  // Workers that have gone count as those that had to go.
   yield_ = std::min(yield_ - std::min(yield_, gone), idle_);
   shares_.squeeze();
 }
 
-// The excess may have gone by itself.
+// The excess may have disappeared by itself.
 unsigned Claim::to_yield() const {
   const unsigned limit = shares_.limit_;
   if (limit == 0 || shares_.workers() <= limit) return 0;
@@ -67,7 +67,7 @@ void Claim::stop_waiting() {
   waiting_ = false;
   shares_.active_ -= 1 - counts(running_, waiting_);
   std::erase(shares_.waiting_, this);
-  // What was refused to others for this one's sake is theirs.
+  // Others may now have what was refused to them because of this claim.
   shares_.tell_waiting();
 }
 
@@ -96,7 +96,7 @@ bool Shares::admits(const Claim& claim) const {
   return claim.running_ < std::max(1u, limit_ / std::max(active, 2u));
 }
 
-// Those with the fewest first. Each asks for itself; who has to wait longer is told again.
+// Tells those with the fewest first. Each asks for itself; those that still wait are told again.
 void Shares::tell_waiting() {
   if (waiting_.empty()) return;
   std::vector<Claim*> told = waiting_;
@@ -123,7 +123,7 @@ void Shares::offer_room() {
 
 void Shares::squeeze() {
   if (limit_ == 0 || workers() <= limit_) return;
-  // Only where there are too many: then all are looked at.
+  // Only when there are too many workers does this look at all claims.
   unsigned yielded = 0;
   for (const Claim* claim : claims_) yielded += claim->yield_;
   while (workers() - yielded > limit_) {

@@ -8,8 +8,9 @@
 namespace policy {
 namespace {
 
-// Beside what cgi::forbidden_name() knows of: nobody would steer a program by them, but libc and
-// interpreters read them at their start. One that ends with _ stands for all that begin so.
+// In addition to what cgi::forbidden_name() knows: nobody would control a program with these, but
+// libc and interpreters read them when they start. An entry that ends with _ stands for all names
+// that begin so.
 constexpr auto kReadAtStart =
     std::to_array<std::string_view>({"TZ", "LANG", "LANGUAGE", "LC_", "HOME", "USER", "LOGNAME",
                                      "XDG_", "UV_", "NO_COLOR", "FORCE_COLOR"});
@@ -18,7 +19,7 @@ constexpr std::array<std::string_view, 9> kConstantNames = {
     "CONTEXT_DOCUMENT_ROOT", "DOCUMENT_ROOT", "GATEWAY_INTERFACE", "SCRIPT_FILENAME", "SCRIPT_NAME",
     "SERVER_ADMIN",          "SERVER_NAME",   "SERVER_PORT",       "SERVER_SOFTWARE"};
 
-// A set of first letters, of capitals alone: all that is asked of most names.
+// A set of first letters that tells only capitals apart; it is enough to rule out most names.
 constexpr std::uint32_t letter_of(std::string_view name) {
   const auto place = static_cast<unsigned>(static_cast<unsigned char>(name.front())) - 'A';
   return place < 26 ? std::uint32_t{1} << place : std::uint32_t{1} << 26;
@@ -95,7 +96,7 @@ LaunchVariables launch_variables(const ConstantVariables& constants,
   return variables;
 }
 
-// ---- a generation's ----
+// ---- for a generation ----
 
 StartVariables::StartVariables(LaunchVariables launched,
                                const std::vector<std::string>& assignments)
@@ -115,7 +116,7 @@ void StartVariables::note_read(std::string_view lines) {
   }
 }
 
-// Node has V8 look at the time zone anew for each request.
+// Node makes V8 read the time zone again for each request.
 bool StartVariables::counts(std::string_view name, worker::Language language,
                             config::Level level) const {
   if (language == worker::Language::node && name == "TZ") return false;
@@ -145,7 +146,7 @@ std::string StartVariables::misfit(std::string_view environment, worker::Languag
   return {};
 }
 
-// ---- a program's ----
+// ---- for a program ----
 
 void StartChoice::take(std::string_view environment) {
   constants_ = constant_variables(environment);
@@ -180,7 +181,7 @@ bool StartChoice::count_misfit(std::string_view environment, const ReadNames& re
   for_each(environment, [&](std::string_view name, std::string_view value) {
     const bool known = is_read_at_start(name, config::Level::compiled) || read_.contains(name);
     if (!known && !read.contains(name)) return true;
-    // Its zygote was launched before anybody knew that it reads this.
+    // The zygote was launched before it was known that the program reads this.
     unforeseen = unforeseen || (!known && !constants_.contains(name));
     values.append(name).append("=").append(value).push_back('\0');
     return true;

@@ -1,4 +1,4 @@
-// Which of several values most requests bring, where a zygote can have been started with one only.
+// Which of several values most requests bring, since a zygote can be started with only one.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace policy {
 
-// The zygote keeps its values as long as enough requests bring them, whoever came first. Others
-// take their place only when they come more than twice as often, and not twice within kPause: so
-// nobody takes it from the others who does not send more than they do together, nor lets it change
-// all the time. Half of what was counted is forgotten each kMemory requests, so an operator who
-// changed a value has it after a few tens of them.
+// The zygote keeps its values as long as enough requests bring them, whoever came first. Other
+// values replace them only if they come more than twice as often, and not twice within kPause. So
+// nobody can take the zygote from the others without sending more requests than they do, or make it
+// change all the time. Every kMemory requests all counts are halved, so that an operator's changed
+// value takes effect after a few dozen of them.
 class ValuesVote {
  public:
   static constexpr unsigned kMemory = 64;
@@ -25,7 +25,7 @@ class ValuesVote {
   void count_own() { count(own_); }
   // True: a zygote with these values should take over.
   bool count_other(std::string_view values, base::TimePoint now);
-  // Another takes over.
+  // Another zygote takes over.
   void start_anew(base::TimePoint now);
 
  private:
