@@ -196,7 +196,7 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
   };
 }
 
-// What holds for all programs together: their limits, their figures, their page.
+// What applies to all programs together: their limits, their figures, their page.
 std::vector<Field<BridgeSettings>> make_common_fields() {
   auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
     return bind<BridgeSettings>(member, kind, takes_effect, doc);
@@ -235,7 +235,7 @@ std::vector<Field<BridgeSettings>> make_common_fields() {
   };
 }
 
-// What is written down of requests.
+// What is recorded about requests.
 std::vector<Field<BridgeSettings>> make_journal_fields() {
   auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
     return bind<BridgeSettings>(member, kind, takes_effect, doc);
@@ -259,7 +259,7 @@ std::vector<Field<BridgeSettings>> make_journal_fields() {
   };
 }
 
-// A [[program]]'s: what it is for and which side answers.
+// For a [[program]]: what it is for and which side answers.
 std::vector<Field<ProgramSettings>> make_side_fields() {
   auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
     return bind<ProgramSettings>(member, kind, takes_effect, doc);
@@ -428,7 +428,7 @@ std::vector<Field<ProgramSettings>> make_process_fields() {
   };
 }
 
-// What they are kept from.
+// What they are prevented from doing.
 std::vector<Field<ProgramSettings>> make_sandbox_fields() {
   auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
     return bind<ProgramSettings>(member, kind, takes_effect, doc);

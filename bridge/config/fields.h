@@ -15,16 +15,16 @@ namespace config {
 // When a change of a setting in the file takes effect on a running bridge.
 enum class TakesEffect {
   live,            // for the next request or connection
-  new_generation,  // live, and the programs it is for start new zygotes
+  new_generation,  // live, and the programs that it affects start new zygotes
   restart,
 };
 
 // One setting of a Section (BridgeSettings or ProgramSettings). Its default is what a
-// default-made Section has there.
+// default-constructed Section has there.
 template <typename Section>
 struct Field {
   std::string_view name;  // "workers.max": table inside the section, then key
-  std::string type;       // the rest as in Kind
+  std::string type;       // this and the rest as in Kind
   std::string range;
   TakesEffect takes_effect;
   std::string_view doc;
@@ -33,7 +33,7 @@ struct Field {
   std::function<bool(const Section&, const Section&)> same;
 };
 
-// Made at the first call, in the order in which they are shown.
+// Built at the first call, in the order in which they are shown.
 const std::vector<Field<BridgeSettings>>& bridge_fields();
 const std::vector<Field<ProgramSettings>>& defaults_fields();  // [defaults]
 const std::vector<Field<ProgramSettings>>& program_fields();  // [[program]]: name, match, and those

@@ -24,7 +24,7 @@ bool is_environment_name(std::string_view name) {
   return name.find_first_not_of(kKeyBytes.substr(1)) == std::string_view::npos;
 }
 
-// A kind of string that parse understands and print gives back unquoted.
+// A kind of string that parse understands and print returns unquoted.
 template <typename T>
 Kind<T> parsed_text(std::string type, std::string range, base::Result<T> (*parse)(std::string_view),
                     std::string (*print)(const T&)) {

@@ -1,5 +1,5 @@
 // The kinds of values that a setting can have: how each is read from TOML, checked, and printed.
-// A kind knows nothing of the setting that has it; fields.cc puts the two together.
+// A kind knows nothing about the setting that has it; fields.cc puts the two together.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace config {
 
-// Called with what is wrong: the value at fault, where below the setting it stands ("", "[2]",
+// Called with what is wrong: the value at fault, where it is below the setting ("", "[2]",
 // ".LANG"), and a sentence that begins with the value.
 using Complain = std::function<void(const toml::value& at, const std::string& below,
                                     const std::string& message)>;
@@ -25,16 +25,17 @@ template <typename T>
 struct Kind {
   std::string type;   // for the reference: "duration"
   std::string range;  // for the reference: "1s to 1h"; may be empty
-  // Puts the value into out, or complains and leaves out as it was (a list or table: incomplete).
+  // Puts the value into out, or complains and leaves out as it was (a list or table is left
+  // incomplete).
   std::function<void(const toml::value&, T& out, const Complain&)> read;
-  // As a TOML value on one line, which read() takes back to the same.
+  // As a TOML value on one line, which read() turns back into the same value.
   std::function<std::string(const T&)> print;
 };
 
 // A check of a text; nullptr checks nothing. The error begins with the text.
 using TextCheck = base::Status (*)(std::string_view);
 
-// Numbers from least to most, both allowed. For durations and sizes that may also be 0 to mean "no
+// Numbers from least to most, inclusive. For durations and sizes that may also be 0 to mean "no
 // limit", least is 0.
 Kind<unsigned> count(unsigned least, unsigned most);
 Kind<Bytes> size(Bytes least, Bytes most);
@@ -54,7 +55,7 @@ Kind<std::string> text(std::string type, std::string range, TextCheck check);
 
 Kind<ListenAddress> listen_address();
 
-// Name = text. What the table names is added to what out has: an [[program]] adds to [defaults].
+// Name = text. The table's entries are added to what out has: a [[program]] adds to [defaults].
 Kind<std::map<std::string, std::string>> environment();
 
 // "an integer", "a string", ...: for "is ..., but ... is wanted".
@@ -63,13 +64,13 @@ std::string describe_type(const toml::value& value);
 // text as a TOML string, quotes and escapes included.
 std::string quote(std::string_view text);
 
-// key as it stands in a problem's path: quoted when it is more than letters, digits, _ and -.
+// key as it appears in a problem's path: quoted if it contains more than letters, digits, _ and -.
 std::string shown_key(const std::string& key);
 
-// first, second and third, joined by comma.
+// All parts, joined by commas.
 std::string join(const std::vector<std::string>& parts);
 
-// One of a fixed list of words; E is an enumeration that counts names from 0.
+// One of a fixed list of words; E is an enumeration whose values index names from 0.
 template <typename E, std::size_t N>
 Kind<E> choice(const std::array<std::string_view, N>& names) {
   std::vector<std::string> quoted;
@@ -93,7 +94,7 @@ Kind<E> choice(const std::array<std::string_view, N>& names) {
   return kind;
 }
 
-// A list of at least `least` different elements. What the file says replaces what out has.
+// A list of at least `least` different elements. The file's list replaces what out has.
 template <typename T>
 Kind<std::vector<T>> list_of(Kind<T> element, std::size_t least = 0) {
   Kind<std::vector<T>> kind;

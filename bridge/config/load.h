@@ -1,4 +1,4 @@
-// From the text of a settings file to Settings, or to every reason why not.
+// Turns the text of a settings file into Settings, or into every reason why it cannot.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace config {
 
 // One thing that is wrong with a file. Lines, columns and the numbers in paths count from 1;
-// columns are bytes. A problem with the file itself (it can't be read) has line 0.
+// columns are bytes. A problem with the file itself (it cannot be read) has line 0.
 struct Problem {
   std::string file;
   unsigned line = 0;
@@ -23,11 +23,11 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-// "file:line:column: path: message", without what is missing.
+// "file:line:column: path: message", without the parts that are missing.
 std::string to_string(const Problem& problem);
 
-// Settings, or at least one problem in the order of the file. Errors of TOML's syntax stop at the
-// first one (toml11's limit); all others are reported together.
+// Settings, or at least one problem, in the order of the file. Of TOML syntax errors only the first
+// is reported (toml11's limit); all other problems are reported together.
 class [[nodiscard]] LoadOutcome {
  public:
   explicit LoadOutcome(Settings settings) : state_(std::move(settings)) {}
@@ -48,7 +48,7 @@ class [[nodiscard]] LoadOutcome {
 // Reads and checks a settings file of at most 1 MiB. Nothing is thrown.
 LoadOutcome load_file(const std::string& path);
 
-// The same for a text; file_name only stands in the problems.
+// The same for a text; file_name is only used in the problems.
 LoadOutcome parse(std::string_view text, const std::string& file_name);
 
 }  // namespace config

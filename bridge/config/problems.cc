@@ -22,8 +22,9 @@ bool stands_alone(std::string_view line, std::size_t at, std::size_t size) {
   return !before && !after;
 }
 
-// toml11 keeps the places of values only. A key stands before its value on the same line, or in
-// the header [...] that the value of a table points to. From 0; npos if it is written otherwise.
+// toml11 keeps only the places of values. A key is before its value on the same line, or in
+// the header [...] that the value of a table points to. Counts from 0; npos if it is written
+// otherwise.
 std::size_t find_key(std::string_view line, std::size_t value_at, const std::string& key) {
   for (std::size_t end = value_at; end > 0;) {
     std::size_t at = line.rfind(key, end - 1);

@@ -13,10 +13,10 @@ class Problems {
  public:
   explicit Problems(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  // At where value begins.
+  // Reports a problem where value begins.
   void add(const toml::value& value, std::string path, std::string message);
 
-  // At where the key of value stands.
+  // Reports a problem where the key of value is.
   void add_at_key(const toml::value& value, const std::string& key, std::string path,
                   std::string message);
 
@@ -30,7 +30,7 @@ class Problems {
   std::vector<Problem> problems_;
 };
 
-// ", did you mean "max"?" when one of names is like the wrong one, else empty.
+// ", did you mean "max"?" if one of names is similar to the wrong one, otherwise empty.
 std::string hint(const std::string& wrong, const std::vector<std::string>& names);
 
 }  // namespace config

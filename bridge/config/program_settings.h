@@ -16,8 +16,8 @@ namespace config {
 using Bytes = std::uint64_t;
 using base::Duration;
 
-// How a request is answered: by one side, by either (split), or by classic with a second run of the
-// same request on the other side, whose answer is only compared (shadow).
+// How a request is answered: by one side, by either (split), or by classic with a second run on the
+// other side whose answer is only compared (shadow).
 enum class Mode { classic, persistent, split, shadow };
 inline constexpr std::array<std::string_view, 4> kModeNames = {"classic", "persistent", "split",
                                                                "shadow"};
@@ -36,18 +36,18 @@ enum class Level { linked, booted, compiled };
 inline constexpr std::array<std::string_view, 3> kLevelNames = {"linked", "booted", "compiled"};
 
 // How warm workers are made: as copies of a program at its checkpoint, or as processes that speak
-// FastCGI by themselves; automatic: what php-cgi runs by FastCGI, all else from a checkpoint.
+// FastCGI by themselves; automatic: what php-cgi runs uses FastCGI, everything else a checkpoint.
 enum class Launch { automatic, cgi, fastcgi };
 inline constexpr std::array<std::string_view, 3> kLaunchNames = {"auto", "cgi", "fastcgi"};
 
-// Which of the modules that requests load are loaded before the checkpoint from then on: those of
-// the interpreter and its installed libraries, also the program's own, or none.
+// Which of the modules that requests load are from then on loaded before the checkpoint: those of
+// the interpreter and its installed libraries, the program's own as well, or none.
 enum class Learn { installed, all, none };
 inline constexpr std::array<std::string_view, 3> kLearnNames = {"installed", "all", "none"};
 
-// What a program that does it while it loads does once for all its visitors, if it is loaded ahead:
-// draws random numbers, asks for the time or its process id, reads its input, prints, starts a
-// process, opens a connection, changes files.
+// What a program that is loaded ahead does only once for all its visitors if it does it while
+// loading: draws random numbers, asks for the time or its process id, reads its input, prints,
+// starts a process, opens a connection, changes files.
 inline constexpr std::array<std::string_view, 8> kImpurities = {
     "random", "time", "pid", "input", "output", "children", "sockets", "files"};
 
@@ -68,18 +68,18 @@ constexpr std::string_view to_string(Level level) {
   return kLevelNames[std::size_t(level)];
 }
 
-// What processes may use together: those of one program, or all of CGI. Cgroups hold them to it.
+// What processes may use together: those of one program, or all of CGI. Enforced by cgroups.
 struct CgroupLimits {
   double cpu = 0;             // per cent of one core: 200 is two cores; 0: no limit
-  unsigned cpu_weight = 100;  // the share, where others want the same cores
-  Bytes memory = 0;           // swap included; 0: no limit
-  unsigned processes = 0;     // threads included; 0: no limit
+  unsigned cpu_weight = 100;  // the share when others want the same cores
+  Bytes memory = 0;           // including swap; 0: no limit
+  unsigned processes = 0;     // including threads; 0: no limit
   bool any() const { return *this != CgroupLimits{}; }
   bool operator==(const CgroupLimits&) const = default;
 };
 
-// [defaults] and each [[program]]: how one program is run. In a duration 0 means "no limit" where
-// the member says so, otherwise it is a duration like any other.
+// [defaults] and each [[program]]: how one program is run. In a duration 0 means "no limit" if the
+// member says so; otherwise it is a duration like any other.
 struct ProgramSettings {
   std::string name;   // empty in [defaults]; otherwise unique, or empty
   std::string match;  // fnmatch(3) pattern for the program's path; empty in [defaults]
@@ -115,13 +115,13 @@ struct ProgramSettings {
     std::vector<std::string> from;  // addresses or blocks
     bool operator==(const Pin&) const = default;
   } pin;
-  std::string arm_header;         // of the response, in which the arm is named; empty: none
-  std::string request_id_header;  // of the response, with the request's id; empty: none
-  std::string interpreter;  // that runs it, executable or not; empty: what its first line says
+  std::string arm_header;         // response header that names the arm; empty: none
+  std::string request_id_header;  // response header with the request's id; empty: none
+  std::string interpreter;        // runs it, executable or not; empty: what its first line says
   Launch launch = Launch::automatic;
   Reset reset = Reset::rewind;
   struct Rewind {
-    unsigned verify = 1000;  // every so many rewinds are checked; 0: none
+    unsigned verify = 1000;  // one in this many rewinds is checked; 0: none
     double verify_cpu = 2;   // per cent of one core, for checks in idle time; 0: none
     Tracking tracking = Tracking::automatic;
     unsigned max_retired = 20;  // per cent of requests whose worker could not stay
@@ -131,7 +131,7 @@ struct ProgramSettings {
   struct Workers {
     unsigned min = 0;
     unsigned max = 8;
-    unsigned spare = 2;  // forked ahead of demand; never more than max
+    unsigned spare = 2;  // forked ahead of need; never more than max
     Duration idle_timeout = std::chrono::seconds(60);
     unsigned max_requests = 10000;        // a worker that stays is replaced after so many; 0: never
     Duration max_age = Duration::zero();  // of a worker that stays; 0: no limit
@@ -161,16 +161,16 @@ struct ProgramSettings {
   } limits;
   struct SlowLog {
     Duration after = Duration::zero();  // 0: never
-    bool stacks = true;  // whether the program is stopped for a moment to be looked at
+    bool stacks = true;                 // whether the program is briefly stopped to be examined
     bool operator==(const SlowLog&) const = default;
   } slowlog;
-  bool capture = true;  // of its failing requests, where bridge.captures has a folder
+  bool capture = true;  // its failing requests, if bridge.captures has a folder
   std::string user;     // "NAME", "NAME:GROUP", "owner" (of the file); empty: the bridge's
   bool no_new_privs = false;
   struct Sandbox {
-    bool read_only = false;             // the whole file system, but for:
+    bool read_only = false;             // the whole file system, except:
     std::vector<std::string> write;     // folders and files
-    bool private_tmp = false;           // /tmp, /var/tmp and /dev/shm of its own
+    bool private_tmp = false;           // its own /tmp, /var/tmp and /dev/shm
     Bytes tmp_size = 64 * base::kMiB;   // of each of these
     bool network = true;                // false: none but a loopback of its own
     std::vector<std::string> syscalls;  // that are allowed; empty: all
@@ -180,11 +180,11 @@ struct ProgramSettings {
     bool operator==(const Sandbox&) const = default;
   } sandbox;
   std::map<std::string, std::string> env;
-  bool strict_params = false;            // only CGI's own params pass, and those of pass_params:
-  std::vector<std::string> pass_params;  // NAME, NAME*: also such as steer interpreters
+  bool strict_params = false;            // only CGI's params pass, and pass_params:
+  std::vector<std::string> pass_params;  // NAME, NAME*: even ones that steer interpreters
   std::vector<std::string> preload;
   Learn learn = Learn::installed;
-  std::vector<std::string> accept;  // of kImpurities: done ahead all the same
+  std::vector<std::string> accept;  // of kImpurities: done ahead anyway
 
   bool operator==(const ProgramSettings&) const = default;
 };

@@ -15,7 +15,7 @@ namespace {
 using Workers = ProgramSettings::Workers;
 using Number = unsigned Workers::*;
 
-// low may not be above high.
+// low must not be above high.
 struct Order {
   std::string_view low;
   Number low_member;
@@ -33,7 +33,7 @@ std::string compare(unsigned value, std::string_view word, std::string_view othe
          std::to_string(limit) + ')';
 }
 
-// An order that breaks by inheritance alone was reported where it was written.
+// An order that is broken only by inheritance was reported where it was written.
 void check_order(Section& section, const Order& order, const Workers& workers) {
   unsigned low = workers.*order.low_member;
   unsigned high = workers.*order.high_member;
@@ -75,7 +75,7 @@ void check_headers(Section& section, const ProgramSettings& settings) {
       quote(name) + " is what " + (first ? "request_id_header" : "arm_header") + " names");
 }
 
-// What the kernel would refuse, or no program could live with.
+// What the kernel would refuse, or no program could work with.
 void check_limits(Section& section, const CgroupLimits& limits) {
   if (section.given("limits.cpu") != nullptr && limits.cpu > 0 && limits.cpu < 1) {
     section.complain("limits.cpu",

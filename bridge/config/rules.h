@@ -1,4 +1,4 @@
-// What must hold between settings, beyond each one's own range.
+// What must hold between settings, beyond each setting's own range.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace config {
 
-// Complains in section about what can't stand together in settings, which it was read into.
+// Complains in section about conflicts in settings, into which it was read.
 void check_bridge(Section& section, const BridgeSettings& settings);
 
-// The same for [defaults] and [[program]]. An inherited workers.spare is lowered to a workers.max
+// The same for [defaults] and [[program]]. An inherited workers.spare is lowered to the workers.max
 // that the section gives.
 void check_program(Section& section, ProgramSettings& settings);
 
-// What a [[program]] must say, and that its name is not that of one of earlier.
+// Checks what a [[program]] must contain, and that its name differs from those of earlier ones.
 void check_naming(Section& section, const ProgramSettings& settings,
                   const std::vector<ProgramSettings>& earlier);
 

@@ -7,7 +7,7 @@
 namespace config {
 namespace {
 
-// The names that may stand directly below prefix: "min", "max" below "workers.".
+// The names that are allowed directly below prefix: "min", "max" below "workers.".
 std::vector<std::string> names_below(const std::string& prefix,
                                      const std::vector<Section::Slot>& slots) {
   std::vector<std::string> names;
@@ -20,7 +20,7 @@ std::vector<std::string> names_below(const std::string& prefix,
   return names;
 }
 
-// For a key that stands one table too high: `timeout` for "queue.timeout".
+// For a key that is one table too high: `timeout` for "queue.timeout".
 std::string deeper_hint(const std::string& key, const std::vector<Section::Slot>& slots) {
   for (const Section::Slot& slot : slots) {
     if (slot.name.ends_with('.' + key)) return ", did you mean " + quote(slot.name) + "?";

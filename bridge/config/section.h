@@ -25,20 +25,22 @@ class Section {
   template <typename S>
   static std::vector<Slot> slots(const std::vector<Field<S>>& fields, S& target);
 
-  // Views all three: they outlive this. path begins every problem's path: "program[2]".
+  // Refers to value and problems, which must outlive this. path begins every problem's path:
+  // "program[2]".
   Section(const toml::value& value, std::string path, Problems& problems)
       : value_(value), path_(std::move(path)), problems_(problems) {}
 
   // Fills the slots that the section names. Unknown names and bad values become problems.
   void read(const std::vector<Slot>& slots);
 
-  // Where the file gives name in this section, else nullptr.
+  // Where the file gives name in this section, otherwise nullptr.
   const toml::value* given(std::string_view name) const;
 
   // Whether name was given and its value refused, so that nothing more is to be said about it.
   bool refused(std::string_view name) const { return refused_.contains(name); }
 
-  // A problem with a setting: at its value if it was given, else at the section's begin.
+  // Reports a problem with a setting: at its value if it was given, otherwise at the section's
+  // beginning.
   void complain(std::string_view name, std::string message);
 
  private:

@@ -1,5 +1,5 @@
-// The settings of a bridge, as the rest of it reads them. A Settings is a value: it is made once
-// by load_file() or parse(), checked whole, and never changed; whoever holds one shares it as
+// The settings of a bridge, as the rest of it reads them. A Settings is a value: it is made once by
+// load_file() or parse(), checked as a whole, and never changed; whoever holds one shares it as
 // shared_ptr<const Settings>, so that a request keeps the settings that it began with.
 //
 // A member is in the file under its own name (workers.max is `workers = { max = ... }`), except for
@@ -25,7 +25,7 @@ enum class LogLevel { debug, info, warn, error };
 inline constexpr std::array<std::string_view, 4> kLogLevelNames = {"debug", "info", "warn",
                                                                    "error"};
 
-// The word that stands for it in the file, in logs and in commands.
+// The word for it in the file, in logs and in commands.
 constexpr std::string_view to_string(LogLevel level) {
   return kLogLevelNames[std::size_t(level)];
 }
@@ -36,11 +36,11 @@ inline constexpr std::array<std::string_view, 2> kAccessFormatNames = {"text", "
 
 // [bridge]: what the daemon as a whole does.
 struct BridgeSettings {
-  std::vector<ListenAddress> listen;  // may be empty: sockets handed over at the start are served
+  std::vector<ListenAddress> listen;  // may be empty: sockets handed over at start are served
   ::mode_t socket_mode = 0660;        // of the unix sockets that the bridge makes
   std::string socket_owner;           // name or number; empty: the bridge's own user
   std::string socket_group;
-  // Who may connect, beside what a socket's permissions say; an empty list: everybody.
+  // Who may connect, in addition to a socket's permissions; an empty list: everybody.
   struct Allow {
     std::vector<std::string> users;      // unix sockets; names or numbers
     std::vector<std::string> addresses;  // others; addresses or blocks
@@ -48,7 +48,7 @@ struct BridgeSettings {
   } allow;
   std::string control = "/run/cgibridge/control.sock";
   std::vector<std::string> roots;  // at least one; nothing outside them is ever run
-  bool root_links = false;         // but what root's own links in them lead to
+  bool root_links = false;         // except what root's own links in them lead to
   // With user = "owner": whose programs run.
   struct Owner {
     unsigned uid_min = 1000;
@@ -104,18 +104,18 @@ struct BridgeSettings {
 struct Settings {
   BridgeSettings bridge;
   ProgramSettings defaults;               // for programs that no [[program]] matches
-  std::vector<ProgramSettings> programs;  // each complete: what it does not say is from defaults
+  std::vector<ProgramSettings> programs;  // each complete: what it omits is from defaults
 
-  // The first of programs whose match fits path, else defaults. The reference lives as
-  // long as this Settings. In a pattern `*` and `?` also match '/', and a leading dot is nothing
-  // special (fnmatch(3) with no flags).
+  // The first of programs whose match fits path, otherwise defaults. The reference lives as long as
+  // this Settings. In a pattern `*` and `?` also match '/', and a leading dot is not special
+  // (fnmatch(3) without flags).
   const ProgramSettings& for_program(const std::string& path) const;
 
   bool operator==(const Settings&) const = default;
 };
 
-// Whether zygotes and workers made under a may go on under b: nothing differs that is fixed when a
-// zygote starts (reset, rewind.tracking, level, env, preload).
+// Whether zygotes and workers made under a may continue under b: no setting differs whose change
+// takes effect with a new generation (TakesEffect::new_generation in fields.h).
 bool same_generation(const ProgramSettings& a, const ProgramSettings& b);
 
 // The names ("bridge.listen") of the settings that differ but that only a restart takes over.

@@ -7,7 +7,7 @@
 namespace config {
 namespace {
 
-// The table that a field stands in: "workers" for "workers.max", empty for "mode".
+// The table that a field is in: "workers" for "workers.max", empty for "mode".
 std::string_view table_of(std::string_view name) {
   std::size_t dot = name.find('.');
   return dot == std::string_view::npos ? "" : name.substr(0, dot);
@@ -34,7 +34,7 @@ void show_section(const std::string& header, const std::vector<Field<S>>& fields
   }
 }
 
-// An empty name or match is not given at all.
+// An empty name or match is left out.
 std::vector<Field<ProgramSettings>> said_fields(const ProgramSettings& program) {
   std::vector<Field<ProgramSettings>> fields = program_fields();
   if (program.name.empty()) {

@@ -10,7 +10,7 @@
 namespace config {
 namespace {
 
-// The brackets that may be open at once, and the dots in one key.
+// How many brackets may be open at once, and how many dots one key may have.
 constexpr unsigned kNestingMax = 16;
 
 struct Flaw {
@@ -59,8 +59,8 @@ std::size_t find_not_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
-// Walks over text as far as needed to know which brackets and dots are TOML's and which stand in
-// strings or comments. A text that is no TOML may be misjudged, and is refused either way.
+// Walks over text as far as needed to know which brackets and dots are TOML's and which are in
+// strings or comments. A text that is not TOML may be misjudged, and is refused either way.
 class NestingScan {
  public:
   explicit NestingScan(std::string_view text) : text_(text) {}
@@ -92,7 +92,7 @@ class NestingScan {
     if (byte == '=' || byte == '\n' || byte == ',') dots_ = 0;
   }
 
-  // Leaves at_ behind the closing quotes, or at the line's or text's end when there are none.
+  // Leaves at_ after the closing quotes, or at the line's or text's end if there are none.
   void skip_string(char quote) {
     std::string_view three = quote == '"' ? R"(""")" : "'''";
     bool many_lines = text_.substr(at_, 3) == three;
@@ -118,8 +118,8 @@ class NestingScan {
   unsigned dots_ = 0;
 };
 
-// What toml11 must not be given, because it would read outside its memory or recurse until the
-// stack ends: bytes that are not UTF-8 (in a literal string), and deep nesting.
+// What toml11 must not be given, because it would read out of bounds or recurse until the stack
+// overflows: bytes that are not UTF-8 (in a literal string), and deep nesting.
 std::optional<Flaw> find_flaw(std::string_view text) {
   std::size_t bad = find_not_utf8(text);
   if (bad != std::string_view::npos) return Flaw{bad, "a byte that is not UTF-8"};
@@ -143,7 +143,7 @@ Problem problem_at(std::string_view text, std::size_t at, const std::string& fil
   return problem;
 }
 
-// What toml11 calls a mistake: without its own functions' names, and with what it says of the
+// What toml11 calls a mistake: without its own functions' names, and with what it says about the
 // place.
 void add_comment(Problem& problem, const std::string& comment) {
   for (const std::string_view prefix : {"[error] ", "toml::"}) {
@@ -155,7 +155,7 @@ void add_comment(Problem& problem, const std::string& comment) {
 
 #ifdef CGIBRIDGE_TOML11_4
 
-// Title, place and comment of the first mistake; the others follow from it more often than not.
+// Title, place and comment of the first mistake; the others usually follow from it.
 Problem mistake_of(const toml::exception& error, const std::string& file_name) {
   Problem problem{file_name, 1, 1, "", error.what()};
   const auto* syntax = dynamic_cast<const toml::syntax_error*>(&error);

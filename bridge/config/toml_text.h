@@ -1,5 +1,5 @@
-// The text of a file as TOML values. toml11 reports a syntax error by an exception, 3.7 with a
-// picture of the line in it; here it becomes a Problem like any other.
+// The text of a file as TOML values. toml11 reports a syntax error by an exception, version 3.7
+// with a picture of the line in it; here it becomes a Problem like any other.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 #include "config/load.h"
 
-// What differs between toml11 3 (Debian 12) and 4 (Debian 13) is in this file and its source alone.
+// Only this file and its source know what differs between toml11 3 (Debian 12) and 4 (Debian 13).
 #if defined(TOML11_VERSION_MAJOR) && TOML11_VERSION_MAJOR >= 4
 #define CGIBRIDGE_TOML11_4
 #endif
 
 namespace config {
 
-// Where a value, or a mistake, stands in its file; lines and columns count from 1.
+// Where a value, or a mistake, is in its file; lines and columns count from 1.
 struct TomlPlace {
   unsigned line = 1;
   unsigned column = 1;

@@ -22,12 +22,12 @@ std::tm utc_of(std::int64_t unix_ms) {
   return fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000));
 }
 
-// 0 stands for "not known".
+// 0 means "not known".
 std::string known(std::uint64_t value) {
   return value == 0 ? "-" : std::to_string(value);
 }
 
-// Whether a program was begun at all.
+// Whether a program was started at all.
 bool ran(const Entry& entry) {
   return entry.pid > 0;
 }

@@ -9,10 +9,10 @@
 
 namespace journal {
 
-// With its line end. text: the line that web servers write (the common log format), and behind it
-// NAME=VALUE for who answered and what it took, "-" for what is not known; nothing a client sends
-// can make a second line or a second field of it. json: an object with the same, null for what is
-// not known. Secrets in the query are masked.
+// Includes the line end. text: the line that web servers write (the common log format), followed by
+// NAME=VALUE pairs for what answered and what it cost, "-" for unknown values; nothing that a
+// client sends can create a second line or field. json: an object with the same values, null for
+// unknown ones. Secrets in the query are masked.
 std::string access_line(const Entry& entry, config::AccessFormat format, const Secrets& secrets);
 
 }  // namespace journal

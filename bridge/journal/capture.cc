@@ -21,7 +21,7 @@ std::string time_of(std::int64_t unix_ms) {
                      fmt::gmtime(static_cast<std::time_t>(unix_ms / 1000)), unix_ms % 1000);
 }
 
-// "" if it is no text.
+// "" if it is not text.
 std::string text_at(const json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -82,7 +82,7 @@ std::string capture_text(const Entry& entry, const Secrets& secrets,
   capture["body_bytes"] = seen.bytes_in;
   capture["body"] = json_of_bytes(body);
   std::string text = capture.dump(1);
-  // A param a line: the rest is for reading, and so are these.
+  // One param per line: the rest is made to be read, and so are these.
   text.replace(text.rfind('\n'), text.npos, ",\n \"params\": [");
   for (std::size_t i = 0; i < params.size(); ++i) {
     const auto& [name, value] = params[i];

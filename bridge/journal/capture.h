@@ -11,26 +11,26 @@
 
 namespace journal {
 
-// What `cgibridge replay` needs, and what it says beside it.
+// What `cgibridge replay` needs, and what else it shows.
 struct Capture {
-  std::string time;                 // when the request came
+  std::string time;                 // when the request arrived
   std::string program;              // its path
-  std::string settings_file;        // that it ran under; empty: not known
+  std::string settings_file;        // under which it ran; empty: not known
   Params params;                    // masked
-  std::string body;                 // masked; the first of it
-  std::uint64_t body_bytes = 0;     // that came
-  std::vector<std::string> masked;  // the names of what is not as it was
+  std::string body;                 // masked; its beginning
+  std::uint64_t body_bytes = 0;     // received
+  std::vector<std::string> masked;  // the names of masked values
   std::string arm, failure, why, ended_by;
-  std::string id;  // of the request then; empty: not known
+  std::string id;  // of the captured request; empty: not known
   int status = 0;
   std::optional<std::uint32_t> exit_code;  // none: not known
 };
 
-// Whether a request is worth a capture: its program was begun and failed. What was refused for
-// want of room, or left by its client, says nothing of its program.
+// Whether a request is worth a capture: its program was started and failed. A request that was
+// refused for lack of room, or abandoned by its client, says nothing about its program.
 bool worth_capturing(const Entry& entry);
 
-// The file's text: JSON, a param a line. settings_file: of the bridge.
+// The file's text: JSON, one param per line. settings_file: the bridge's.
 std::string capture_text(const Entry& entry, const Secrets& secrets,
                          const std::string& settings_file = {});
 

@@ -19,7 +19,7 @@ namespace journal {
 namespace {
 
 constexpr std::string_view kEnding = ".capture.json";
-constexpr std::string_view kUnfinished = ".new";  // behind it, until the file is whole
+constexpr std::string_view kUnfinished = ".new";  // suffix until the file is complete
 constexpr std::size_t kLabelBytesMax = 64;
 
 std::string plain_label(std::string_view label) {
@@ -33,7 +33,7 @@ std::string plain_label(std::string_view label) {
 }
 
 struct Kept {
-  std::string path;  // begins with its time, so the least is the oldest
+  std::string path;  // begins with its time, so the smallest is the oldest
   std::uint64_t bytes;
 };
 

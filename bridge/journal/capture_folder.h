@@ -1,4 +1,4 @@
-// The folder that captures are kept in.
+// The folder where captures are kept.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,7 @@
 
 namespace journal {
 
-// The newest captures, no more than so many and so large together. Files of other names are left
-// alone.
+// Keeps the newest captures within a total number and size. Files with other names are left alone.
 class CaptureFolder {
  public:
   struct Limits {
@@ -18,14 +17,15 @@ class CaptureFolder {
     std::uint64_t bytes;
   };
 
-  // Makes the folder for its owner alone if it is not there. Refuses one that others may write to,
-  // or that is a symlink. Empty: none is used.
+  // Creates the folder, accessible only to its owner, if it does not exist. Refuses one that others
+  // may write to, or that is a symlink. Empty: no folder is used.
   base::Status use(const std::string& folder);
   bool is_used() const { return !folder_.empty(); }
 
-  // Writes a new file, readable by its owner alone, and removes the oldest beyond the limits first.
-  // It has its name once it is whole.
-  // label: what the file's name tells of it. Refuses what is larger than all may be together.
+  // Writes a new file, readable only by its owner, after removing the oldest ones beyond the
+  // limits. The file gets its name once it is complete.
+  // label: becomes part of the file's name. Refuses a text that is larger than all captures may be
+  // together.
   base::Result<std::string> add(std::string_view text, std::string_view label, std::int64_t unix_ms,
                                 const Limits& limits);
 
@@ -33,7 +33,7 @@ class CaptureFolder {
   void make_room(std::uint64_t bytes, const Limits& limits);
 
   std::string folder_;
-  std::uint64_t number_ = 0;  // tells captures of one millisecond apart
+  std::uint64_t number_ = 0;  // distinguishes captures made within one millisecond
 };
 
 }  // namespace journal

@@ -1,4 +1,4 @@
-// What is noted of one request, from its params to its end.
+// What is noted about one request, from its params to its end.
 #pragma once
 
 #include <algorithm>
@@ -20,28 +20,28 @@ namespace journal {
 // Name and value, as the web server sent them.
 using Params = std::vector<std::pair<std::string, std::string>>;
 
-// The value of name; of a name sent twice the last; "" if it is not there.
+// The value of name; if it was sent twice, the last one; "" if it is missing.
 inline std::string_view value_of(const Params& params, std::string_view name) {
   const auto found = std::find_if(params.rbegin(), params.rend(),
                                   [name](const auto& param) { return param.first == name; });
   return found == params.rend() ? std::string_view() : std::string_view(found->second);
 }
 
-// Owned by its request. Only what somebody wants is kept: see Journal::begin().
+// Owned by its request. Only what is needed is kept: see Journal::begin().
 struct Entry {
-  std::int64_t began_ms = 0;  // of its params, wall clock since 1970
+  std::int64_t began_ms = 0;  // when its params came, wall clock since 1970
   std::string id;             // see RequestName
   Params params;
   std::string program;  // its path; empty: the request led to none
-  std::string level;    // of the checkpoint that its worker came from; empty: it ran classic
+  std::string level;    // of its worker's checkpoint; empty: it ran classic
   std::int64_t pid = 0;
-  compare::Observation seen;                 // bytes_in is what came of the body
-  std::optional<std::uint32_t> exit_code{};  // none: not known, or none was begun
-  std::string ended_by{};      // "killed by signal 11 (...)"; empty: it came to its own end
+  compare::Observation seen;                 // bytes_in is what arrived of the body
+  std::optional<std::uint32_t> exit_code{};  // none: not known, or nothing was started
+  std::string ended_by{};      // "killed by signal 11 (...)"; empty: it ended by itself
   std::string why{};           // what the log says, if the bridge answered itself
   std::string last_error{};    // the last line that the program wrote to its standard error
   std::uint64_t received = 0;  // of its body
-  std::string body{};          // the first of it
+  std::string body{};          // its beginning
   std::size_t body_max = 0;
 
   void program_ended(const worker::Ending& ending) {

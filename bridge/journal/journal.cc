@@ -15,7 +15,7 @@
 namespace journal {
 namespace {
 
-// Lines are written before the turn is over if there are so many.
+// Lines are written before the turn ends if there are this many.
 constexpr std::size_t kHeldMax = 64 * base::kKiB;
 
 std::string_view value_in(base::ByteView environment, std::string_view name) {

@@ -1,4 +1,4 @@
-// What is written down of requests: the access log, the slow log, captures of those that failed.
+// What is recorded about requests: the access log, the slow log, captures of those that failed.
 #pragma once
 
 #include <array>
@@ -18,15 +18,15 @@
 
 namespace journal {
 
-// What `status` and the metrics tell. A request is left out of the captures for one of these.
+// What `status` and the metrics show. The last two count requests that were not captured.
 struct Counts {
-  std::uint64_t slow = 0;  // requests that the slow log told of
+  std::uint64_t slow = 0;  // requests that the slow log reported
   std::uint64_t captures_written = 0;
   std::uint64_t captures_too_many = 0;  // more than Captures::per_minute
   std::uint64_t captures_failed = 0;    // the folder did not take them
 };
 
-// A request that has been running for slowlog.after. Views are borrowed for the call.
+// A request that has run for slowlog.after. Views are borrowed for the call.
 struct SlowRequest {
   const RequestName& name;
   const std::string& program;
@@ -37,31 +37,31 @@ struct SlowRequest {
   bool stacks;
 };
 
-// One per gateway; no file is open unless the settings name one. Access lines are written once a
-// turn of the loop, together. A file that takes no more loses lines (base/append_file.h); the log
-// says when that begins and when it is over.
+// One per gateway; no file is open unless the settings name one. All access lines of a loop turn
+// are written together. A file that accepts no more loses lines (base/append_file.h); the log says
+// when that begins and ends.
 class Journal {
  public:
   Journal(loop::Loop& loop, worker::Processes& processes);
   ~Journal();
 
-  // The settings file, for those who run a captured request again: what it says of the program,
-  // as whom it runs and in which sandbox, shall hold then, too. Once, before requests come.
+  // The settings file, for those who run a captured request again: what it says about the program's
+  // user and sandbox must apply then too. Called once, before requests come.
   void come_from(const std::string& settings_file);
-  // What the settings say now. What cannot be opened is left out, and the log says why.
+  // Applies the current settings. A file that cannot be opened is left out, and the log says why.
   void use(const config::BridgeSettings& settings);
-  // Opens the files anew, behind a rotation. Says in the log what it could not.
+  // Opens the files again after a rotation. Logs those that it could not open.
   base::Status reopen();
 
-  // What a request is called from here on, here and in the log; and its name as text.
+  // The name that a request has from now on, here and in the log; and that name as text.
   RequestName name(const cgi::Variables& variables) { return names_.of(variables); }
   std::string text_of(const RequestName& name) const { return journal::text_of(name, secrets_); }
-  // What is noted of it; none if nobody wants it.
+  // What is noted about it; none if nothing needs it.
   std::unique_ptr<Entry> begin(const RequestName& name, const cgi::Variables& variables) const;
   // The request is over.
   void end(Entry& entry, const config::ProgramSettings* settings);
-  // Owned by the request until its program has ended: see StackQueue. None: it has no turn to wait
-  // for.
+  // The turn is owned by the request until its program has ended: see StackQueue. None: there is no
+  // turn to wait for.
   std::unique_ptr<StackQueue::Turn> slow(const SlowRequest& request);
 
   const Counts& counts() const { return counts_; }
@@ -90,7 +90,7 @@ class Journal {
   Secrets secrets_;
   RequestNames names_;
   Log access_{"access_log"}, slow_{"slowlog"};
-  std::string access_lines_;  // of this turn
+  std::string access_lines_;  // of this loop turn
   CaptureFolder folder_;
   std::string settings_file_;
   base::TimePoint minute_since_{};

@@ -1,4 +1,4 @@
-// The entry of a request that is over while its program is not.
+// The entry of a request that is over although its program has not ended.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@ namespace journal {
 
 class Journal;
 
-// Holds back what is written down of a request that was given up, until it is known how its program
-// ended. Written once whatever happens: when the program has ended; when that takes longer than it
-// should (its exit code is not known then); or when this is destroyed. Owned by whoever hears of
-// the end.
+// Holds back the record of a request that was given up until it is known how its program ended. The
+// entry is always written once: when the program has ended; when that takes longer than it should
+// (then its exit code is not known); or when this is destroyed. Owned by whoever learns about the
+// end.
 class LateEntry {
  public:
-  // Longer than a busy kernel takes to end a process that was killed.
+  // Longer than a busy kernel takes to end a killed process.
   static constexpr std::chrono::seconds kReaped{5};
 
-  // settings: of the program. patience: how long it is waited for. The journal outlives this.
+  // settings: the program's. patience: how long to wait. The journal must outlive this.
   LateEntry(loop::Loop& loop, Journal& journal, std::unique_ptr<Entry> entry,
             std::shared_ptr<const config::ProgramSettings> settings, base::Duration patience);
   ~LateEntry();

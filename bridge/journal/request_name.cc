@@ -18,7 +18,7 @@ bool is_id(std::string_view text) {
          text.find_first_not_of(kLetters) == text.npos;
 }
 
-// The finalizer of splitmix64: other numbers give others.
+// The finalizer of splitmix64: different numbers give different results.
 std::uint64_t mixed(std::uint64_t number) {
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
   number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;

@@ -8,7 +8,7 @@
 namespace journal {
 namespace {
 
-// The value of NAME=VALUE or NAME="VALUE" in a header's value; empty: it is not there.
+// The value of NAME=VALUE or NAME="VALUE" in a header's value; empty: not found.
 std::string parameter(std::string_view value, std::string_view name) {
   for (std::size_t at = value.find(';'); at != value.npos; at = value.find(';', at + 1)) {
     std::string_view rest = value.substr(at + 1);
@@ -22,7 +22,7 @@ std::string parameter(std::string_view value, std::string_view name) {
   return {};
 }
 
-// The name that a part's head gives it.
+// The name in a part's head.
 std::string name_of_part(std::string_view head) {
   while (!head.empty()) {
     const std::size_t end = std::min(head.find('\n'), head.size());
@@ -37,7 +37,7 @@ std::string name_of_part(std::string_view head) {
   return {};
 }
 
-// Behind the blank line that ends the head that begins there.
+// The place after the blank line that ends the head that begins there.
 std::size_t behind_head(std::string_view body, std::size_t at) {
   const std::size_t crlf = body.find("\r\n\r\n", at);
   const std::size_t lf = body.find("\n\n", at);
@@ -45,7 +45,7 @@ std::size_t behind_head(std::string_view body, std::size_t at) {
   return crlf < lf ? crlf + 4 : lf + 2;
 }
 
-// What a JSON text stands for, as far as names need it: escapes of what is no ASCII become "?".
+// What a JSON text means, as far as names need it: escapes of non-ASCII characters become "?".
 std::string decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -63,7 +63,7 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
-// A walk through JSON that asks for no more than that texts end and brackets close.
+// A walk through JSON that requires only that texts end and brackets close.
 class JsonWalk {
  public:
   JsonWalk(std::string_view body, const std::function<bool(std::string_view)>& wanted)
@@ -80,7 +80,7 @@ class JsonWalk {
     if (c == '"') return take_text();
     if (c == '-' || (c >= '0' && c <= '9')) return take_number();
     if (c == '{' || c == '[') {
-      // What is in there belongs to the wanted name that it stands behind, if it does.
+      // What is inside belongs to the wanted name before it, if there is one.
       outer_.push_back(name_);
     } else if (c == '}' || c == ']') {
       if (!outer_.empty()) outer_.pop_back();
@@ -119,8 +119,8 @@ class JsonWalk {
   std::string_view body_;
   const std::function<bool(std::string_view)>& wanted_;
   std::size_t at_ = 0;
-  std::string_view name_;                // the wanted one that what comes stands behind, or none
-  std::vector<std::string_view> outer_;  // the same of each object and list around it
+  std::string_view name_;                // the wanted name that the next value follows, or none
+  std::vector<std::string_view> outer_;  // the same for each object and list around it
   std::vector<Field> found_;
 };
 

@@ -18,14 +18,15 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-// In a name as plain() gives it. "auth" alone would find every author; "sessi" is PHPSESSID, too.
+// Looked for in a name as plain() returns it. "auth" alone would match every author; "sessi" also
+// matches PHPSESSID.
 constexpr std::array<std::string_view, 17> kInside = {
     "passw",      "passphrase", "passcode",   "pwd",           "secret",        "token",
     "apikey",     "accesskey",  "privatekey", "authorization", "credential",    "sessi",
     "cardnumber", "csrf",       "creditcard", "debitcard",     "socialsecurity"};
 constexpr std::array<std::string_view, 13> kWhole = {
     "auth", "pass", "pin", "sid", "pw", "key", "code", "cvc", "cvv", "otp", "iban", "ssn", "cvv2"};
-// How CGI spells a header's name.
+// How CGI writes a header's name.
 constexpr std::string_view kHeader = "http";
 
 // Position and length of a part of a text.

@@ -1,4 +1,4 @@
-// Which values are secret, and how they are made unreadable.
+// Which values are secret, and how they are masked.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace journal {
 
-// A masked value is as long as it was, all "x": so lengths, quotes and separators around it stay
-// right, and a masked request can be sent again. Masking works on what is there: of a text that was
-// cut, or is not as its type says, what can be told apart is masked.
+// A masked value keeps its length and is all "x": so lengths, quotes and separators around it stay
+// right, and a masked request can be sent again. Masking works with what is there: if a text was
+// cut, or does not match its type, whatever can be recognized is masked.
 class Secrets {
  public:
-  // more: names (of headers, cookies, fields, params) that are secret beside those that say so by
-  // themselves.
+  // more: names (of headers, cookies, fields, params) that are secret in addition to those that are
+  // recognized by themselves.
   explicit Secrets(const std::vector<std::string>& more = {});
 
-  // Whether a value of that name is secret. Case, "-" and "_" make no difference.
+  // Whether a value with that name is secret. Case, "-" and "_" make no difference.
   bool is_secret(std::string_view name) const;
 
-  // Each of these masks in place and returns the names of what it masked.
+  // Each of these masks in place and returns the names of the masked values.
   using Masked = std::vector<std::string>;
   Masked mask_params(Params& params) const;
   Masked mask_body(std::string& body, std::string_view content_type) const;
-  // "a=1&b=2": behind the first "?" of a URL, or the whole of a query.
+  // "a=1&b=2": after the first "?" of a URL, or a whole query.
   Masked mask_url(std::string& url) const;
   Masked mask_query(std::string& query) const;
 

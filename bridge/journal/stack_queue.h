@@ -1,4 +1,4 @@
-// Which slow programs are looked at now, and which wait for their turn.
+// Which slow programs are examined now, and which wait for their turn.
 #pragma once
 
 #include <deque>
@@ -11,18 +11,18 @@
 
 namespace journal {
 
-// Owned by the journal. At most so many programs are looked at at once; others wait, first come,
-// first served, and are told of without a stack if they are over before their turn or find the
-// queue full.
+// Owned by the journal. Limits how many programs are examined at once; others wait, first come,
+// first served, and are reported without a stack if they end before their turn or find the queue
+// full.
 class StackQueue {
  public:
   static constexpr std::size_t kWaitingPerReader = 16;
 
-  // Runs once, on the loop. text: lines, or one that says why there are none.
+  // Runs once, on the loop. text: the stack's lines, or one line that says why there are none.
   using OnStack = std::function<void(const std::string& text)>;
 
-  // A place in the queue. Owned by the request: destroying it, when its program has ended, gives
-  // the place up. Must not outlive the queue.
+  // A place in the queue. Owned by the request: destroying it, when the program has ended, gives up
+  // the place. Must not outlive the queue.
   class Turn {
    public:
     Turn(StackQueue& queue, pid_t program, OnStack on_stack)
@@ -38,18 +38,18 @@ class StackQueue {
     OnStack on_stack_;
   };
 
-  // reader: the file of cgibridge-stack.
+  // reader: the path of cgibridge-stack.
   StackQueue(loop::Loop& loop, worker::Processes& processes,
              std::string reader = stack_reader_path());
 
   void set_readers(std::size_t readers_max) { readers_max_ = readers_max; }
 
-  // Looks at program as soon as it can be. on_stack may run before this returns. None: it need not
+  // Examines program as soon as possible. on_stack may run before this returns. None: it need not
   // wait, or cannot.
   std::unique_ptr<Turn> look_at(pid_t program, OnStack on_stack);
 
   std::uint64_t looks() const { return looks_; }
-  std::uint64_t left_out() const { return left_out_; }  // without a look
+  std::uint64_t left_out() const { return left_out_; }  // not examined
 
  private:
   void leave(Turn& turn);

@@ -1,4 +1,4 @@
-// Asks what a running program is doing, by a process of its own: `cgibridge-stack PID`.
+// Finds out what a running program is doing, using a separate process: `cgibridge-stack PID`.
 #pragma once
 
 #include <sys/types.h>
@@ -14,15 +14,15 @@
 
 namespace journal {
 
-// One look at one program. Owned by the journal. Destroying it ends the reader, which lets go of
-// the program as soon as it has put it back.
+// One examination of one program. Owned by the journal. Destroying it ends the reader, which lets
+// go of the program as soon as it has put it back.
 class StackReader {
  public:
   static constexpr std::size_t kTextBytesMax = 64 * 1024;
   static constexpr std::chrono::seconds kPatience{20};
 
-  // on_over: runs once, on the loop; may destroy this only at the end of the turn. text: lines, or
-  // why there are none.
+  // on_over: runs once, on the loop; may destroy this only at the end of the turn. text: the
+  // stack's lines, or why there are none.
   StackReader(loop::Loop& loop, worker::Processes& processes,
               std::function<void(const std::string& text)> on_over);
   ~StackReader();
@@ -48,7 +48,7 @@ class StackReader {
   loop::Timer patience_;
 };
 
-// Beside this process's executable, where the build and the installation put it.
+// Next to this process's executable, where the build and the installation put it.
 std::string stack_reader_path();
 
 }  // namespace journal

@@ -9,7 +9,7 @@ unsigned char byte_at(std::string_view bytes, std::size_t at) {
   return static_cast<unsigned char>(bytes[at]);
 }
 
-// How many bytes the character that begins there has; 0: none is there.
+// How many bytes the character that begins there has; 0: there is none.
 std::size_t character_at(std::string_view bytes, std::size_t at) {
   const unsigned char first = byte_at(bytes, at);
   if (first == 0) return 0;

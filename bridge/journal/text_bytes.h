@@ -1,4 +1,4 @@
-// Bytes of any kind in JSON, which knows only text.
+// Arbitrary bytes in JSON, which can only contain text.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,12 +11,12 @@ namespace journal {
 // Whether bytes are UTF-8 (RFC 3629), without NUL.
 bool is_text(std::string_view bytes);
 
-// bytes for people: what is no text is read as Latin-1.
+// bytes for people: bytes that are not text are read as Latin-1.
 std::string shown_text(std::string_view bytes);
 
-// bytes as a string, or if they are no text as {"latin1": string}, a character for each byte.
+// bytes as a string or, if they are not text, as {"latin1": string} with one character per byte.
 nlohmann::json json_of_bytes(std::string_view bytes);
-// The same bytes again; none if value is neither.
+// Returns the same bytes; none if value is neither.
 std::optional<std::string> bytes_of_json(const nlohmann::json& value);
 
 }  // namespace journal

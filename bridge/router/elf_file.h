@@ -1,4 +1,4 @@
-// What an ELF file says of itself: for which machine it is, and which loader it wants.
+// What an ELF file says about itself: which machine it is for, and which loader it wants.
 #pragma once
 
 #include <elf.h>

@@ -61,7 +61,7 @@ class SplitString {
       return std::nullopt;
     }
     switch (c) {
-      case '_':  // a blank that separates words, or within quotes just a blank
+      case '_':  // a blank that separates words; within quotes, just a blank
         quote_ == '"' ? add(' ') : end_word();
         return std::nullopt;
       case 'c':
@@ -103,7 +103,7 @@ class SplitString {
   Words words_;
 };
 
-// What stands behind -S, -vS or --split-string; none if argument is no such option.
+// What follows -S, -vS or --split-string; none if argument is not such an option.
 std::optional<std::string_view> split_string_in(std::string_view argument) {
   for (const std::string_view option : {"--split-string=", "-S", "-vS"}) {
     if (argument.starts_with(option)) return argument.substr(option.size());
@@ -128,7 +128,7 @@ base::Result<Interpreter> interpreter_behind_env(std::string_view argument) {
   } else if (word != words.end() && word->starts_with('-')) {
     return Error{"env: option " + *word + " is for env itself to carry out"};
   }
-  // A name is never empty and holds no '=', so everything with one is an assignment.
+  // A name is never empty and contains no '=', so everything with one is an assignment.
   for (; word != words.end() && word->find('=') != std::string::npos; ++word) {
     interpreter.assignments.push_back(std::move(*word));
   }

@@ -23,8 +23,8 @@ std::optional<std::string_view> line_in(std::string_view start) {
   const std::size_t nul = start.find('\0');
   if (newline < nul) return start.substr(2, newline - 2);
 
-  // The kernel's buffer is zero behind a short file, and its last byte counts as a NUL. A line
-  // without an end is taken only if the interpreter's name is seen to end within the buffer.
+  // The kernel's buffer is zero after a short file, and its last byte counts as a NUL. A line
+  // without an end is accepted only if the interpreter's name ends within the buffer.
   const std::string_view line = start.substr(2, std::min(nul, kFirstLineBytes - 1) - 2);
   const std::size_t name = line.find_first_not_of(kBlanks);
   if (name == std::string_view::npos) return std::nullopt;

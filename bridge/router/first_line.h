@@ -11,11 +11,11 @@
 
 namespace router {
 
-// As many bytes of a file as the kernel looks at (BINPRM_BUF_SIZE).
+// The number of bytes of a file that the kernel looks at (BINPRM_BUF_SIZE).
 inline constexpr std::size_t kFirstLineBytes = 256;
 
-// What the kernel makes of the line (Linux, fs/binfmt_script.c): the interpreter, and all that
-// follows as one single argument.
+// What the kernel makes of the line (Linux, fs/binfmt_script.c): the interpreter, and everything
+// after it as a single argument.
 struct FirstLine {
   std::string interpreter;
   std::optional<std::string> argument;
@@ -25,13 +25,13 @@ struct FirstLine {
 // kernel would not run it as a script: no "#!", no interpreter, an interpreter cut by the limit.
 std::optional<FirstLine> parse_first_line(std::string_view file_start);
 
-// Where the interpreter is to be found.
+// Where to find the interpreter.
 enum class Lookup {
   path,         // interpreter is a path
   search_path,  // interpreter is a name to be looked up in the program's PATH
 };
 
-// The program that in the end reads the script: words stand between argv[0] and the script's path.
+// The program that finally reads the script: words go between argv[0] and the script's path.
 struct Interpreter {
   std::string interpreter;
   Lookup lookup = Lookup::path;
@@ -39,9 +39,9 @@ struct Interpreter {
   std::vector<std::string> assignments;  // "K=V", by env, to be added to the environment
 };
 
-// Sees through env(1): "env NAME", "env K=V NAME", "env -S 'NAME WORD...'" with coreutils'
-// quoting. Fails, saying why, on a line that env itself must carry out (other options, ${NAME}) or
-// would refuse.
+// Resolves env(1): "env NAME", "env K=V NAME", "env -S 'NAME WORD...'" with coreutils'
+// quoting. Fails, with the reason, on a line that env itself must carry out (other options,
+// ${NAME}) or would refuse.
 base::Result<Interpreter> interpreter_of(const FirstLine& line);
 
 }  // namespace router

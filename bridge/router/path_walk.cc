@@ -11,7 +11,7 @@
 namespace router {
 namespace {
 
-constexpr std::size_t kLinksMax = 40;  // as the kernel, path_resolution(7)
+constexpr std::size_t kLinksMax = 40;  // as in the kernel, path_resolution(7)
 
 LinkOnPath link_of(const std::string& path, const struct stat& status) {
   const auto& time = status.st_ctim;

@@ -22,18 +22,19 @@ namespace {
 
 using cgi::Refusal;
 
-// Two paths' worth: the script's and the request's path behind it.
+// Twice the length of a path: the script's, and the request's path after it.
 constexpr std::size_t kPathBytesMax = 2 * PATH_MAX;
 
-// A link has to have stood for so long before it is followed by name; a younger one is looked at
-// again when it has, unless there were as many lately: the loop waits meanwhile.
+// How long a link must have existed before it is followed by name; a younger one is checked again
+// when it has, unless there were this many recently, because the loop waits for it.
 constexpr std::chrono::milliseconds kStands{50};
 constexpr std::chrono::seconds kLately{1};
 constexpr std::size_t kWaitsMost = 5;
-// After one that was made anew meanwhile, all have to have stood for so long, which lasts as long.
+// After a link was remade in the meantime, all links must have existed for this long; that rule
+// lasts as long.
 constexpr std::chrono::seconds kRestless{60};
-// The same if one that was known was seen to change so often within that time: where it happens to
-// stand for a moment, it is about to be moved again.
+// The same if a known link was seen to change this often within that time: wherever it points at
+// the moment, it is about to be moved again.
 constexpr std::ptrdiff_t kChangesMost = 8;
 constexpr std::size_t kChangesKept = 64;
 
@@ -68,7 +69,7 @@ const char* kind_of(mode_t mode) {
   return "a device";
 }
 
-// Clients and DOCUMENT_ROOTs that end in a slash must not make two programs of one.
+// Neither clients nor DOCUMENT_ROOTs that end in a slash must turn one program into two.
 std::string without_doubled_slashes(const std::string& path) {
   std::string single;
   single.reserve(path.size());
@@ -78,8 +79,9 @@ std::string without_doubled_slashes(const std::string& path) {
   return single;
 }
 
-// How much longer the youngest link has to stand. A time in the future is another machine's. Files
-// are stamped by a clock that stands still for some milliseconds, so one of now counts as younger.
+// How much longer the youngest link must exist. A time in the future comes from another machine.
+// Files are stamped by a clock that stands still for some milliseconds, so a link made now counts
+// as younger.
 std::int64_t has_to_stand(const std::vector<LinkOnPath>& links, std::chrono::nanoseconds time,
                           std::int64_t now) {
   const std::int64_t so_long = time.count();
@@ -107,7 +109,7 @@ base::UniqueFd find(const std::string& path, Links links) {
       static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
 }
 
-// Where the kernel has it; empty without /proc.
+// The path that the kernel has for it; empty without /proc.
 std::string place_of(int fd) {
   char name[32], place[PATH_MAX];
   std::snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
@@ -115,7 +117,7 @@ std::string place_of(int fd) {
   return length > 0 ? std::string(place, static_cast<std::size_t>(length)) : std::string();
 }
 
-// Whether path still leads to that very file, at the same place and by those links.
+// Whether path still leads to that very file, at the same place and through those links.
 bool leads_to(const std::string& path, const ProgramFile& file,
               const std::vector<LinkOnPath>& links) {
   for (const LinkOnPath& link : links) {
@@ -130,8 +132,8 @@ bool leads_to(const std::string& path, const ProgramFile& file,
   return (links.empty() && !unknown) || place_of(found.get()) == file.path;
 }
 
-// The leading part of path, in whole segments, that is no folder: its length. What is asked of the
-// file system is bounded by the folders that really exist.
+// The length of the leading part of path, in whole segments, that is not a folder. The number of
+// file system calls is bounded by the folders that really exist.
 cgi::OrRefusal<std::size_t> find_file(std::string_view path) {
   std::string prefix;
   prefix.reserve(path.size());
@@ -176,8 +178,8 @@ cgi::OrRefusal<Resolution> Resolver::resolve(std::string_view path) {
   return look_up(path);
 }
 
-// The remembered program that a leading part of path names, if it is still the same file. One
-// regular file at most can be on a path, so what lies behind a hit needs no look.
+// The remembered program that a leading part of path names, if it is still the same file. A path
+// can contain at most one regular file, so what follows a hit need not be checked.
 const Resolver::Seen* Resolver::recall(std::string_view path) {
   for (std::size_t end = 1; end < path.size() && end <= longest_script_;) {
     end = std::min(path.find('/', end), path.size());
@@ -206,7 +208,7 @@ cgi::OrRefusal<Resolution> Resolver::look_up(std::string_view path) {
                    .file = {},
                    .script = script,
                    .path_info = std::string(path.substr(script_bytes.value()))};
-  std::optional<std::vector<LinkOnPath>> before;  // the links at the first look
+  std::optional<std::vector<LinkOnPath>> before;  // the links at the first check
   for (;;) {
     const base::TimePoint began = clock_.now();
     const PathWalk walk = walk_path(script);
@@ -240,7 +242,7 @@ cgi::OrRefusal<Resolution> Resolver::look_up(std::string_view path) {
   }
 }
 
-// A link above many programs is seen with each of them: its change counts once.
+// A link above many programs is seen with each of them, but its change counts once.
 void Resolver::note_changes(const Seen& seen) {
   const base::TimePoint now = clock_.now();
   std::erase_if(changes_, [now](const Change& change) { return change.seen < now - kRestless; });
@@ -256,7 +258,7 @@ void Resolver::note_changes(const Seen& seen) {
   }
 }
 
-// The loop stands still meanwhile, for which whoever makes links must not have it.
+// The loop stands still in the meantime; whoever makes links must not be able to exploit that.
 bool Resolver::may_wait(base::TimePoint now) {
   if (now < restless_until_) return false;
   std::erase_if(waits_, [now](base::TimePoint then) { return then < now - kLately; });
@@ -265,7 +267,7 @@ bool Resolver::may_wait(base::TimePoint now) {
   return true;
 }
 
-// The roots' promise: it is the real file that has to be inside.
+// What the roots promise: the real file must be inside.
 std::optional<Refusal> Resolver::refuse_place(const std::string& script,
                                               const PathWalk& walk) const {
   if (roots_.contain(walk.real)) return std::nullopt;
@@ -288,7 +290,7 @@ bool Resolver::lies_in_a_root(const LinkOnPath& link) const {
   return roots_.contain(link.path);
 }
 
-// Who can write below a root may run anything as it is. But a link elsewhere may be a stranger's.
+// Whoever can write below a root may run anything anyway. But a link elsewhere may be a stranger's.
 bool Resolver::may_run_by_name(const PathWalk& walk) const {
   const std::array<::uid_t, 2> own{0, ::geteuid()};
   return std::all_of(walk.links.begin(), walk.links.end(), [&](const LinkOnPath& link) {

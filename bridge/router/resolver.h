@@ -1,4 +1,4 @@
-// From the path that a web server means to the program that answers it.
+// From the path that a web server names to the program that answers it.
 #pragma once
 
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ FileIdentity identity_of(const struct stat& file);
 struct ProgramFile {
   std::string path;  // the real path: absolute, no links
   FileIdentity identity;
-  std::vector<LinkOnPath> links;  // on the program's path; one made anew is another one
+  std::vector<LinkOnPath> links;  // on the program's path; a remade one is a different link
 
   bool operator==(const ProgramFile&) const = default;
 };
@@ -53,28 +53,28 @@ struct Resolution {
   std::string path_info;  // the rest of the given path: "" or "/..."
 };
 
-// Whether links in the roots may lead out of them, if nobody but root can have made or can move
+// Whether links in the roots may lead out of them, if only root can have made them or can move
 // them.
 enum class RootLinks { stay_inside, may_leave };
 
-// Finds the first regular file on a path and decides whether it may run: that is asked of the real
-// file. The file system is asked with blocking calls: three for a program seen before, four and one
-// for each link if there are links on its path, some ten for a new one. Not thread-safe.
+// Finds the first regular file on a path and decides, by the real file, whether it may run. The
+// file system is queried with blocking calls: three for a program seen before, or four plus one for
+// each link if there are links on its path, and about ten for a new one. Not thread-safe.
 //
 // A program runs by the path that named it, links and all, if those links can be trusted to lead
-// to the same place when its interpreter opens the script: each lies in the roots, or can only be
-// moved by root or the bridge's own user, and none is made anew while it is looked at (which takes
-// up to 50 ms for a link that is younger than that). Else by its real path.
+// to the same place when its interpreter opens the script: each is in the roots, or can only be
+// moved by root or the bridge's own user, and none is remade while it is being checked (which takes
+// up to 50 ms for a link younger than that). Otherwise it runs by its real path.
 //
 // Seen programs are remembered by the path that named them (without path info, so clients cannot
-// fill the memory with inventions), least recently used forgotten first. What is remembered counts
-// only while that path leads to the very same file, by the same links, at the same place: a
-// changed, replaced, moved or relinked one is resolved anew. A folder above it that lost its x bit
-// shows as well.
+// fill the memory with inventions), least recently used forgotten first. A remembered program
+// counts only while that path leads to the very same file, through the same links, at the same
+// place: a changed, replaced, moved or relinked one is resolved again. A folder above it that lost
+// its x bit is noticed too.
 class Resolver {
  public:
-  // Whether a program, by its path, is run by an interpreter that the settings name: then it needs
-  // no x bit. Asked when a program is new; another answer needs another Resolver.
+  // Whether a program, given its path, is run by an interpreter that the settings name: then it
+  // needs no x bit. Called when a program is new; if the answer changes, a new Resolver is needed.
   using HasInterpreter = std::function<bool(const std::string& program)>;
 
   // clock: outlives it.
@@ -84,9 +84,9 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // path: as cgi::script_path() gives it; only read during the call.
+  // path: as cgi::script_path() returns it; only read during the call.
   // Refuses with 404: nothing there, too long. With 403: outside the roots, "." or ".." in the
-  // path, a folder, anything but a regular file, no x bit, not allowed to look.
+  // path, a folder, anything except a regular file, no x bit, no permission to look.
   cgi::OrRefusal<Resolution> resolve(std::string_view path);
 
   const Roots& roots() const { return roots_; }
@@ -96,7 +96,7 @@ class Resolver {
     std::string script;
     std::string program;
     ProgramFile file;
-    std::vector<LinkOnPath> links;  // on script; file's are none if it runs by its real path
+    std::vector<LinkOnPath> links;  // on script; file has none if it runs by its real path
   };
   using SeenList = std::list<Seen>;  // most recently used first
 
@@ -117,13 +117,13 @@ class Resolver {
   HasInterpreter has_interpreter_;
   std::size_t programs_max_;
   RootLinks root_links_;
-  std::vector<base::TimePoint> waits_;  // when links were too young, lately
-  base::TimePoint restless_until_{};    // a link was made anew while it was looked at
+  std::vector<base::TimePoint> waits_;  // when links were too young recently
+  base::TimePoint restless_until_{};    // a link was remade while it was being checked
   struct Change {
     LinkOnPath link;
     base::TimePoint seen;
   };
-  std::vector<Change> changes_;  // of links that were known, lately
+  std::vector<Change> changes_;  // recent changes of known links
   SeenList seen_;
   std::unordered_map<std::string_view, SeenList::iterator> by_script_;  // views of Seen::script
   std::size_t longest_script_ = 0;  // no longer prefix of a path can have been seen

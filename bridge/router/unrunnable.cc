@@ -19,9 +19,9 @@
 namespace router {
 namespace {
 
-// The kernel follows as many scripts that are run by scripts (BINPRM recursion).
+// How many scripts run by scripts the kernel follows (BINPRM recursion).
 constexpr int kInterpretersMax = 4;
-// Names stand in a sentence; one that is longer says no more.
+// Names appear in a sentence; a longer one would not say more.
 constexpr std::size_t kNameShown = 300;
 
 constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
@@ -51,13 +51,13 @@ std::string machine_name(unsigned machine) {
   }
 }
 
-// One file on the way, and how it is spoken of: the program itself, or what runs it.
+// One file on the way, and how messages name it: the program itself, or what runs it.
 struct Subject {
   std::string file;
   std::string name;  // "/srv/x.cgi", or "/srv/x.cgi: its interpreter /usr/bin/x"
 };
 
-// What keeps the kernel from taking it as an executable at all, whatever is in it.
+// What keeps the kernel from accepting it as an executable at all, whatever it contains.
 std::string why_not_a_program(const Subject& subject) {
   struct stat status = {};
   if (::stat(subject.file.c_str(), &status) != 0) {
@@ -93,7 +93,7 @@ std::string why_not_a_program(const Subject& subject) {
 std::string why_not_this_elf(const Subject& subject, int fd) {
   Elf64_Ehdr header{};
   const ssize_t got = ::pread(fd, &header, sizeof header, 0);
-  // Class and machine stand in the same place in a 32-bit header.
+  // Class and machine are in the same place in a 32-bit header.
   if (got < static_cast<ssize_t>(sizeof(Elf32_Ehdr))) {
     return subject.name + " is an executable that is cut off: copy it anew";
   }
@@ -117,7 +117,7 @@ std::string why_not_this_elf(const Subject& subject, int fd) {
 
 // ---- scripts ----
 
-// Of a file that is neither a script nor ELF.
+// For a file that is neither a script nor ELF.
 std::string why_no_format(const Subject& subject, std::string_view start) {
   if (start.empty()) return subject.name + " is empty: there is no program in it; copy it anew";
   if (start.starts_with(kUtf8Mark)) {
@@ -149,7 +149,7 @@ std::string why_no_format(const Subject& subject, std::string_view start) {
                 "interpreter, such as #!/bin/sh, or set interpreter in the settings");
 }
 
-// Of one whose first line the kernel does not take.
+// For a file whose first line the kernel does not accept.
 std::string why_no_line(const Subject& subject, std::string_view start) {
   const std::size_t end = std::min(start.find('\n'), start.size());
   if (start.substr(2, end - 2).find_first_not_of(" \t\r") == start.npos || end < start.size()) {
@@ -170,7 +170,7 @@ std::string why_carriage_return(const Subject& subject, std::string_view asked_f
       subject.name, shown(asked_for), shown(subject.file));
 }
 
-// The next file on the way, or why there is none; neither: env(1) itself is to find out.
+// The next file on the way, or why there is none; neither: only env(1) itself can tell.
 struct Next {
   std::string file{}, why{};
 };
@@ -181,7 +181,7 @@ Next behind(const Subject& subject, const FirstLine& line, std::string_view sear
   }
   const bool has_return = line.argument && line.argument->ends_with('\r');
   const auto found = interpreter_of(line);
-  // The last word has it: a switch, or env's command.
+  // The last word contains it: a switch, or env's command.
   if (has_return) return {.why = why_carriage_return(subject, *line.argument)};
   if (!found) return {};
   const Interpreter& interpreter = found.value();

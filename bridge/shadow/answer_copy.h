@@ -1,4 +1,4 @@
-// A copy of what a program answered, to be compared.
+// A copy of what a program answered, for comparison.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ class AnswerCopy {
   // body_max: the most bytes of a body that is compared (Shadow::answer_max).
   explicit AnswerCopy(std::size_t body_max) : body_max_(body_max) {}
 
-  // Its lines as "Name: value\n", without Status, which is a figure of its own.
+  // Takes its lines as "Name: value\n", without Status, which is a separate number.
   void take_head(const cgi::ResponseHead& head);
   void add_body(base::ByteView piece);
 
-  // More than body_max came; one byte more than that is kept, so that it differs from any that
-  // fits.
+  // More than body_max came; one byte more than that is kept, so that the copy differs from any
+  // that fits.
   bool too_large() const { return answer_.body.size() > body_max_; }
 
-  // The program has ended so. The copy is empty behind it.
+  // The program has ended in this way. The copy is empty afterwards.
   compare::Answer finish(const worker::Ending& ending);
 
  private:

@@ -8,7 +8,7 @@
 namespace shadow {
 namespace {
 
-// Where the program itself has no limit in time.
+// Used when the program itself has no time limit.
 constexpr std::chrono::seconds kTimeMax{30};
 
 base::Duration time_for(const config::ProgramSettings& settings) {
@@ -75,7 +75,7 @@ void SecondRun::on_started(compare::Arm arm) {
   body_->connect(streams_.take_body_end());
 }
 
-// What the program still does is no part of its answer, and may take as long as a client's.
+// What the program still does is not part of its answer, and may take as long as for a client.
 void SecondRun::on_output_closed() {
   out_watch_->ask(loop::kNothing);
   const base::Duration background = task_.settings->timeouts.background;

@@ -37,11 +37,11 @@ struct Task {
 };
 
 // Runs a task's program on one side and collects what it answers. Its standard error is read and
-// dropped: the client's run has told the log. Destroying it ends the program.
+// dropped: the client's run has logged it. Destroying it ends the program.
 class SecondRun : public pool::RunClient {
  public:
   struct Outcome {
-    bool has_run = false;  // otherwise the side was not there
+    bool has_run = false;  // otherwise the side was not available
     compare::Observation
         observation{};  // arm, times, memory and bytes; failure and status are open
     compare::Answer answer{};

@@ -12,7 +12,7 @@ compare::Subject subject_of(const Task& task, compare::Arm arm, std::int64_t uni
   return {.unix_ms = unix_ms, .arm = arm, .method = task.method, .uri = task.uri};
 }
 
-// A second run as if a client had waited for it.
+// A second run, seen as if a client had waited for it.
 void count(compare::Figures& figures, const SecondRun::Outcome& outcome, base::TimePoint now) {
   compare::Observation seen = outcome.observation;
   const compare::Answer& answer = outcome.answer;
@@ -113,7 +113,7 @@ void Shadows::on_persistent(Comparing& comparing, SecondRun::Outcome outcome) {
 void Shadows::on_control(Comparing& comparing, SecondRun::Outcome outcome) {
   const Task& task = comparing.task;
   compare::Comparison& comparison = comparisons_.of(task.program);
-  // Of another version of the program nothing is to be learned.
+  // Nothing is to be learned from another version of the program.
   if (!outcome.has_run || comparison.version != task.version) {
     comparison.shadow.skipped(compare::Skip::failed);
     return end(comparing);

@@ -1,4 +1,4 @@
-// The requests that are answered a second time, on the other side, and what comes of it.
+// The requests that are answered a second time, on the other side, and the results.
 #pragma once
 
 #include <deque>
@@ -20,15 +20,15 @@ namespace shadow {
 // once more.
 class Shadows {
  public:
-  // Runs on the loop, once for each that was compared.
+  // Runs on the loop, once for each compared task.
   using OnCompared = std::function<void(const std::string& program, compare::Match match)>;
 
-  // The references outlive it.
+  // The references must outlive it.
   Shadows(loop::Loop& loop, pool::Pools& pools, compare::Comparisons& comparisons,
           OnCompared on_compared);
 
   void add(Task task);
-  // Drops what waits and ends what runs.
+  // Drops waiting tasks and ends running ones.
   void clear();
 
   std::size_t waiting() const { return waiting_.size(); }
@@ -40,7 +40,7 @@ class Shadows {
     bool over = false;
     compare::Arm arm = compare::Arm::rewind;
     compare::Answer persistent{};
-    std::unique_ptr<SecondRun> run;      // under way
+    std::unique_ptr<SecondRun> run;      // running
     std::unique_ptr<SecondRun> was_run;  // until the end of the turn
   };
 

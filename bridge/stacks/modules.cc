@@ -79,7 +79,7 @@ int take_frame(Dwfl_Frame* frame, void* argument) {
   Dwarf_Addr pc = 0;
   bool innermost = false;
   if (!::dwfl_frame_pc(frame, &pc, &innermost)) return DWARF_CB_ABORT;
-  // What is on the stack is where a call returns to: the call is before it.
+  // The stack holds the address that a call returns to: the call itself is before it.
   walk.frames.push_back(frame_text(walk.dwfl, innermost ? pc : pc - 1));
   return walk.frames.size() < kFramesMax ? DWARF_CB_OK : DWARF_CB_ABORT;
 }

@@ -1,4 +1,4 @@
-// The files that a program has mapped: their symbols, and by them the program's native stack.
+// The files that a program has mapped: their symbols and, with these, the program's native stack.
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -15,17 +15,17 @@
 
 namespace stacks {
 
-// By libdw. Made before the program is stopped: reading symbols is most of the work.
+// Uses libdw. Made before the program is stopped, because reading symbols is most of the work.
 class Modules {
  public:
   // Looks for these symbols.
   static base::Result<Modules> of(pid_t pid, const std::vector<std::string_view>& names);
 
-  // Where it is in the program's memory.
+  // Where the symbol is in the program's memory.
   std::optional<Address> symbol(std::string_view name) const;
 
   // The frames of the program's first thread, innermost first, as "function (file:line)" or
-  // "function (module)". The program is stopped.
+  // "function (module)". The program must be stopped.
   std::vector<std::string> frames(pid_t pid) const;
 
  private:

@@ -10,12 +10,12 @@ namespace {
 constexpr std::string_view kInterpreter = "PL_curinterp";
 constexpr std::string_view kVersion = "PL_version";
 constexpr std::size_t kFramesMax = 64;
-// Contexts and stackinfos that are looked at: what a program has there may go in a circle.
+// How many contexts and stackinfos are examined: a program's may form a circle.
 constexpr std::size_t kStepsMax = 20'000;
 constexpr std::size_t kTextBytesMax = 1024;
 
-// Where things are in perl's structures, of a perl with threads on a machine of 64 bits: from
-// intrpvar.h, cop.h, cv.h and sv.h. perl keeps them for all of a version.
+// Where things are in the structures of a perl with threads on a 64-bit machine: from intrpvar.h,
+// cop.h, cv.h and sv.h. perl does not change them within a version.
 struct Layout {
   unsigned version;  // the second number: 5.36
   // interpreter
@@ -36,7 +36,7 @@ constexpr std::array kLayouts = std::to_array<Layout>({
 
 constexpr unsigned kTypeMask = 0xf, kTypeSub = 9;  // cop.h: CXTYPEMASK, CXt_SUB
 constexpr std::uint32_t kNamed = 0x8000;           // cv.h: CVf_NAMED
-constexpr unsigned kHekText = 8;                   // hv.h: behind a hash and a length
+constexpr unsigned kHekText = 8;                   // hv.h: after a hash and a length
 
 class Walk {
  public:
@@ -61,7 +61,7 @@ class Walk {
  private:
   Address pointer(Address at) const { return program_.read_value<Address>(at).value_or(0); }
 
-  // The cop that its caller was at.
+  // The cop where its caller was.
   Address visit(Address context, Address cop) {
     const auto type = program_.read_value<std::uint8_t>(context);
     if (!type || (*type & kTypeMask) != kTypeSub) return cop;

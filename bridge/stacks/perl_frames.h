@@ -12,7 +12,7 @@ namespace stacks {
 
 std::vector<std::string_view> perl_symbols();
 
-// Only of versions whose layout is known (perl_frames.cc), built with threads, as Debian's is.
+// Only for versions whose layout is known (perl_frames.cc), built with threads, as Debian's are.
 std::vector<std::string> perl_frames(const StoppedProgram& program, const Modules& modules);
 
 }  // namespace stacks

@@ -12,8 +12,7 @@ namespace {
 
 using Offset = std::uint64_t;
 
-// How _PyRuntime begins: struct _Py_DebugOffsets of pycore_runtime.h. What is not named is not
-// used.
+// How _PyRuntime begins: struct _Py_DebugOffsets of pycore_runtime.h. Unnamed parts are not used.
 struct Layout {
   std::array<char, 8> cookie;
   std::uint64_t version, is_free_threaded;
@@ -41,10 +40,10 @@ struct Layout {
   } text;
 };
 constexpr std::string_view kCookie = "xdebugpy";
-constexpr unsigned kVersion = 0x030d;        // 3.13, of which all have this layout
+constexpr unsigned kVersion = 0x030d;        // 3.13; all of its releases have this layout
 constexpr std::uint8_t kNoFunction = 3;      // FRAME_OWNED_BY_CSTACK
 constexpr std::uint64_t kUnitBytes = 2;      // _Py_CODEUNIT
-constexpr std::uint64_t kCompactBytes = 16;  // of a text that is not ASCII: two words more
+constexpr std::uint64_t kCompactBytes = 16;  // of a text that is not ASCII: two more words
 constexpr std::size_t kFramesMax = 100, kStepsMax = 1000, kTextMax = 1024, kTableMax = 1 << 20;
 
 class Walk {
@@ -66,8 +65,8 @@ class Walk {
  private:
   Address pointer(Address at) const { return program_.read_value<Address>(at).value_or(0); }
 
-  // That of the process's first thread, which is the one that is stopped: by its number, or as the
-  // oldest where numbers are another namespace's. 0: it runs no Python.
+  // The one of the process's first thread, which is the stopped one: found by its number, or as the
+  // oldest if numbers belong to another namespace. 0: it runs no Python.
   Address first_thread(Address runtime) const {
     const Address interpreter = pointer(runtime + is_.runtime.interpreters);
     Address thread = pointer(interpreter + is_.interpreter.threads), oldest = thread;

@@ -12,7 +12,7 @@ namespace stacks {
 
 inline constexpr std::string_view kPythonRuntime = "_PyRuntime";
 
-// Of CPython 3.13, which says itself where things are in it. Others: empty.
+// For CPython 3.13, which itself says where things are in it. Other versions: empty.
 std::vector<std::string> python_frames_of(const StoppedProgram& program, const Modules& modules);
 
 }  // namespace stacks

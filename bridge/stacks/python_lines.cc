@@ -8,7 +8,7 @@ namespace {
 constexpr std::uint8_t kBegins = 0x80;  // the first byte of an entry
 constexpr unsigned kNone = 15, kLong = 14, kNoColumns = 13, kOneLineFrom = 10;
 
-// Six bits a byte, the lowest first; bit 6: more follows. The sign is the lowest bit of all.
+// Six bits per byte, lowest first; bit 6: more follows. The sign is the lowest bit of all.
 std::int64_t signed_number(std::span<const std::uint8_t> bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < bytes.size() && i < 10; ++i) {
@@ -23,7 +23,7 @@ std::int64_t signed_number(std::span<const std::uint8_t> bytes) {
 
 std::optional<std::int64_t> python_line(std::span<const std::uint8_t> table,
                                         std::int64_t first_line, std::uint64_t unit) {
-  std::uint64_t line = static_cast<std::uint64_t>(first_line);  // which may go round
+  std::uint64_t line = static_cast<std::uint64_t>(first_line);  // which may wrap around
   std::uint64_t units = 0;
   for (std::size_t at = 0; at < table.size();) {
     const unsigned head = table[at++], code = head >> 3 & 15;

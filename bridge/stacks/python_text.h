@@ -1,4 +1,4 @@
-// What CPython writes of its stack, as frames.
+// What CPython writes about its stack, as frames.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace stacks {
 
-// text: "  File "PATH", line N in NAME" a frame, innermost first; lines that are something else are
-// passed over. A program may have written anything. Gives "python: NAME (PATH:N)".
+// text: one "  File "PATH", line N in NAME" per frame, innermost first; other lines are skipped. A
+// program may have written anything. Returns "python: NAME (PATH:N)".
 std::vector<std::string> python_frames_in(std::string_view text);
 
 }  // namespace stacks

@@ -25,18 +25,18 @@ std::vector<std::string> python_frames(StoppedProgram& program, const Modules& m
   if (!thread_of || !dump) return {};
   const auto thread = program.call(*thread_of, {});
   if (!thread || thread->result == 0) return {};
-  // No descriptor: the write fails, and is seen all the same.
+  // Not a descriptor: the write fails, but is seen anyway.
   constexpr std::uint64_t kNoDescriptor = 0xffffffff;
   const auto dumped = program.call(*dump, {kNoDescriptor, thread->result});
   if (!dumped) return {};
   return python_frames_in(dumped->written);
 }
 
-// What a function of Ruby's debugging interface says of a frame, as text.
+// What a function of Ruby's debugging interface says about a frame, as text.
 std::string ruby_text(StoppedProgram& program, Address function, Address to_text,
                       std::uint64_t frame) {
   const auto value = program.call(function, {frame});
-  constexpr std::uint64_t kFlags = 7;  // of what is no object: nil, a number, a symbol
+  constexpr std::uint64_t kFlags = 7;  // of what is not an object: nil, a number, a symbol
   if (!value || value->result <= 8 || (value->result & kFlags) != 0) return {};
   const Address place = program.scratch();
   if (!program.write(place, &value->result, sizeof value->result)) return {};
@@ -70,7 +70,7 @@ std::vector<std::string> ruby_frames(StoppedProgram& program, const Modules& mod
   return frames;
 }
 
-// The program's errno, which what it is made to call may change.
+// The program's errno, which the function that it is made to call may change.
 class KeptErrno {
  public:
   KeptErrno(StoppedProgram& program, const Modules& modules) : program_(program) {

@@ -1,4 +1,4 @@
-// The stack of a script, as its interpreter has it.
+// The stack of a script, as its interpreter sees it.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace stacks {
 
-// The symbols that are needed for it.
+// The symbols needed for this.
 const std::vector<std::string_view>& interpreter_symbols();
 
-// "python: function (file:line)", innermost first; empty if it is no interpreter that is known.
+// "python: function (file:line)", innermost first; empty if it is not a known interpreter.
 std::vector<std::string> script_frames(StoppedProgram& program, const Modules& modules);
 
 }  // namespace stacks

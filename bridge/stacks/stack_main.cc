@@ -40,7 +40,7 @@ void say_children(pid_t pid, unsigned depth) {
   }
 }
 
-// Whoever ends this process must not do so while the program is not as it was.
+// A signal must not end this process while the program is not in its original state.
 void hold_off_signals(int how) {
   sigset_t signals;
   ::sigemptyset(&signals);

@@ -24,12 +24,12 @@ namespace stacks {
 namespace {
 
 constexpr std::chrono::microseconds kPoll{100};
-// What a stop that is there at once counts for, so that one that stops for ever is given up as
-// well.
+// How much time an immediate stop counts for, so that a program that stops for ever is given up
+// too.
 constexpr std::chrono::microseconds kLook{10};
 constexpr int kSyscallStop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD
 constexpr std::size_t kWrittenMax = 64 * 1024;
-// x86-64's ABI: what is below the stack pointer and yet in use.
+// x86-64's ABI: the area below the stack pointer that is in use nevertheless.
 [[maybe_unused]] constexpr std::size_t kRedZone = 128;
 
 long trace(int request, pid_t pid, void* address = nullptr, void* data = nullptr) {
@@ -37,11 +37,11 @@ long trace(int request, pid_t pid, void* address = nullptr, void* data = nullptr
 }
 
 void* as_pointer(std::uint64_t number) {
-  return reinterpret_cast<void*>(number);  // NOLINT: ptrace takes numbers so
+  return reinterpret_cast<void*>(number);  // NOLINT: ptrace takes numbers this way
 }
 
-// The wait status of its next stop or end; none if that takes too long.
-// patience: how long it may take, less what it took.
+// The wait status of its next stop or of its end; none if that takes too long.
+// patience: how long it may take; reduced by the time that it took.
 std::optional<int> wait_status(pid_t pid, std::chrono::microseconds& patience) {
   for (;;) {
     int status = 0;
@@ -63,7 +63,7 @@ bool is_event_stop(int status) {
 
 }  // namespace
 
-// What is not its own while it carries out a call.
+// What is not the program's own state while it carries out a call.
 struct StoppedProgram::State {
 #if defined(__x86_64__)
   user_regs_struct registers{};
@@ -78,14 +78,14 @@ base::Result<std::unique_ptr<StoppedProgram>> StoppedProgram::stop(pid_t pid) {
   if (trace(PTRACE_SEIZE, pid, nullptr, as_pointer(PTRACE_O_TRACESYSGOOD)) != 0) {
     return base::errno_error("cannot look at it", errno);
   }
-  // From here on the destructor lets it go.
+  // From here on, the destructor lets it go.
   std::unique_ptr<StoppedProgram> program(new StoppedProgram(pid));
   trace(PTRACE_INTERRUPT, pid);
   if (const auto stopped = program->wait_for_stop(); !stopped) return stopped.error();
   return program;
 }
 
-// Until it has stopped for us; a signal that comes first is passed on.
+// Waits until it has stopped for us; a signal that comes first is passed on.
 base::Status StoppedProgram::wait_for_stop() {
   std::chrono::microseconds patience = kPatience;
   for (;;) {
@@ -116,7 +116,7 @@ std::string StoppedProgram::read_text(Address from, std::size_t bytes_max) const
   constexpr std::size_t kPiece = 64;
   std::string text;
   while (text.size() < bytes_max) {
-    // Never over the end of an aligned piece, which is in one page.
+    // Never beyond the end of an aligned piece, which is within one page.
     char piece[kPiece];
     const std::size_t bytes = kPiece - (from + text.size()) % kPiece;
     if (!read(from + text.size(), piece, bytes)) return {};
@@ -151,8 +151,8 @@ std::uint64_t ignored_signals(pid_t pid) {
 
 bool StoppedProgram::save_state() {
   if (state_ != nullptr) return true;
-  // A call ends in a fault, which the kernel makes us see first: but not without a change of the
-  // program if that ignores it.
+  // A call ends in a fault, which the kernel shows us first; but if the program ignores that
+  // signal, not without changing the program.
   if ((ignored_signals(pid_) & bit(SIGSEGV)) != 0) return false;
   auto state = std::make_unique<State>();
   iovec extended{state->extended.data(), state->extended.size()};
@@ -180,7 +180,7 @@ Address StoppedProgram::scratch() const {
   return state_ == nullptr ? 0 : (state_->registers.rsp - kRedZone - kScratchBytes) & ~Address(63);
 }
 
-// Stopped on its way into function, as right behind a call whose return address is 0.
+// Stopped on entry to function, as right after a call whose return address is 0.
 bool StoppedProgram::enter(Address function, std::initializer_list<std::uint64_t> arguments) {
   user_regs_struct registers = state_->registers;
   const std::array<unsigned long long*, 4> places{&registers.rdi, &registers.rsi, &registers.rdx,
@@ -189,19 +189,19 @@ bool StoppedProgram::enter(Address function, std::initializer_list<std::uint64_t
   for (const std::uint64_t argument : arguments) *places.at(used++) = argument;
   registers.rip = function;
   registers.rax = 0;
-  registers.orig_rax = ~0ULL;     // no system call that would be begun again
+  registers.orig_rax = ~0ULL;     // no system call to be restarted
   registers.eflags &= ~0x400ULL;  // the direction flag, as functions expect it
   registers.rsp = scratch() - 8;
   const std::uint64_t nowhere = 0;
   if (!write(registers.rsp, &nowhere, sizeof nowhere)) return false;
-  // The program's signals wait; what shows that the call is over does not.
+  // The program's signals wait; the one that shows the end of the call does not.
   std::uint64_t mask = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGFPE) | bit(SIGTRAP));
   disturbed_ = true;
   return trace(PTRACE_SETSIGMASK, pid_, as_pointer(sizeof mask), &mask) == 0 &&
          trace(PTRACE_SETREGS, pid_, nullptr, &registers) == 0;
 }
 
-// It did not come back in time: stopped all the same.
+// It did not return in time: stopped anyway.
 void StoppedProgram::break_off() {
   std::chrono::microseconds patience = kPatience;
   trace(PTRACE_INTERRUPT, pid_);
@@ -211,7 +211,8 @@ void StoppedProgram::break_off() {
       gone_ = true;
       return;
     }
-    // Put back at a system call's end, one that the program waited in would not be begun again.
+    // If it were put back at a system call's end, the call that the program was waiting in would
+    // not be restarted.
     if (WSTOPSIG(*status) != kSyscallStop) return;
     trace(PTRACE_CONT, pid_);
   }
@@ -246,12 +247,12 @@ std::optional<StoppedProgram::Called> StoppedProgram::call(
       called.result = registers.rax;
       return called;
     } else if (!is_event_stop(*status)) {
-      return std::nullopt;  // it failed; put_back() makes that undone
+      return std::nullopt;  // it failed; put_back() undoes that
     }
   }
 }
 
-#else  // What a call looks like is another matter on each kind of processor.
+#else  // How a call is made differs for each kind of processor.
 
 bool StoppedProgram::save_state() {
   return false;

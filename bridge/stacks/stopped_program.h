@@ -1,4 +1,4 @@
-// A running program, stopped for a moment to be looked at, and put back as it was.
+// A running program, stopped for a moment to be examined, and put back as it was.
 #pragma once
 
 #include <sys/types.h>
@@ -17,9 +17,9 @@ namespace stacks {
 
 using Address = std::uint64_t;
 
-// By ptrace(2): the program gets no signal and no event; a system call that it waits in goes on
-// afterwards as if nothing had been. Only its first thread is stopped. Destroying lets it go, with
-// registers, signal mask and errno as they were; so does the end of this process.
+// By ptrace(2): the program gets no signal and no event; a system call that it is waiting in
+// continues afterwards as if nothing had happened. Only its first thread is stopped. Destroying
+// lets it go, with registers, signal mask and errno as they were; so does the end of this process.
 class StoppedProgram {
  public:
   // How long it may take to stop, and to answer a call.
@@ -32,7 +32,7 @@ class StoppedProgram {
 
   pid_t pid() const { return pid_; }
 
-  // Its memory. What cannot be read is none, or an empty text.
+  // Its memory. If something cannot be read, the result is none or an empty text.
   bool read(Address from, void* to, std::size_t bytes) const;
   std::string read_text(Address from, std::size_t bytes_max) const;  // up to a NUL
   template <typename Value>
@@ -42,20 +42,20 @@ class StoppedProgram {
     return value;
   }
 
-  // Memory below its stack, for what a call needs, until the next call.
+  // Memory below its stack for what a call needs, valid until the next call.
   static constexpr std::size_t kScratchBytes = 4096;
   Address scratch() const;
   bool write(Address to, const void* from, std::size_t bytes) const;
 
-  // Has it call a function of its own that may be called at any moment, as a signal's handler
-  // might. written: what that wrote, or tried to, to any descriptor. None: it did not return, or
-  // cannot be made to here; the program is none the worse.
+  // Makes it call one of its own functions, which must be callable at any moment, as in a signal
+  // handler. written: what the function wrote, or tried to write, to any descriptor. None: it did
+  // not return, or calls cannot be made here; the program is unharmed.
   struct Called {
     std::uint64_t result = 0;
     std::string written{};
   };
   std::optional<Called> call(Address function, std::initializer_list<std::uint64_t> arguments);
-  // Registers and signal mask are its own again, for whoever reads them.
+  // Restores its own registers and signal mask, for whoever reads them.
   void put_back();
 
  private:

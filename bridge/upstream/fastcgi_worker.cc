@@ -16,9 +16,9 @@ namespace {
 using worker::WorkerState;
 
 // libfcgi's buffer. It never reads the end of a body that its program did not ask for, and drops
-// only what its buffer holds of it: what is left in the socket would begin the next request.
+// only the part in its buffer: what is left in the socket would begin the next request.
 constexpr std::size_t kReadAtOnce = 8 * base::kKiB;
-// Behind its first request: a request that is sent when a program closes would be lost.
+// Used after its first request: a request sent while a program closes would be lost.
 constexpr std::chrono::milliseconds kSettle{20};
 
 }  // namespace
@@ -75,7 +75,7 @@ base::Status FastcgiWorker::start(const StartSpec& spec) {
 
 // It accepts connections. The one with the question may be closing: requests get a new one.
 void FastcgiWorker::begin_serving() {
-  // If nobody listens it is about to die.
+  // If nobody listens, it is about to die.
   if (!open_connection()) return;
   start_timer_.stop();
   was_ready_ = true;
@@ -93,7 +93,7 @@ base::Status FastcgiWorker::assign(base::ByteView environment, base::UniqueFd& b
     if (!body) codec_.end_body(out_);
     const std::size_t whole = out_.size();
     read_at_once_ = !body && whole < kReadAtOnce;
-    // It may have closed the connection since it answered last, with nothing of this in it.
+    // It may have closed the connection after its last answer, before any of this request arrived.
     if (write_out() != Sent::nothing_more || out_.size() < whole) break;
     if (attempt == 0 && open_connection()) continue;
     Worker::terminate();
@@ -111,7 +111,8 @@ base::Status FastcgiWorker::assign(base::ByteView environment, base::UniqueFd& b
 // ---- the answer ----
 
 void FastcgiWorker::take(base::ByteView bytes) {
-  // Whatever an event leads to, nothing of an old connection is read as if it were a new one's.
+  // Whatever an event leads to, bytes of an old connection are never read as if they came from a
+  // new one.
   const std::uint64_t connection = connections_;
   codec_.feed(bytes);
   fastcgi::ClientEvent event;
@@ -140,7 +141,7 @@ void FastcgiWorker::on_request_over(const fastcgi::ClientEvent& event) {
   using fastcgi::ProtocolStatus;
   const bool complete = event.protocol_status == ProtocolStatus::request_complete;
   if (!complete && event.protocol_status != ProtocolStatus::unknown_role) return refuse_request();
-  // What is left of a body, or of an abort, must not be taken for the next request's.
+  // What is left of a body, or of an abort, must not be taken for part of the next request.
   const bool clean = read_at_once_ && codec_.body_ended() && out_.empty() && !deaf_ && !aborting_;
   drop_body();
   out_.clear();
@@ -217,7 +218,7 @@ void FastcgiWorker::on_connection_over(Over how) {
       if (!knows_keeps_) keeps_ = false;
       [[fallthrough]];
     case WorkerState::idle:
-      // It may be leaving altogether, and its listening socket closes last.
+      // It may be exiting altogether, and its listening socket closes last.
       if (!open_connection()) {
         if (served() == 0) owner().on_retired(*this, RETIRED_FAULT, "it listens no more");
         return Worker::terminate();
@@ -229,8 +230,8 @@ void FastcgiWorker::on_connection_over(Over how) {
   }
 }
 
-// It has closed a connection that it had answered on before, with the request in it and nothing of
-// that read: a socket is reset for what its peer left unread.
+// It closed a connection on which it had answered before, with the request in it and none of it
+// read: a socket is reset if its peer left something unread.
 bool FastcgiWorker::send_again() {
   if (unread_.empty() || aborting_) return false;
   const std::string environment = std::exchange(unread_, {});
@@ -243,7 +244,7 @@ bool FastcgiWorker::send_again() {
 
 // ---- its end ----
 
-// The client has left. A second word does not hasten it.
+// The client has left. Saying so twice does not speed it up.
 void FastcgiWorker::terminate() {
   if (state() != WorkerState::busy || !fd_) return Worker::terminate();
   if (std::exchange(aborting_, true)) return;
@@ -278,7 +279,7 @@ void FastcgiWorker::on_death(const worker::Death& death) {
   start_timer_.stop();
   settle_timer_.stop();
   patience_.stop();
-  // What it said last counts for more than how it died. At most what a socket holds is left.
+  // What it said last counts for more than how it died. At most a socket's content is left.
   read_rest();
   close_connection();
   drop_body();

@@ -19,7 +19,7 @@ constexpr std::size_t kQuietBytes = 16 * base::kKiB;
 constexpr std::size_t kBodyPieceBytes = 32 * base::kKiB;
 
 std::array<char, kReadBytes>& read_bytes() {
-  static std::array<char, kReadBytes> bytes;  // one loop, and used up within the turn
+  static std::array<char, kReadBytes> bytes;  // one loop only, and used up within the turn
   return bytes;
 }
 
@@ -102,12 +102,12 @@ void FastcgiWorker::resume() {
 void FastcgiWorker::on_event(unsigned readiness) {
   const std::uint64_t connection = connections_;
   bool is_more = (readiness & loop::kReadable) != 0;
-  // The connection's end is told of once, together with what came before it.
+  // The connection's end is reported once, together with what came before it.
   while (is_more && connection == connections_) is_more = read() && (readiness & loop::kPeerGone);
   if (connection == connections_) send();
 }
 
-// Whether there was anything.
+// Returns whether there was anything.
 bool FastcgiWorker::read() {
   const ssize_t got = is_long_ ? reader_.read(fd_.get(), read_bytes().data(), kReadBytes)
                                : reader_.read_quietly(fd_.get(), read_bytes().data(), kQuietBytes);

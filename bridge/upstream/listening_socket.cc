@@ -12,7 +12,7 @@
 namespace upstream {
 namespace {
 
-// Connections that may wait for the program: ours alone, of which one at a time is of use.
+// How many connections may wait for the program: all are ours, and only one at a time is useful.
 constexpr int kBacklog = 16;
 
 sockaddr_un address_of(const std::string& path) {
@@ -32,7 +32,8 @@ base::Result<base::UniqueFd> make_socket() {
   return fd;
 }
 
-// Binds fd in folder, listens, and takes the name away again. What is left of the name.
+// Binds fd in folder, listens, and removes the name again. Returns the socket's place, without a
+// name.
 base::Result<base::UniqueFd> listen_nameless(int fd, const std::string& folder) {
   const std::string path = folder + "/socket";
   const sockaddr_un address = address_of(path);

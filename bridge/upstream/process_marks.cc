@@ -14,7 +14,7 @@ ProcessMarks marks_of(pid_t pid) {
 }
 
 std::chrono::nanoseconds cpu_time_of(pid_t pid) {
-  // clock_getcpuclockid(3) makes the same number, and a system call to see whether it is one.
+  // clock_getcpuclockid(3) computes the same number, plus a system call to check that it is valid.
   const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2u);
   timespec now{};
   if (::clock_gettime(clock, &now) != 0) return {};

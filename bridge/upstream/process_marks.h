@@ -1,4 +1,4 @@
-// What can be seen of a process from outside, cheaply.
+// What can be seen of a process from outside at little cost.
 #pragma once
 
 #include <sys/types.h>
@@ -7,7 +7,7 @@
 
 namespace upstream {
 
-// What a request may have changed of its process for good.
+// What a request may have changed permanently in its process.
 struct ProcessMarks {
   int priority = 0;
   pid_t group = 0;
@@ -18,8 +18,8 @@ struct ProcessMarks {
 
 ProcessMarks marks_of(pid_t pid);
 
-// The processor time that it has used so far, its threads included and its children not; nothing if
-// it is gone.
+// The processor time that it has used so far, including its threads but not its children; 0 if it
+// is gone.
 std::chrono::nanoseconds cpu_time_of(pid_t pid);
 
 }  // namespace upstream

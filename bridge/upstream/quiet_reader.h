@@ -7,20 +7,20 @@
 
 namespace upstream {
 
-// The kernel frees bytes when they are read, and tells whoever sleeps at the other end, in read(2)
-// as well as in epoll_wait(2), that there is room to write: a turn for nothing behind each request.
-// So what is read quietly stays in the socket until let_go(), which is called when something was
-// sent the other way: that has woken the other end already.
+// The kernel frees bytes when they are read, and wakes whoever sleeps at the other end, in read(2)
+// as well as in epoll_wait(2), because there is room to write: a useless wake-up after each
+// request. So what is read quietly stays in the socket until let_go(), which is called after
+// something was sent the other way, since that has already woken the other end.
 //
-// The socket stays readable meanwhile: who watches it asks for loop::kOnlyNew. It must be let go
-// before the socket is closed, whose other end is told of a reset otherwise.
+// The socket stays readable in the meantime: whoever watches it must ask for loop::kOnlyNew. Call
+// let_go() before closing the socket, or the other end sees a reset.
 class QuietReader {
  public:
-  // As recv(2) that does not wait; what was read before is let go first.
+  // Like recv(2) without waiting; what was read before is let go first.
   ssize_t read(int fd, char* into, std::size_t size);
   ssize_t read_quietly(int fd, char* into, std::size_t size);
 
-  // What was read leaves the socket. Free if nothing is left.
+  // Removes from the socket what was read. Costs nothing if nothing is left.
   void let_go(int fd);
 
  private:
