@@ -175,7 +175,7 @@ struct ProgramSettings {
     bool network = true;                // false: none but a loopback of its own
     std::vector<std::string> syscalls;  // that are allowed; empty: all
     bool landlock = true;               // where there is a sandbox, and the kernel has it
-    bool best_effort = false;           // whether it runs with what is to be had
+    bool best_effort = false;           // whether it runs with what is available
     bool any() const { return read_only || private_tmp || !network || !syscalls.empty(); }
     bool operator==(const Sandbox&) const = default;
   } sandbox;

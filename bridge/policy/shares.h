@@ -66,8 +66,8 @@ class Shares {
   // How many workers may still be made ahead of need.
   unsigned room() const;
   // Tells claims that lack workers that there is room, if nobody waits; those with the fewest come
-  // first. Call it now and then: if claims were told of each free place, two programs would take it
-  // from each other.
+  // first. Call it now and then: if claims learned about each free place, two programs would take
+  // it from each other.
   void offer_room();
   // How often a program has begun to wait for a place so far.
   std::uint64_t waits() const { return waits_; }

@@ -187,7 +187,7 @@ bool Pool::may_wait(std::size_t before) const {
   return before < settings_.queue.max && workers_.worth_waiting(before);
 }
 
-// The file behind its path was checked when it came. If the request had to wait, that may have
+// The file at its path was checked when it came. If the request had to wait, that may have
 // changed.
 bool Pool::refuse_changed(Turn& turn) {
   const bool has_waited = turn.has_waited() || !turn.is_for_client();

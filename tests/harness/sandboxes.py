@@ -18,7 +18,7 @@ def why_no_namespaces(*prefix):
 
 def needs_namespaces(*prefix):
     if why := why_no_namespaces(*prefix):
-        pytest.skip(f"no namespaces are to be had here: {why}")
+        pytest.skip(f"namespaces are not available here: {why}")
 
 
 def landlock_version():

@@ -368,7 +368,7 @@ class TestWhatItPrints:
         try:
             ours, theirs = pty.openpty()
         except OSError as none:
-            pytest.skip(f"no terminal to be had here: {none}")
+            pytest.skip(f"no terminal is available here: {none}")
         running = site.start(BINARY, "check", "--runs", "1", *PATIENT, script, stdout=theirs,
                              env=environment(NO_COLOR=no_color))
         os.close(theirs)

@@ -42,7 +42,7 @@ class Metrics:
             self.family = self.families[name] = {"name": name, "TYPE": text, "samples": []}
             return
         assert self.family["name"] == name and kind not in self.family, line
-        assert not self.family["samples"], f"{line}: behind its samples"
+        assert not self.family["samples"], f"{line}: after its samples"
         if kind == "UNIT":
             assert name.endswith("_" + text), f"{name} does not end with its unit"
         self.family[kind] = text

@@ -279,7 +279,7 @@ def test_more_slow_requests_than_readers_are_looked_at_one_after_the_other(site,
             peer.begin(id)
             peer.params({"SCRIPT_FILENAME": str(script), "REQUEST_METHOD": "GET"}, id)
             peer.stdin(b"", id)
-        wait_until(lambda: bridge.log().count("still runs after") == len(ids), "each is told of", 20)
+        wait_until(lambda: bridge.log().count("still runs after") == len(ids), "each is reported", 20)
         go.touch()
         for id in ids:
             assert peer.response(id).body == b"ok\n"

@@ -29,6 +29,31 @@ ALLOWED = re.compile(
     r"session's|own session|session_|session file|sessions")
 
 
+# What a newcomer would have to read twice: the idiom, and what to say instead.
+IDIOMS = {
+    r"(?i)\bbehind (each|its|all|every)\b": "after",
+    r"(?i)\btold of\b": "learns about, is reported",
+    r"(?i)\bto be had\b": "available",
+    r"(?i)\bdear\b": "expensive",
+    r"(?i)\bheld against\b": "compared with",
+    r"(?i)\bis no way\b": "cannot",
+    r"(?i)\blooks whether\b": "checks whether",
+    r"(?i), as (neither|nobody|no one)\b": "because",
+}
+
+
+def test_english_is_plain():
+    kinds = {".c", ".cc", ".h", ".md", ".toml", ".pm", ".py", ".rb", ".tcl", ".js", ".conf", ""}
+    places = ("bridge", "adapters", "config", "examples", "README.md", "tests", ".github")
+    paths = [path for path in files(*places) if path.suffix in kinds and path.name != "test_words.py"
+             and "corpus" not in path.parts]
+    assert len(paths) > 400
+    complain([f"{name(path)}:{number}: say {better}: {line.strip()}"
+              for path in paths
+              for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+              for idiom, better in IDIOMS.items() if re.search(idiom, line)])
+
+
 def texts():
     return [path for path in files("bridge", "adapters", "config", "examples", "README.md")
             if path.suffix in {".c", ".cc", ".h", ".md", ".toml", ".pm", ".py", ".conf", ""}]

@@ -30,7 +30,7 @@ const std::vector<Case>& cases() {
       {"padding after content", raw_record(FCGI_PARAMS, 2, "abc", 5), {"PARAMS 2 abc"}},
       {"an empty record with padding", raw_record(FCGI_STDIN, 3, "", 8), {"STDIN 3 "}},
       {"the longest padding", raw_record(FCGI_STDIN, 3, "a", 255), {"STDIN 3 a"}},
-      {"records behind each other",
+      {"records after each other",
        raw_record(FCGI_STDIN, 1, "a", 7) + raw_record(FCGI_STDIN, 1, "", 3) +
            raw_record(FCGI_ABORT_REQUEST, 0xffff, "") + raw_record(FCGI_STDIN, 1, "b"),
        {"STDIN 1 a", "STDIN 1 ", "ABORT_REQUEST 65535 ", "STDIN 1 b"}},

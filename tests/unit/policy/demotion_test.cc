@@ -21,8 +21,8 @@ TEST_F(DemotionTest, does_not_stand_at_first) {
 
 TEST_F(DemotionTest, stands_for_longer_each_time_in_a_row) {
   for (const int pause : {60, 120, 200, 200}) {
-    demotion_.begin("dear", settings_, now_);
-    EXPECT_EQ(demotion_.why(), "dear");
+    demotion_.begin("costly", settings_, now_);
+    EXPECT_EQ(demotion_.why(), "costly");
     EXPECT_EQ(demotion_.ends_at(), now_ + seconds(pause));
     demotion_.try_again();
     EXPECT_FALSE(demotion_.stands());
@@ -30,14 +30,14 @@ TEST_F(DemotionTest, stands_for_longer_each_time_in_a_row) {
 }
 
 TEST_F(DemotionTest, is_short_again_after_a_change_and_after_what_held) {
-  demotion_.begin("dear", settings_, now_);
+  demotion_.begin("costly", settings_, now_);
   demotion_.forget();
   EXPECT_FALSE(demotion_.stands());
-  demotion_.begin("dear", settings_, now_);
+  demotion_.begin("costly", settings_, now_);
   EXPECT_EQ(demotion_.pause(), seconds(60));
   demotion_.try_again();
   demotion_.note_held();
-  demotion_.begin("dear", settings_, now_);
+  demotion_.begin("costly", settings_, now_);
   EXPECT_EQ(demotion_.pause(), seconds(60));
 }
 
@@ -51,7 +51,7 @@ TEST_F(DemotionTest, stands_until_a_change_where_a_leak_was_proven) {
 }
 
 TEST_F(DemotionTest, is_for_the_settings_under_which_it_began) {
-  demotion_.begin("dear", settings_, now_);
+  demotion_.begin("costly", settings_, now_);
   EXPECT_TRUE(demotion_.is_for(settings_));
   settings_.queue.max += 1;  // does not make another generation
   EXPECT_TRUE(demotion_.is_for(settings_));
