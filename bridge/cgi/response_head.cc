@@ -15,8 +15,10 @@ bool is_control(char c) {
   return (byte < 0x20 && byte != '\t' && byte != '\r' && byte != '\n' && byte != 0) || byte == 0x7f;
 }
 
-// Some lines end with CR LF and others with LF.
+// Some lines end with CR LF and others with LF. A head with a CR elsewhere is bad, and left as it
+// is.
 bool has_mixed_ends(base::ByteView bytes) {
+  if (bytes.find("\r\r") != base::ByteView::npos) return false;
   std::size_t all = 0, with_cr = 0;
   for (std::size_t at = bytes.find('\n'); at != base::ByteView::npos;
        at = bytes.find('\n', at + 1)) {

@@ -120,6 +120,7 @@ const BadCase kBad[] = {
     {"X: a\0b\n\n"sv, HeadFault::nul_byte},
     {"X: y\rZ: z\n\n", HeadFault::bare_cr},
     {"X: y\r\r\n\r\n", HeadFault::bare_cr},
+    {"Status: 200\n\r\r\n\n", HeadFault::bare_cr},
     {"Status: abc\n\n", HeadFault::bad_status},
     {"Status:\n\n", HeadFault::bad_status},
     {"Status: 20\n\n", HeadFault::bad_status},
