@@ -1,96 +1,10 @@
-"""What the zygote loads ahead of the requests, and the watch that makes sure nobody notices it.
+"""What the zygote loads ahead of the requests, and what a module must not do to be loaded so; the watches are
+in watched.py.
 
 Lives in one namespace with the other files (see start.py): `os`, `sys`, `note` and `set_data` are there.
 """
 
-REQUEST_NAMES = {b"QUERY_STRING", b"PATH_INFO", b"PATH_TRANSLATED", b"AUTH_TYPE", b"HTTPS",
-                 b"DOCUMENT_URI", b"UNIQUE_ID", b"SCRIPT_URI", b"SCRIPT_URL", b"COOKIE"}
-REQUEST_PREFIXES = (b"REQUEST_", b"HTTP_", b"REMOTE_", b"CONTENT_", b"REDIRECT_")
 LOADED_NOTES_MAX = 1000
-
-
-class WatchedEnvironment(dict):
-    """Takes the place of os.environ's own dictionary until the checkpoint; remembers what was read.
-
-    reads: name -> value or None, of all that was read; touched: why the last import is not kept."""
-
-    def __init__(self, data):
-        super().__init__(data)
-        self.reads, self.touched = {}, None
-
-    def _read(self, name):
-        self.reads[name] = dict.get(self, name)
-        if name in REQUEST_NAMES or name.startswith(REQUEST_PREFIXES):
-            self.touched = "reads the environment's " + os.fsdecode(name)
-
-    def _all(self):
-        self.touched = "lists the environment"
-
-    def __getitem__(self, name):
-        self._read(name)
-        return super().__getitem__(name)
-
-    def __contains__(self, name):
-        self._read(name)
-        return super().__contains__(name)
-
-    def get(self, name, default=None):
-        self._read(name)
-        return super().get(name, default)
-
-    def __setitem__(self, name, value):
-        self.touched = "writes the environment"
-        super().__setitem__(name, value)
-
-    def __delitem__(self, name):
-        self.touched = "writes the environment"
-        super().__delitem__(name)
-
-    def __iter__(self):
-        self._all()
-        return super().__iter__()
-
-    def keys(self):
-        self._all()
-        return super().keys()
-
-    def values(self):
-        self._all()
-        return super().values()
-
-    def items(self):
-        self._all()
-        return super().items()
-
-
-class WatchedWords(list):
-    """sys.argv until the checkpoint. Its first word is the script in every request."""
-
-    def __init__(self, words):
-        super().__init__(words)
-        self.was_read = self.was_changed = False
-
-    def __getitem__(self, at):
-        if at != 0:
-            self.was_read = True
-        return super().__getitem__(at)
-
-
-def watched_words(name, what):
-    real = getattr(list, name)
-
-    def watched(self, *words, **named):
-        setattr(self, what, True)
-        return real(self, *words, **named)
-    return watched
-
-
-for _name in ("__len__", "__iter__", "__contains__", "__eq__", "__ne__", "__add__", "__mul__", "__reversed__",
-              "copy", "index", "count"):
-    setattr(WatchedWords, _name, watched_words(_name, "was_read"))
-for _name in ("pop", "append", "extend", "insert", "remove", "clear", "sort", "reverse", "__setitem__",
-              "__delitem__", "__iadd__", "__imul__"):
-    setattr(WatchedWords, _name, watched_words(_name, "was_changed"))
 
 
 class ProgramsOwn:
@@ -170,7 +84,7 @@ class Preload:
     """Imports the modules that the bridge learned, and notices what else each one does."""
 
     def __init__(self, command, folder, code, environment):
-        self.command, self.environment = command, environment
+        self.command, self.environment, self.code = command, environment, code
         self.guard = ProgramsOwn(folder) if folder is not None else None
         self.missing = Missing()
         self.words = {os.fsencode(word) for word in string_constants(code)}
@@ -193,6 +107,7 @@ class Preload:
         sys.argv = self.words_of_query = WatchedWords(words)
         line = getattr(sys, "orig_argv", [])  # since Python 3.10
         sys.orig_argv = self.line = WatchedWords(line)
+        self.main, putenv = MainWatch(self.code), WatchedPutenv(self.environment)
         self.holders = self.count_holders()
         # `random` first, so that the generators of other modules are seen; then the interpreter's own
         # modules, before modules that load them and are judged.
@@ -204,6 +119,8 @@ class Preload:
                 break
             if name == "random":
                 self.generators.watch(sys.modules.get("random"))
+        self.main.end()
+        putenv.end()
         sys.argv, sys.orig_argv, self.command.words = words, line, launched_with
         if sys.version_info < (3, 10):
             del sys.orig_argv
@@ -227,11 +144,11 @@ class Preload:
             return None
         self.environment.touched = None
         self.environment.reads, before = {}, self.environment.reads
-        state, exits = self.generators.state(), exit_handlers()
+        state, exits, interpreter = self.generators.state(), exit_handlers(), interpreter_state()
         writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         ask(b"watch")
         try:
-            __import__(name)
+            self.main.load(name)
         except ImportError:
             pass  # the program gets the same error, if it imports the module
         except BaseException as error:
@@ -249,7 +166,8 @@ class Preload:
             return "draws random numbers or seeds them"
         if exits != exit_handlers() and not is_standard(name):
             return "leaves an exit handler"
-        return self.environment.touched or self.side_effect()
+        trouble = self.environment.touched or self.main.trouble()
+        return trouble or changed_state(interpreter, interpreter_state()) or self.side_effect()
 
     def side_effect(self):
         sys.stdout.flush()
@@ -260,12 +178,16 @@ class Preload:
         if os.stat("/proc/self/task").st_nlink > 3:
             return "starts a thread"
         changed = self.words_of_query.was_changed or self.line.was_changed
-        if changed or self.count_holders() > self.holders:
+        holders = self.count_holders()
+        if changed or holders[0] > self.holders[0]:
             return "keeps or changes the list of the query's words (sys.argv)"
+        if holders[1] > self.holders[1]:
+            return "keeps the environment's own dictionary"
         return os.fsdecode(ask(b"left") or b"") or None
 
     def count_holders(self):
-        return sys.getrefcount(self.words_of_query) + sys.getrefcount(self.line)
+        words = sys.getrefcount(self.words_of_query) + sys.getrefcount(self.line)
+        return words, sys.getrefcount(self.environment)
 
     def words_were_read(self):
         return self.words_of_query.was_read or self.line.was_read

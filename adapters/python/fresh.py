@@ -13,6 +13,7 @@ FILE_KIND = 0o170000  # of st_mode
 def set_data(data):
     os.environ._data = data
     os.environb._data = data
+    posix.environ = data
 
 
 class Environment:

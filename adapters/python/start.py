@@ -6,7 +6,7 @@
 import sys
 
 starter = {"__name__": "cgibridge.starter"}
-for name in ("ahead.py", "fresh.py", "ending.py", "again.py", "starter.py"):
+for name in ("watched.py", "ahead.py", "fresh.py", "ending.py", "again.py", "starter.py"):
     path = __file__[: -len("start.py")] + name
     with open(path, "rb") as file:
         exec(compile(file.read(), path, "exec"), starter)

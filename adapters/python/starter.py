@@ -178,24 +178,38 @@ def script_folder(command):
     return sys.path[0]
 
 
-def fresh_main(old):
-    """A __main__ that is younger than the frozen objects, so that finalisation collects it."""
-    module = type(sys)("__main__")
-    names = {name: old[name] for name in old if name in MAIN_NAMES}
-    module.__dict__.clear()
-    module.__dict__.update(names)
-    if "__annotations__" in names:
-        module.__annotations__ = {}
-    sys.modules["__main__"] = module
-    return module.__dict__
+class ScriptsMain:
+    """The script's own `__main__`: modules that are loaded ahead find it, and may keep it."""
 
+    def __init__(self, old, path):
+        module = MODULE("__main__")
+        self.names = {name: old[name] for name in old if name in MAIN_NAMES}
+        self.names["__doc__"] = None
+        self.names["__file__"] = path
+        self.names["__loader__"] = type(old["__loader__"])("__main__", path)
+        self.module = sys.modules["__main__"] = module
+        self.fill()
 
-def become_main(main, command, path):
-    command.take_words(command.words)
-    main = fresh_main(main)
-    main["__doc__"] = None
-    main["__file__"] = path
-    main["__loader__"] = type(main["__loader__"])("__main__", path)
+    def fill(self):
+        self.module.__dict__.clear()
+        self.module.__dict__.update(self.names)
+        if "__annotations__" in self.names:
+            self.module.__annotations__ = {}
+
+    def freeze_others(self):
+        """What the script defines must be younger than the frozen objects, so that finalisation collects it.
+        A collection forgets a dictionary that is empty, and what is put into it then makes it young."""
+        self.module.__dict__.clear()
+        freeze_modules()
+        self.fill()
+        import gc
+        is_young = any(one is self.module.__dict__ for one in gc.get_objects())
+        if not is_young and sys.getrefcount(self.module) == self.HOLDERS:
+            self.module = sys.modules["__main__"] = MODULE("__main__")
+            self.fill()
+        self.module = None  # it ends with the request
+
+    HOLDERS = 3  # sys.modules, this object, and the question
 
 
 def without_our_frames(traceback):
@@ -236,16 +250,13 @@ def rehearse(request, ending):
 def load_ahead(command, folder, code, environment):
     if ask(b"learn") == b"all":
         folder = None  # the program's own modules, too
-    if folder is not None:
-        del sys.path[0]
     preload = Preload(command, folder, code, environment)
     preload.run()
-    if folder is not None:
-        sys.path.insert(0, folder)
+    sys.path_importer_cache.pop(folder, None)  # it lists the folder, where programs may write
     return preload
 
 
-def stand_at_checkpoint(main, command, folder, path, code, ending):
+def stand_at_checkpoint(main, command, folder, code, ending):
     """Returns in a worker, with the request applied."""
     data = os.environ._data
     watched, fork_handlers = WatchedEnvironment(data), ForkHandlers()
@@ -259,9 +270,9 @@ def stand_at_checkpoint(main, command, folder, path, code, ending):
     learned = LearnedModules(command, folder)
     note(b"folders", "\n".join(learned.folders()))
     ending.prepare(learned)
-    freeze_modules()
+    main.freeze_others()
     ending.put_landmark()
-    become_main(main, command, path)
+    command.take_words(command.words)
     rehearse(request, ending)
     if ask(b"checkpoint/compiled") is None:
         note(b"shallower", "the checkpoint refused")
@@ -280,12 +291,14 @@ def run(main):
             code = compile(file.read(), path, "exec", dont_inherit=True)
         if CALL is not None:
             is_again = ask(b"reset") == b"none"
-            request = stand_at_checkpoint(main, command, folder, path, code, ending)
+            main = ScriptsMain(main, path)
+            request = stand_at_checkpoint(main, command, folder, code, ending)
             if is_again:
                 sys.exit(run_until_the_end(code, request, ending.learned))
             ending.pid = request.pid
         elif "REQUEST_METHOD" in os.environ:
-            become_main(main, command, path)
+            ScriptsMain(main, path)
+            command.take_words(command.words)
         else:
             sys.exit("start.py: no checkpoint library and no request")
         exec(code, sys.modules["__main__"].__dict__)
