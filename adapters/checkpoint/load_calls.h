@@ -4,7 +4,7 @@
 
 /* The watched functions, in the form of passed_calls.h. (std::random_device is here because it asks
  * the processor, which cannot be watched; OpenSSL's generators are, because what libcrypto itself
- * draws is only its seed.) */
+ * draws is only its seed. The last ones change nothing: the bridge is told what was looked at.) */
 #define CALLS_OF_A_LOAD(X)                                                    \
   X(time, 0, RETIRED_NOT, look_at_time)                                       \
   X(gettimeofday, 0, RETIRED_NOT, look_at_time)                               \
@@ -87,6 +87,17 @@
   X(__syslog_chk, 0, RETIRED_NOT, look_at_connection)                         \
   X(syslog, 0, RETIRED_NOT, look_at_connection)                               \
   X(RAND_bytes, 0, RETIRED_NOT, look_at_random)                               \
-  X(RAND_priv_bytes, 0, RETIRED_NOT, look_at_random)
+  X(RAND_priv_bytes, 0, RETIRED_NOT, look_at_random)                          \
+  X(lstat, 0, RETIRED_NOT, look_at_path)                                      \
+  X(lstat64, 0, RETIRED_NOT, look_at_path)                                    \
+  X(fstatat, 0, RETIRED_NOT, look_at_path_in)                                 \
+  X(fstatat64, 0, RETIRED_NOT, look_at_path_in)                               \
+  X(statx, 0, RETIRED_NOT, look_at_path_in)                                   \
+  X(faccessat, 0, RETIRED_NOT, look_at_path_in)                               \
+  X(euidaccess, 0, RETIRED_NOT, look_at_path)                                 \
+  X(eaccess, 0, RETIRED_NOT, look_at_path)                                    \
+  X(opendir, 0, RETIRED_NOT, look_at_folder)                                  \
+  X(scandir, 0, RETIRED_NOT, look_at_folder)                                  \
+  X(scandir64, 0, RETIRED_NOT, look_at_folder)
 
 #endif

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "engine.h"
 #include "raw_call.h"
@@ -22,6 +24,35 @@ static int perl_place(char *place, size_t bytes) {
   if (text == NULL || length < 2) return 0;
   snprintf(place, bytes, ",%.*s", (int)(length - 2), text);
   return 1;
+}
+
+static int read_own(const void *from, void *to, size_t bytes) {
+  struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
+  return raw_call(SYS_process_vm_readv, state.pid, &here, 1, &there, 1, 0) == (long)bytes;
+}
+
+/* The operation that perl is at is the second word of its state, in a perl with threads; in an
+ * operation its function comes third, and then, after one more word, nine bits with its number.
+ * Both are compared with perl's own tables: elsewhere nothing is known. */
+int load_place_asks_age(void) {
+  static const char *const kNames[] = {"ftmtime", "ftatime", "ftctime"};
+  enum { kFunctionAt = 2, kNumberAt = 4, kNumbers = 512, kPerlOperations = 380 };
+  const uintptr_t *op, *words[2];
+  uintptr_t parts[kNumberAt + 1];
+  if (!state.load.is_on || state.level == LEVEL_LINKED) return 0;
+  pthread_key_t *key = dlsym(RTLD_DEFAULT, "PL_thr_key");
+  const char *const *names = dlsym(RTLD_DEFAULT, "PL_op_name");
+  const uintptr_t *functions = dlsym(RTLD_DEFAULT, "PL_ppaddr");
+  const void *perl = key != NULL ? pthread_getspecific(*key) : NULL;
+  if (perl == NULL || names == NULL || functions == NULL) return 0;
+  if (!read_own(perl, words, sizeof words) || (op = words[1]) == NULL) return 0;
+  if (!read_own(op, parts, sizeof parts)) return 0;
+  unsigned number = (unsigned)(parts[kNumberAt] % kNumbers);
+  if (number >= kPerlOperations || functions[number] != parts[kFunctionAt]) return 0;
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strcmp(names[number], kNames[i]) == 0) return 1;
+  }
+  return 0;
 }
 
 enum { kFramesMax = 256, kLeastObject = 4096 }; /* nil is less; versions of Ruby differ */

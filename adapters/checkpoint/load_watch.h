@@ -70,6 +70,8 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
 /* load_place.c: ", at FILE line N" of the program's own code; or 0, if its language does not
  * know. */
 int load_place(char *place, size_t bytes);
+/* Whether perl is about to compare a file's times with its own start: -M, -A, -C. */
+int load_place_asks_age(void);
 /* The same, by syscall(). */
 void load_watch_note_number(long number, const long *words, const void *caller);
 /* What was found, or "". Also checks what was printed. */

@@ -1,8 +1,9 @@
-/* What was read before the checkpoint, or looked for and not found: settings that a module reads
- * when it is loaded; a module in a folder that is searched first, one that is used if it is
- * installed, a file that switches something on. The bridge is told about these as about files that
- * were loaded: when one changes, or appears, a new generation starts. Reads of standard input,
- * which belongs to a request alone, are noticed as well. */
+/* What was read before the checkpoint, looked at, or looked for and not found: settings that a
+ * module reads when it is loaded, the listing of a folder of such; a file whose age it compares; a
+ * module in a folder that is searched first, one that is used if it is installed, a file that
+ * switches something on. The bridge is told about these as about files that were loaded: when one
+ * changes, vanishes or appears, a new generation starts. Reads of standard input, which belongs to
+ * a request alone, are noticed as well. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "passed_calls.h"
 #include "rare_calls.h"
 #include "raw_call.h"
 
@@ -31,8 +33,33 @@ static int is_no_file(const char *path) {
   return 0;
 }
 
+/* What packages install: if a program makes use of it, it reads it as well. */
+static int is_installed(const char *path) {
+  static const char *const kBegin[] = {"/usr/lib", "/usr/share/", "/lib"};
+  for (size_t i = 0; i < sizeof kBegin / sizeof *kBegin; ++i) {
+    if (strncmp(path, kBegin[i], strlen(kBegin[i])) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Whether the line is new; once the table is full, every line counts as new. (FNV-1a) */
+static int is_new(unsigned *known, const char *line, size_t bytes) {
+  unsigned sum = 2166136261U;
+  for (size_t i = 0; i < bytes; ++i) sum = (sum ^ (unsigned char)line[i]) * 16777619U;
+  if (sum == 0) sum = 1;
+  for (unsigned i = 0; i < 64; ++i) {
+    unsigned *place = &known[(sum + i) % kKnownPaths];
+    if (*place == sum) return 0;
+    if (*place == 0) {
+      *place = sum;
+      return 1;
+    }
+  }
+  return 1;
+}
+
 /* Several threads may be here at once: Node's. */
-static void note_path(const char *path) {
+static void note_path(struct path_list *list, const char *path, const char *end) {
   struct lookups *lookups = &state.lookups;
   char folder[1024] = "";
   if (path == NULL || path[0] == '\0' || strchr(path, '\n') != NULL || is_no_file(path)) return;
@@ -41,26 +68,20 @@ static void note_path(const char *path) {
     if (length <= 0 || folder[0] != '/') return;
     strcat(folder, "/");
   }
-  size_t bytes = strlen(folder) + strlen(path) + 1;
+  size_t path_bytes = strlen(path); /* without slashes at the end */
+  while (path_bytes > 1 && path[path_bytes - 1] == '/') --path_bytes;
+  size_t bytes = strlen(folder) + path_bytes + strlen(end);
   while (__atomic_test_and_set(&lookups->is_held, __ATOMIC_ACQUIRE)) {
   }
-  if (lookups->bytes + bytes + 1 > sizeof lookups->lines) {
-    lookups->is_full = 1;
+  if (list->bytes + bytes + 2 > list->most) {
+    list->is_full = 1;
   } else {
-    char *end = stpcpy(stpcpy(lookups->lines + lookups->bytes, folder), path);
-    *end = '\n';
-    lookups->bytes += bytes;
+    char *line = list->lines + list->bytes;
+    stpcpy(mempcpy(stpcpy(line, folder), path, path_bytes), end);
+    line[bytes] = '\n';
+    if (is_new(lookups->known, line, bytes)) list->bytes += bytes + 1;
   }
   __atomic_clear(&lookups->is_held, __ATOMIC_RELEASE);
-}
-
-static int looked(int result, const char *path) {
-  if (result < 0 && is_watching() && (errno == ENOENT || errno == ENOTDIR)) {
-    int failure = errno;
-    note_path(path);
-    errno = failure;
-  }
-  return result;
 }
 
 /* Python compares the time in its compiled file with that of the source, which its adapter reports;
@@ -70,15 +91,59 @@ static int is_compiled_text(const char *path) {
   return end != NULL && strcmp(end, ".pyc") == 0;
 }
 
+static int is_missing(long result) {
+  return result == -ENOENT || result == -ENOTDIR;
+}
+
+/* Of a folder, or a socket, only its being there: its times change with each use. */
+void lookups_see_look(int directory, const char *path, const void *caller) {
+  struct stat status;
+  if (!is_watching() || path == NULL || (directory != AT_FDCWD && path[0] != '/')) return;
+  if (is_of_this_library(caller)) return;
+  int failure = errno;
+  long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
+  if (is_missing(result)) note_path(&state.lookups.read, path, "");
+  if (result == 0 && !is_installed(path) && !is_compiled_text(path)) {
+    note_path(&state.lookups.looked, path, S_ISREG(status.st_mode) ? "" : "/");
+  }
+  if (result == 0 && load_place_asks_age()) load_watch_note(IMPURE_TIME, "-M", caller);
+  errno = failure;
+}
+
+void lookups_see_folder(const char *path) {
+  if (!is_watching()) return;
+  int failure = errno;
+  note_path(&state.lookups.read, path, "");
+  errno = failure;
+}
+
 void lookups_see_open(int directory, const char *path, int flags) {
   struct stat status;
   if (!is_watching() || path == NULL || (directory != AT_FDCWD && path[0] != '/')) return;
   if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_PATH)) != O_RDONLY) return;
-  long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
-  int is_read = result == 0 && S_ISREG(status.st_mode) && !is_compiled_text(path);
   int failure = errno;
-  if (is_read || result == -ENOENT || result == -ENOTDIR) note_path(path);
+  long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
+  int is_file = result == 0 && S_ISREG(status.st_mode) && !is_compiled_text(path);
+  int is_folder = result == 0 && S_ISDIR(status.st_mode) && (flags & O_DIRECTORY) != 0;
+  if (is_file || is_folder || is_missing(result)) note_path(&state.lookups.read, path, "");
   errno = failure;
+}
+
+/* The bridge passes over a line that is no absolute path. */
+static void forget(struct path_list *list, const char *path, size_t length) {
+  for (char *line = list->lines; line < list->lines + list->bytes;) {
+    char *end = memchr(line, '\n', (size_t)(list->lines + list->bytes - line));
+    if ((size_t)(end - line) == length && memcmp(line, path, length) == 0) *line = '-';
+    line = end + 1;
+  }
+}
+
+void lookups_forget_folders(const char *paths) {
+  while (*paths != '\0') {
+    size_t length = strcspn(paths, "\n");
+    if (length > 0) forget(&state.lookups.read, paths, length);
+    paths += length + (paths[length] == '\n');
+  }
 }
 
 int lookups_see_input(void) {
@@ -92,12 +157,15 @@ int lookups_left_folder(void) {
          folder.st_dev != state.folder.st_dev;
 }
 
+static void tell(const struct path_list *list, const char *when_full) {
+  if (list->bytes > 0) channel_note(NOTE_FILE, list->lines, list->bytes - 1);
+  if (list->is_full) channel_note(NOTE_WARNING, when_full, strlen(when_full));
+}
+
 void lookups_tell(void) {
-  struct lookups *lookups = &state.lookups;
-  static const char kFull[] = "reads or looks for more files than can be watched";
-  note_path("/etc/localtime"); /* which libc reads without a call that could be seen */
-  if (lookups->bytes > 0) channel_note(NOTE_FILE, lookups->lines, lookups->bytes - 1);
-  if (lookups->is_full) channel_note(NOTE_WARNING, kFull, sizeof kFull - 1);
+  note_path(&state.lookups.read, "/etc/localtime", ""); /* which libc reads, and nobody sees it */
+  tell(&state.lookups.read, "reads or looks for more files than can be watched");
+  tell(&state.lookups.looked, "looks at more files than can be watched");
 }
 
 typedef int stat_function(const char *, struct stat *);
@@ -114,6 +182,9 @@ static read_function *real_read;
 
 /* All at once and early: dlsym() would write to memory that a rewind is about to put back. */
 void lookups_begin(void) {
+  struct lookups *lookups = &state.lookups;
+  lookups->read = (struct path_list){lookups->read_lines, 0, sizeof lookups->read_lines, 0};
+  lookups->looked = (struct path_list){lookups->looked_lines, 0, sizeof lookups->looked_lines, 0};
   real_stat = (stat_function *)dlsym(RTLD_NEXT, "stat");
   real_stat64 = (stat64_function *)dlsym(RTLD_NEXT, "stat64");
   real_open = (open_function *)dlsym(RTLD_NEXT, "open");
@@ -129,12 +200,14 @@ void lookups_begin(void) {
 
 INTERPOSED int stat(const char *restrict path, struct stat *restrict status) {
   if (real_stat == NULL) return (int)STAT(path, status);
-  return looked(real_stat(path, status), path);
+  lookups_see_look(AT_FDCWD, path, __builtin_return_address(0));
+  return real_stat(path, status);
 }
 
 INTERPOSED int stat64(const char *restrict path, struct stat64 *restrict status) {
   if (real_stat64 == NULL) return (int)STAT(path, status);
-  return looked(real_stat64(path, status), path);
+  lookups_see_look(AT_FDCWD, path, __builtin_return_address(0));
+  return real_stat64(path, status);
 }
 
 static int has_mode(int flags) {
@@ -165,7 +238,8 @@ INTERPOSED int open64(const char *path, int flags, ...) {
 
 INTERPOSED int access(const char *path, int mode) {
   if (real_access == NULL) return (int)call_result(raw_call(SYS_faccessat, AT_FDCWD, path, mode));
-  return looked(real_access(path, mode), path);
+  lookups_see_look(AT_FDCWD, path, __builtin_return_address(0));
+  return real_access(path, mode);
 }
 
 INTERPOSED ssize_t read(int fd, void *buffer, size_t bytes) {

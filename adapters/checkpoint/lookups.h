@@ -1,28 +1,42 @@
-/* What a program read, or looked for and did not find, before the checkpoint. */
+/* What a program read, looked at, or looked for and did not find, before the checkpoint. */
 #ifndef CGIBRIDGE_LOOKUPS_H
 #define CGIBRIDGE_LOOKUPS_H
 
 #include <stddef.h>
 
-enum { kLookupsMax = 96 * 1024 };
+enum { kReadMax = 96 * 1024, kLookedMax = 32 * 1024, kKnownPaths = 4096 };
+
+/* A path a line; if it ends with a slash, only whether the same file is still there matters. */
+struct path_list {
+  char *lines;
+  size_t bytes, most;
+  char is_full; /* there were more than fit */
+};
 
 struct lookups {
-  char lines[kLookupsMax]; /* one path a line */
-  size_t bytes;
-  char is_full;        /* there were more than fit */
-  char is_held;        /* a lock */
-  char input_was_read; /* descriptor 0 was read */
+  struct path_list read;   /* files and folders that were read, or are missing */
+  struct path_list looked; /* what was looked at, but not read */
+  char read_lines[kReadMax], looked_lines[kLookedMax];
+  unsigned known[kKnownPaths]; /* sums of the lines, 0: free */
+  char is_held;                /* a lock */
+  char input_was_read;         /* descriptor 0 was read */
 };
 
 /* Finds libc's functions. */
 void lookups_begin(void);
 /* A file is about to be opened. */
 void lookups_see_open(int directory, const char *path, int flags);
+/* It is asked what is there: by stat(), access(), readlink() and the like. */
+void lookups_see_look(int directory, const char *path, const void *caller);
+/* A folder is about to be listed. */
+void lookups_see_folder(const char *path);
+/* Folders, one a line, that the interpreter lists for itself: a new file there changes nothing. */
+void lookups_forget_folders(const char *paths);
 /* Whether standard input was read, which no request has brought yet. */
 int lookups_see_input(void);
 /* Whether the current folder differs from the one at the start. */
 int lookups_left_folder(void);
-/* At the checkpoint: sends NOTE_FILE to the bridge. */
+/* At the checkpoint: sends NOTE_FILE to the bridge, what was read first. */
 void lookups_tell(void);
 
 #endif

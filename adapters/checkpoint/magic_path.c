@@ -207,6 +207,10 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if ((rest = behind(what, "accepts/")) != NULL) {
     return load_watch_accepts(rest) ? give_word(buffer, size, "yes") : refuse();
   }
+  if ((rest = behind(what, "own-folders/")) != NULL) {
+    lookups_forget_folders(rest);
+    return give_word(buffer, size, "noted");
+  }
   if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left());
   if (strcmp(what, "over") == 0) {
     start_over_prepare();
@@ -325,6 +329,7 @@ INTERPOSED ssize_t readlink(const char *restrict path, char *restrict buffer, si
   ssize_t result;
   if (magic_path_answer(path, buffer, size, &result)) return result;
   look_at_own_name(path, __builtin_return_address(0));
+  lookups_see_look(AT_FDCWD, path, __builtin_return_address(0));
   if (real == NULL) real = (ssize_t(*)(const char *, char *, size_t))dlsym(RTLD_NEXT, "readlink");
   return real(path, buffer, size);
 }
@@ -334,6 +339,7 @@ INTERPOSED ssize_t readlinkat(int directory, const char *restrict path, char *re
   static ssize_t (*real)(int, const char *, char *, size_t);
   ssize_t result;
   if (magic_path_answer(path, buffer, size, &result)) return result;
+  lookups_see_look(directory, path, __builtin_return_address(0));
   if (real == NULL) {
     real = (ssize_t(*)(int, const char *, char *, size_t))dlsym(RTLD_NEXT, "readlinkat");
   }

@@ -22,6 +22,7 @@ struct passed_call {
 look_function look_at_dlsym, look_at_dlopen, look_at_dlmopen, look_at_signal, look_at_sigaction,
     look_at_socket;
 look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_at_fopen;
+look_function look_at_path, look_at_path_in, look_at_folder;
 /* children.c */
 look_function look_at_clone;
 extern struct passed_call passed_clone;

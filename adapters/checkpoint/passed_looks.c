@@ -142,6 +142,24 @@ void *look_at_openat(const struct passed_call *call, const long *arguments) {
   return NULL;
 }
 
+void *look_at_path(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  lookups_see_look(AT_FDCWD, (const char *)arguments[0], caller_of(arguments));
+  return NULL;
+}
+
+void *look_at_path_in(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  lookups_see_look((int)arguments[0], (const char *)arguments[1], caller_of(arguments));
+  return NULL;
+}
+
+void *look_at_folder(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  lookups_see_folder((const char *)arguments[0]);
+  return NULL;
+}
+
 void *look_at_openat2(const struct passed_call *call, const long *arguments) {
   (void)call;
   const struct open_how *how = (const struct open_how *)arguments[2];

@@ -264,6 +264,8 @@ def stand_at_checkpoint(main, command, folder, code, ending):
     preload = load_ahead(command, folder, code, watched)
     set_data(data)
     note(b"file", files_of_modules(os.path.abspath(command.script)))
+    for place in sys.path:
+        ask(b"own-folders/" + os.fsencode(place))  # the finders list them
     if command.preload:
         note(b"file", Places(preload.missing.found_nowhere).as_lines(folder))
     request = Request(command, watched, fork_handlers, preload)

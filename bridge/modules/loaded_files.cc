@@ -14,11 +14,19 @@ namespace {
 
 constexpr std::string_view kGoneMark = " (deleted)";
 
-// All zero for a file that does not exist, which differs from every file that did.
+// All zero for a file that does not exist, which differs from every file that did. A link that
+// leads nowhere is what it is itself.
 router::FileIdentity look_at(const std::string& path) {
   struct stat file;
-  return ::stat(path.c_str(), &file) == 0 ? router::identity_of(file) : router::FileIdentity{};
+  const bool is_place = path.size() > 1 && path.ends_with('/');
+  const std::string name = path.substr(0, path.size() - (is_place ? 1 : 0));
+  if (::stat(name.c_str(), &file) != 0 && ::lstat(name.c_str(), &file) != 0) return {};
+  if (!is_place) return router::identity_of(file);
+  return {.device = file.st_dev, .inode = file.st_ino, .mode = file.st_mode & S_IFMT};
 }
+
+// Differs from what is there, and from nothing.
+constexpr router::FileIdentity kUnlikeAny{.mode = ~mode_t{0}};
 
 // For a bridge under chroot, where a process in a sandbox has mounts of its own: the files that it
 // has mapped are then named from the machine's root, not from the process's. Empty otherwise.
@@ -40,7 +48,8 @@ void LoadedFiles::add(std::string_view paths) {
     // A time in the future comes from another machine. (Since Linux 6.13 a file's time may be ahead
     // of the coarse clock, but not of the fine one.)
     const bool is_younger = launched_ns_ > 0 && identity.changed_ns >= launched_ns_;
-    if (is_younger && identity.changed_ns <= now_ns) identity = {};
+    const bool is_gone = path.ends_with('/') && identity == router::FileIdentity{};
+    if (is_gone || (is_younger && identity.changed_ns <= now_ns)) identity = kUnlikeAny;
     files_.emplace(path, identity);
   }
 }

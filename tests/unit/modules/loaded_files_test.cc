@@ -45,6 +45,49 @@ TEST_F(LoadedFilesTest, names_a_file_that_is_gone) {
   EXPECT_EQ(files.changed(), path("one"));
 }
 
+TEST_F(LoadedFilesTest, names_a_folder_in_which_something_appears) {
+  LoadedFiles files(clock_);
+  files.add(folder_);
+  EXPECT_EQ(files.changed(), "");
+  write("three");
+  clock_.advance(LoadedFiles::kMostInterval);
+  EXPECT_EQ(files.changed(), folder_);
+}
+
+TEST_F(LoadedFilesTest, takes_a_path_with_a_slash_for_the_same_until_another_file_is_there) {
+  std::filesystem::create_directory(path("inner"));
+  LoadedFiles files(clock_);
+  files.add(path("inner/") + "\n" + path("one/"));
+  write("inner/three");
+  write("one");
+  clock_.advance(LoadedFiles::kMostInterval);
+  EXPECT_EQ(files.changed(), "");
+  std::filesystem::rename(path("one"), path("old"));
+  write("one");
+  clock_.advance(LoadedFiles::kMostInterval);
+  EXPECT_EQ(files.changed(), path("one/"));
+}
+
+TEST_F(LoadedFilesTest, names_what_was_looked_at_and_is_gone_since) {
+  LoadedFiles files(clock_);
+  files.add(path("three/"));
+  EXPECT_EQ(files.changed(), path("three/"));
+}
+
+TEST_F(LoadedFilesTest, names_a_link_that_leads_elsewhere) {
+  std::filesystem::create_symlink("one", path("link"));
+  std::filesystem::create_symlink("nowhere", path("astray"));
+  for (const char* name : {"link", "astray"}) {
+    LoadedFiles files(clock_);
+    files.add(path(name));
+    EXPECT_EQ(files.changed(), "");
+    std::filesystem::create_symlink(name == std::string("link") ? "two" : "no", path("new"));
+    std::filesystem::rename(path("new"), path(name));
+    clock_.advance(LoadedFiles::kMostInterval);
+    EXPECT_EQ(files.changed(), path(name));
+  }
+}
+
 TEST_F(LoadedFilesTest, looks_no_more_often_than_its_interval) {
   LoadedFiles files(clock_);
   files.add(path("one"));
