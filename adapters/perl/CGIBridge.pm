@@ -26,7 +26,7 @@ BEGIN { ${^WARNING_BITS} = '' }
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload, $is_again, $is_booted, $first_draw, $is_ahead, $is_doomed, $words_read,
-    $words_written, @sent);
+    $words_written, $time_read, $time_written, $warned, @sent);
 our ($script, $known_seed, $writes) = ($0, 24301, 0);
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
@@ -92,6 +92,9 @@ sub trouble {
     return $left if length $left;
     return 'changes @ARGV' if $words_written;
     return 'looks at @ARGV' if $is_ahead && $words_read;
+    return 'changes $^T' if $time_written;
+    return 'reads $^T' if $time_read && !defined ask('accepts/time');
+    return $warned if defined $warned;
     return generator_was_used() ? 'draws random numbers or seeds them' : undef;
 }
 
@@ -106,15 +109,11 @@ sub load_ahead {
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
         my ($written, $writes_before) = (tell STDOUT, $writes);
         my %there = map { ($_ => 1) } keys %INC;
-        (%read, $listed, $words_read, $words_written) = ();
+        (%read, $listed, $words_read, $words_written, $time_read, $time_written, $warned) = ();
+        my %shared = shared_state();
         ask($watch);
-        {
-            local ($@, $_, $!);
-            my $file = file_of($module);
-            # One that cannot be loaded: the program gets the same error, if it asks.
-            eval { local $SIG{__DIE__}; require $file } or delete $INC{$file};
-        }
-        my $why = trouble($written, $writes_before);
+        my $hooked = require_ahead(file_of($module));
+        my $why = trouble($written, $writes_before) // $hooked // changed_state(%shared);
         watch_generator();
         if (defined $why) {
             $impure{$module} = "$why while it is loaded";
@@ -129,6 +128,18 @@ sub load_ahead {
     start_over_without(%impure) if %impure;
     %read = %before;
     ($words_read, $words_written) = ($by_script);
+}
+
+# Returns what the script's handlers would have noticed, which are not there meanwhile.
+sub require_ahead {
+    my ($file) = @_;
+    my $ours = sub { $warned = 'warns' };
+    local ($@, $_, $!, $SIG{__DIE__});
+    local $SIG{__WARN__} = $ours;
+    # One that cannot be loaded: the program gets the same error, if it asks.
+    eval { require $file } or delete $INC{$file};
+    my $is_hooked = defined $SIG{__DIE__} || ($SIG{__WARN__} // '') ne $ours;
+    return $is_hooked ? 'sets $SIG{__DIE__} or $SIG{__WARN__}' : undef;
 }
 
 sub start_over_without {
@@ -265,6 +276,7 @@ sub stand {
     my ($level) = @_;
     untie @main::ARGV;
     load_ahead();
+    untie $^T;
     *main::ENV = $environment;
     keep_year();
     note_files();
@@ -364,8 +376,11 @@ END {
 }
 
 watch_environment();
-watch_words() if defined $call;
-watch_generator() if defined $call;
+if (defined $call) {
+    watch_words();
+    watch_generator();
+    tie $^T, 'CGIBridge::Time';    # its value stays real
+}
 
 # Called before the script's first line.
 sub import {
