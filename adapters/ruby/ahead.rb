@@ -189,6 +189,21 @@ module CGIBridge
       @watch.take_off
     end
 
+    # What is the same for all libraries, so that a request would notice a change of it that was made by one
+    # which it does not load.
+    def self.shared_state
+      {
+        '$stdin' => $stdin.__id__, '$stdout' => $stdout.__id__, '$stderr' => $stderr.__id__, '$0' => $0,
+        '$/' => $/, '$,' => $,, '$;' => $;, '$\\' => $\, '$VERBOSE' => $VERBOSE, '$DEBUG' => $DEBUG,
+        'the encodings' => [Encoding.default_external, Encoding.default_internal].map(&:to_s),
+        "the streams' modes" => [STDIN, STDOUT, STDERR].map do |one|
+          [one.sync, one.external_encoding.to_s, one.internal_encoding.to_s]
+        end,
+        'what errors in threads do' => [Thread.abort_on_exception, Thread.report_on_exception],
+        'the collector' => GC.enable.tap { |was_off| GC.disable if was_off }
+      }
+    end
+
     # The number of the process's threads; one may be Ruby's own (from 3.3 on).
     def self.threads
       Dir.children('/proc/self/task').size
@@ -204,6 +219,7 @@ module CGIBridge
       @watch.has_words = @watch.has_exits = false
       known = @watch.reads.keys
       written = Watch.bytes_written
+      shared = Ahead.shared_state
       OWN.ask("watch/#{Ahead.renewed(@watch.ruby_s)}")
       begin
         require name
@@ -214,7 +230,8 @@ module CGIBridge
       end
       chosen = (@watch.reads.keys - known).find { |variable| @text.include?(variable.b) }
       return "reads #{chosen}, which the program may set" if chosen
-      @watch.trouble || trouble_of_process(written)
+      changed = Ahead.shared_state.find { |part, value| shared[part] != value }
+      @watch.trouble || trouble_of_process(written) || (changed && "changes #{changed[0]}")
     end
 
     # What the checkpoint library saw.

@@ -90,6 +90,7 @@ proc trouble_of {command} {
     variable touched {}
     variable culprit {}
     set before [held]
+    set shared [shared_state]
     expr {srand(24301)}
     set first [expr {rand()}]
     expr {srand(24301)}
@@ -103,8 +104,24 @@ proc trouble_of {command} {
     if {$seen ne ""} { return "$seen while it is loaded" }
     if {$failed} { return "fails to load: $error" }
     if {rand() != $first && [catch { ask accepts/random }]} { return "draws random numbers, or seeds them" }
+    dict for {name value} [shared_state] {
+        if {$value ne [dict get $shared $name]} { return "changes $name" }
+    }
     if {[held] ne $before} { return "starts a thread, or leaves a file open" }
     return [ask left]
+}
+
+# What is the same for all packages, so that a request would notice a change of it that was made by one which
+# it does not load.
+proc shared_state {} {
+    set state [list "the system's encoding" [encoding system] tcl_precision [list [info exists ::tcl_precision]] \
+        bgerror [interp bgerror {}] argv0 $::argv0 tcl_interactive $::tcl_interactive \
+        "the script's name" [info script] "the limit of recursion" [interp recursionlimit {}]]
+    foreach stream {stdin stdout stderr} { lappend state $stream [fconfigure $stream] }
+    foreach command {puts gets exit source unknown open set proc} {
+        lappend state "the command $command" [expr {[info procs ::$command] eq "" ? "" : [info body ::$command]}]
+    }
+    return $state
 }
 
 proc held {} { list [llength [glob /proc/self/task/*]] [llength [glob /proc/self/fd/*]] }
