@@ -70,7 +70,7 @@ class Places:
     def all(self, folder):
         """folder: the program's, which is searched first."""
         loaded = {name for name, module in list(sys.modules.items())
-                  if "." not in name and getattr(module, "__file__", None)}
+                  if "." not in name and names_of(module).get("__file__")}
         wanted = loaded | {name for name, places in self.missing if places is None}
         for place in [folder, *sys.path]:
             if isinstance(place, str) and os.path.isabs(place):

@@ -153,10 +153,12 @@ def renew_authkey(process):
 
 def renewals(fork_handlers, generators):
     """Random generators, times, ids of the process: returns a list of functions to call."""
-    modules, steps = sys.modules, fork_handlers.prepare()
+    # A lazy module, which is of another type, would load if it were asked for anything.
+    modules = {name: module for name, module in sys.modules.items() if type(module) is MODULE}
+    steps = fork_handlers.prepare()
     module_s_own = getattr(modules.get("random"), "_inst", None)
     steps += [one.seed for one in generators.unseeded() if one is not module_s_own]
-    if "random" in fork_handlers.before:  # otherwise its fork handler seeds it
+    if "random" in fork_handlers.before & modules.keys():  # otherwise its fork handler seeds it
         steps.append(modules["random"].seed)
     if "numpy.random" in modules:
         steps.append(modules["numpy.random"].seed)

@@ -237,7 +237,7 @@ def interpreter_state():
     which it does not load. (Not sys.meta_path and the warnings' filters: many modules add to these what
     concerns only themselves.)"""
     import gc
-    builtins, socket = sys.modules["builtins"], sys.modules.get("socket")
+    builtins, timeout = sys.modules["builtins"], names_of(sys.modules.get("socket")).get("getdefaulttimeout")
     hooks = ["excepthook", "displayhook", "unraisablehook", "stdin", "stdout", "stderr", "tracebacklimit"]
     return {
         "sys.path": list(sys.path),
@@ -248,7 +248,7 @@ def interpreter_state():
         "the switch interval": sys.getswitchinterval(),
         "the built-in names": {name: id(value) for name, value in names_of(builtins).items()},
         "the collector": (gc.isenabled(), gc.get_threshold(), len(gc.callbacks)),
-        "the timeout of sockets": socket and socket.getdefaulttimeout(),
+        "the timeout of sockets": timeout and timeout(),
     }
 
 

@@ -95,7 +95,9 @@ proc trouble_of {command} {
     set first [expr {rand()}]
     expr {srand(24301)}
     ask watch
+    interp hide {} exit    ;# to leave would end the zygote
     set failed [catch { uplevel #0 $command } error]
+    if {[info commands ::exit] eq ""} { interp expose {} exit }
     foreach stream {stdout stderr} { catch { flush $stream } }
     if {$touched ne ""} { return $touched }
     if {[after info] ne ""} { return "leaves a timer" }

@@ -77,7 +77,8 @@ def test_a_tcl_package_that_changes_it_is_left_to_the_requests(folder, kind, res
                   "package ifneeded leaves 1.0 [list source [file join $dir leaves.tcl]]\n")
     script = folder.script("x.tcl", TCL_SHOWS)
     env = {"TCLLIBPATH": f"{folder.path}/lib"}
-    plain = {words: run_plainly([TCLSH, script, *words], env={**REQUEST_ENV, **env}) for words in ((), ("a",))}
+    plain = {words: run_plainly([TCLSH, script, *words], env={**REQUEST_ENV, **env})
+             for words in ((), ("a",))}
     ours = {"TCL_LIBRARY": f"{adapters_dir()}/tcl", "CGIBRIDGE_PRELOAD": "leaves/1.0"}
     with Warm([TCLSH, script], level="compiled", reset=reset, env={**ours, **LAUNCH_ENV, **env}) as zygote:
         assert zygote.stands, (zygote.notes, zygote.log())
