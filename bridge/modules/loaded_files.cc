@@ -48,8 +48,7 @@ void LoadedFiles::add(std::string_view paths) {
     // A time in the future comes from another machine. (Since Linux 6.13 a file's time may be ahead
     // of the coarse clock, but not of the fine one.)
     const bool is_younger = launched_ns_ > 0 && identity.changed_ns >= launched_ns_;
-    const bool is_gone = path.ends_with('/') && identity == router::FileIdentity{};
-    if (is_gone || (is_younger && identity.changed_ns <= now_ns)) identity = kUnlikeAny;
+    if (is_younger && identity.changed_ns <= now_ns) identity = kUnlikeAny;
     files_.emplace(path, identity);
   }
 }

@@ -32,7 +32,7 @@ class LoadedFiles {
       : clock_(&clock), launched_ns_(launched_ns), program_(std::move(program)) {}
 
   // paths: one per line. Those that are not absolute, or that exceed kFilesMax, are ignored. Of one
-  // that ends with a slash, which existed, only another file in its place counts as a change.
+  // that ends with a slash only another file in its place counts as a change.
   void add(std::string_view paths);
   // Adds what is mapped into a process: the program or its interpreter, and shared libraries.
   void add_mapped(pid_t pid);

@@ -68,10 +68,10 @@ TEST_F(LoadedFilesTest, takes_a_path_with_a_slash_for_the_same_until_another_fil
   EXPECT_EQ(files.changed(), path("one/"));
 }
 
-TEST_F(LoadedFilesTest, names_what_was_looked_at_and_is_gone_since) {
+TEST_F(LoadedFilesTest, leaves_alone_what_only_a_program_in_a_sandbox_can_see) {
   LoadedFiles files(clock_);
-  files.add(path("three/"));
-  EXPECT_EQ(files.changed(), path("three/"));
+  files.add(path("three/") + "\n" + path("three/four"));
+  EXPECT_EQ(files.changed(), "");
 }
 
 TEST_F(LoadedFilesTest, names_a_link_that_leads_elsewhere) {
