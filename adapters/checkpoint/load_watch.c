@@ -183,6 +183,9 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   Dl_info library;
   if (state.role != ROLE_ZYGOTE || !load->is_on || load->found[0] != '\0') return;
   if ((load->accepted >> kind & 1) != 0 || is_of_this_library(caller)) return;
+  /* Before its adapter runs, Python may write what it has compiled. */
+  int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
+  if (is_early && kind == IMPURE_FILES) return;
   if (raw_call(SYS_getpid) != state.pid) return;
   int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
   const char *name = is_known ? name_of(library.dli_fname) : "code that was made";

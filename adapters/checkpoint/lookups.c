@@ -117,9 +117,20 @@ void lookups_see_folder(const char *path) {
   errno = failure;
 }
 
+/* What Python's own `site` runs before an adapter can be asked: the machine's or the user's code.
+ */
+static int is_run_by_site(const char *path) {
+  const char *slash = strrchr(path, '/'), *end = strrchr(path, '.');
+  const char *name = slash != NULL ? slash + 1 : path;
+  return strncmp(name, "sitecustomize.", 14) == 0 || strncmp(name, "usercustomize.", 14) == 0 ||
+         (end != NULL && strcmp(end, ".pth") == 0);
+}
+
 void lookups_see_open(int directory, const char *path, int flags) {
   struct stat status;
   if (!is_watching() || path == NULL || (directory != AT_FDCWD && path[0] != '/')) return;
+  int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
+  if (is_early && !state.load.is_on && is_run_by_site(path)) load_watch_begin("");
   if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_PATH)) != O_RDONLY) return;
   int failure = errno;
   long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);

@@ -285,7 +285,15 @@ def stand_at_checkpoint(main, command, folder, code, ending):
     return request
 
 
+def refuse_what_site_did():
+    """The library watches sitecustomize, usercustomize and .pth files, which ran before this file."""
+    seen = CALL and ask(b"seen")
+    if seen:
+        note(b"shallower", os.fsdecode(seen) + " in sitecustomize, usercustomize or a .pth file")
+
+
 def run(main):
+    refuse_what_site_did()
     command, ending = Command(), Ending()
     try:
         folder, path = script_folder(command), path_of_main(command.script)

@@ -3,7 +3,7 @@ the script. Where that cannot be, the module is left to the requests."""
 
 import pytest
 
-from driver import LAUNCH_ENV, REQUEST_ENV, WARNING, Warm, run_plainly
+from driver import LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Warm, run_plainly
 from python import PYTHON, python_argv
 
 SHOW = "import sys\nahead = 'look' in sys.modules\nname = 'script'\nimport look\n%s\nprint(look.seen)\n" \
@@ -139,3 +139,33 @@ def test_what_the_script_defines_ends_though_a_module_keeps_its_names(folder):
                 kept.write_text("")
                 assert zygote.ask(str(kept), env={**REQUEST_ENV, **env}).seen() == plain.seen()
                 assert kept.read_text() == "kept"
+
+
+SITE = {
+    "a number": ("import os; key = os.urandom(8).hex()", "random"),
+    "a time": ("import time; key = time.time()", "time"),
+    "a pid": ("import os; key = os.getpid()", "process id"),
+    "a child": ("import os; key = os.system('true')", "process"),
+}
+
+
+@pytest.mark.parametrize("name", ["sitecustomize", "usercustomize"])
+@pytest.mark.parametrize("kind", SITE)
+def test_what_the_machine_s_own_start_of_python_does_is_noticed(folder, kind, name):
+    text, why = SITE[kind]
+    folder.script(f"lib/{name}.py", text + "\n")
+    script = folder.script("x.py", f"import {name}\nprint({name}.key)\n")
+    env = {"PYTHONPATH": str(folder.path / "lib")}
+    with Warm(python_argv(script, "json"), level="compiled", env={**LAUNCH_ENV, **env}) as zygote:
+        assert not zygote.stands
+        assert why in zygote.note(SHALLOWER)[0] and name in zygote.note(SHALLOWER)[0]
+
+
+def test_a_start_of_python_that_is_pure_costs_nothing(folder):
+    folder.script("lib/sitecustomize.py", "import json, sys\nsys.path.append('/nowhere')\nkey = 7\n")
+    script = folder.script("x.py", "import sitecustomize, sys\nprint(sitecustomize.key, sys.path)\n")
+    env = {"PYTHONPATH": str(folder.path / "lib")}
+    plain = run_plainly([PYTHON, script], env={**REQUEST_ENV, **env})
+    with Warm(python_argv(script, "json"), level="compiled", env={**LAUNCH_ENV, **env}) as zygote:
+        zygote.argv = [PYTHON, script]
+        assert zygote.ask(env={**REQUEST_ENV, **env}).seen() == plain.seen()
