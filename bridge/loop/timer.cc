@@ -18,7 +18,7 @@ void Timer::start(base::Duration delay) {
   if (place_ == TimerHeap::kNowhere) {
     heap_.add(*this);
   } else {
-    heap_.moved(*this);
+    heap_.restarted(*this);
   }
 }
 

@@ -1,6 +1,7 @@
 // A one-shot timer.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "base/clock.h"
@@ -30,6 +31,7 @@ class Timer {
   TimerHeap& heap_;
   std::function<void()> on_due_;
   base::TimePoint due_at_{};
+  std::uint64_t start_number_ = 0;  // the heap's count of starts
   std::size_t place_ = TimerHeap::kNowhere;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -20,22 +21,26 @@ class TimerHeap {
 
   void add(Timer& timer);
   void remove(Timer& timer);
-  // Moves a timer to its right place after its time was changed.
-  void moved(Timer& timer);
+  // Moves a running timer to its right place after it was started again with another time.
+  void restarted(Timer& timer);
 
   // When the earliest is due; none if no timer is running.
   std::optional<base::TimePoint> next_due() const;
 
-  // Runs the timers that are due at now, earliest first; returns whether there were any. A timer
-  // that its own callback starts again waits for the next turn.
+  // Runs the timers that are due at now, earliest first, and of the same time the one started
+  // first; returns whether there were any. A timer that a callback starts waits for the next turn.
+  // No start() may set a time before now.
   bool run_due(base::TimePoint now);
 
  private:
+  static bool is_before(const Timer& one, const Timer& other);
   void put(std::size_t place, Timer* timer);
+  void move(Timer& timer);
   void sift_up(std::size_t place);
   void sift_down(std::size_t place);
 
   std::vector<Timer*> heap_;
+  std::uint64_t starts_ = 0;
 };
 
 }  // namespace loop

@@ -109,6 +109,39 @@ TEST_F(TimerTest, that_starts_itself_again_at_once_lets_others_have_their_turn) 
   EXPECT_EQ(others, 1);
 }
 
+// Timers that are not due must not lengthen the turn.
+TEST_F(TimerTest, that_starts_itself_again_at_once_runs_once_a_turn_among_timers_not_due) {
+  int runs = 0;
+  Timer again(loop_, [&] {
+    ++runs;
+    again.start(Duration(0));
+  });
+  const auto later = noting(1), much_later = noting(2);
+  later->start(Duration(1000));
+  much_later->start(Duration(2000));
+  again.start(Duration(0));
+  for (int i = 0; i < 3; ++i) (void)loop_.turn();
+  EXPECT_EQ(runs, 3);
+  EXPECT_TRUE(due_.empty());
+}
+
+// The first callback starts a timer that was due, and one that was not running.
+TEST_F(TimerTest, started_by_a_callback_waits_for_the_next_turn) {
+  const auto moved = noting(2), added = noting(3), other = noting(4);
+  Timer first(loop_, [&] {
+    due_.push_back(1);
+    moved->start(Duration(0));
+    added->start(Duration(0));
+  });
+  first.start(Duration(0));
+  moved->start(Duration(0));
+  other->start(Duration(0));
+  (void)loop_.turn();
+  EXPECT_EQ(due_, (std::vector<int>{1, 4}));
+  (void)loop_.turn();
+  EXPECT_EQ(due_, (std::vector<int>{1, 4, 2, 3}));
+}
+
 // The heap's order under random starts, stops and moves: the remaining timers are due in order.
 TEST_F(TimerTest, keeps_the_order_whatever_was_stopped_and_moved) {
   std::mt19937 random(7);
