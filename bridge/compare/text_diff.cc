@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace compare {
 namespace {
 
@@ -248,17 +250,9 @@ namespace {
 std::size_t printable_size(std::string_view text) {
   auto code = static_cast<unsigned char>(text.front());
   if (code < 0x80) return (code >= 0x20 && code != 0x7f) || code == '\t' ? 1 : 0;
-  std::size_t size = code >= 0xf0 && code < 0xf5 ? 4 : code >= 0xe0 ? 3 : code >= 0xc2 ? 2 : 0;
-  if (code >= 0xf5 || size == 0 || size > text.size()) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  }
-  auto second = static_cast<unsigned char>(text[1]);
-  // Overlong forms, surrogates, code points above U+10FFFF, and the control characters of ISO 8859.
-  bool bad = (code == 0xe0 && second < 0xa0) || (code == 0xed && second > 0x9f) ||
-             (code == 0xf0 && second < 0x90) || (code == 0xf4 && second > 0x8f) ||
-             (code == 0xc2 && second < 0xa0);
-  return bad ? 0 : size;
+  // The control characters of ISO 8859 are not visible.
+  if (code == 0xc2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xa0) return 0;
+  return base::utf8_size(text);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #include "config/toml_text.h"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <optional>
 #include <sstream>
 #include <utility>
+
+#include "base/utf8.h"
 
 namespace config {
 namespace {
@@ -17,47 +18,6 @@ struct Flaw {
   std::size_t at;  // in the text, from 0
   std::string message;
 };
-
-// What may follow a leading byte: how many bytes, and the range of the first of them (which keeps
-// out overlong forms, surrogates and what is beyond U+10FFFF). RFC 3629 §4
-struct Sequence {
-  unsigned char first_lead, last_lead;
-  std::size_t size;
-  unsigned char least, most;
-};
-constexpr std::array<Sequence, 9> kSequences = {{
-    {0x00, 0x7f, 1, 0x80, 0xbf},
-    {0xc2, 0xdf, 2, 0x80, 0xbf},
-    {0xe0, 0xe0, 3, 0xa0, 0xbf},
-    {0xe1, 0xec, 3, 0x80, 0xbf},
-    {0xed, 0xed, 3, 0x80, 0x9f},
-    {0xee, 0xef, 3, 0x80, 0xbf},
-    {0xf0, 0xf0, 4, 0x90, 0xbf},
-    {0xf1, 0xf3, 4, 0x80, 0xbf},
-    {0xf4, 0xf4, 4, 0x80, 0x8f},
-}};
-
-bool fits(const Sequence& sequence, std::string_view text) {
-  auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < sequence.first_lead || byte(0) > sequence.last_lead) return false;
-  if (text.size() < sequence.size) return false;
-  for (std::size_t i = 1; i < sequence.size; ++i) {
-    unsigned char least = i == 1 ? sequence.least : 0x80;
-    unsigned char most = i == 1 ? sequence.most : 0xbf;
-    if (byte(i) < least || byte(i) > most) return false;
-  }
-  return true;
-}
-
-std::size_t find_not_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    auto sequence = std::ranges::find_if(
-        kSequences, [&](const Sequence& one) { return fits(one, text.substr(at)); });
-    if (sequence == kSequences.end()) return at;
-    at += sequence->size;
-  }
-  return std::string_view::npos;
-}
 
 // Walks over text as far as needed to know which brackets and dots are TOML's and which are in
 // strings or comments. A text that is not TOML may be misjudged, and is refused either way.
@@ -121,7 +81,7 @@ class NestingScan {
 // What toml11 must not be given, because it would read out of bounds or recurse until the stack
 // overflows: bytes that are not UTF-8 (in a literal string), and deep nesting.
 std::optional<Flaw> find_flaw(std::string_view text) {
-  std::size_t bad = find_not_utf8(text);
+  std::size_t bad = base::find_not_utf8(text);
   if (bad != std::string_view::npos) return Flaw{bad, "a byte that is not UTF-8"};
   std::size_t deep = NestingScan(text).find_too_deep();
   if (deep != std::string_view::npos) {

@@ -1,5 +1,7 @@
 #include "journal/text_bytes.h"
 
+#include "base/utf8.h"
+
 namespace journal {
 namespace {
 
@@ -7,25 +9,6 @@ constexpr const char* kLatin1 = "latin1";
 
 unsigned char byte_at(std::string_view bytes, std::size_t at) {
   return static_cast<unsigned char>(bytes[at]);
-}
-
-// How many bytes the character that begins there has; 0: there is none.
-std::size_t character_at(std::string_view bytes, std::size_t at) {
-  const unsigned char first = byte_at(bytes, at);
-  if (first == 0) return 0;
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || at + length > bytes.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte_at(bytes, at + i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, beyond U+10FFFF.
-  const unsigned char second = byte_at(bytes, at + 1);
-  if (first == 0xe0 && second < 0xa0) return 0;
-  if (first == 0xed && second > 0x9f) return 0;
-  if (first == 0xf0 && second < 0x90) return 0;
-  if (first == 0xf4 && second > 0x8f) return 0;
-  return length;
 }
 
 std::string from_latin1(std::string_view bytes) {
@@ -59,12 +42,8 @@ std::optional<std::string> to_latin1(std::string_view text) {
 }  // namespace
 
 bool is_text(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t length = character_at(bytes, at);
-    if (length == 0) return false;
-    at += length;
-  }
-  return true;
+  return bytes.find('\0') == std::string_view::npos &&
+         base::find_not_utf8(bytes) == std::string_view::npos;
 }
 
 std::string shown_text(std::string_view bytes) {
