@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "raw_call.h"
+#include "threads.h"
 
 /* The newest call that this list knows: any number above may change a process in its own way. */
 enum { kNewestKnown = 469 };
@@ -167,8 +168,9 @@ INTERPOSED long syscall(long number, ...) {
 
 /* A process that leaves without its exit work counts as one that reaches its end. */
 static _Noreturn void leave(int exit_code) {
-  if (state.role == ROLE_ANSWERING && state.reset == RESET_REWIND && state.pid == getpid()) {
-    rewind_end(exit_code);
+  if (state.role == ROLE_ANSWERING && state.reset == RESET_REWIND) {
+    enum leaver leaver = thread_that_leaves();
+    if (leaver != LEAVER_CHILD) rewind_end(exit_code, leaver);
   }
   give_up(exit_code);
 }

@@ -11,6 +11,7 @@
 #include "load_watch.h"
 #include "passed_calls.h"
 #include "raw_call.h"
+#include "threads.h"
 
 /* What a process may share with a copy of itself, apart from a thread. A descriptor table that is
  * shared is the next request's, too. */
@@ -20,6 +21,7 @@ static const unsigned long kShared = CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_S
  * on the worker's memory (its maps, its userfaultfd), are the worker's alone. */
 void child_forget(void) {
   if (state.role == ROLE_NONE || state.pid == getpid()) return;
+  threads_end_forget();
   if (channel_is_ours()) {
     struct engine *engine =
         state.role == ROLE_ANSWERING && state.reset == RESET_REWIND ? state.engine : NULL;

@@ -134,8 +134,6 @@ void heap_take_free_pieces(void);
 int rewind_prepare(char *reason, size_t reason_bytes);
 /* In the zygote: a worker on this channel; its pid, or -1 with errno. */
 pid_t rewind_fork_worker(int channel);
-/* The program reached its end: the process rests, or exits for real. */
-_Noreturn void rewind_end(int exit_code);
 
 /* first_look.c: what retires the worker and can be seen at once. */
 enum retirement first_look(struct engine *engine);

@@ -2,35 +2,12 @@
  * reported to the bridge before it sends another request. */
 #include <errno.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "engine.h"
 #include "raw_call.h"
-
-enum { kThreadEndLooks = 100, kThreadEndNanoseconds = 100000 };
-
-/* unshare() here refuses if another thread, or another process in this memory, is alive.
- * Descriptors and the folder, if they are shared with another process, are this process's own from
- * then on. */
-static int is_alone_now(void) {
-  long alone = raw_call(SYS_unshare, CLONE_VM | CLONE_FILES | CLONE_FS);
-  if (alone == -EPERM || alone == -ENOSYS) return threads_of_process() == 1;
-  return alone == 0;
-}
-
-/* A thread that was waited for is not gone at once: languages wait only until its code has
- * ended. */
-static int is_alone(void) {
-  struct timespec moment = {0, kThreadEndNanoseconds};
-  for (int looks = 0; looks < kThreadEndLooks; ++looks) {
-    if (is_alone_now()) return 1;
-    raw_call(SYS_nanosleep, &moment, NULL);
-  }
-  return 0;
-}
+#include "threads.h"
 
 /* Where there is no group to step aside to: one call returns the best priority for input and output
  * in a group, and this process's own can be made the worst for a moment. Members that are of the
@@ -73,10 +50,11 @@ static void leave_restart_section(const struct engine *engine) {
 enum retirement first_look(struct engine *engine) {
   leave_restart_section(engine);
   siginfo_t child;
-  if (!is_alone()) {
-    strcpy(engine->reason, "another thread is alive");
-    return RETIRED_THREADS;
-  }
+  int is_alone = threads_end(engine);
+  engine->touched |= state.touched;
+  engine->touched_signals = state.touched_signals;
+  if (!is_alone) return RETIRED_THREADS;
+  if (!timers_are_noted()) call_doubt(RETIRED_CALL, "a call on a timer, which was not finished");
   if (raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) == 0) {
     strcpy(engine->reason, "a child process was not waited for");
     return RETIRED_CHILDREN;

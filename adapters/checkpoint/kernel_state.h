@@ -67,6 +67,8 @@ enum retirement descriptors_check(struct engine *engine);
 
 /* timers.c */
 int alarm_runs(void);
+int timers_stand(void);     /* of timer_create() */
+int timers_are_noted(void); /* 0: a thread was ended, or interrupted, within a call on a timer */
 void timers_put_back(void);
 
 #endif

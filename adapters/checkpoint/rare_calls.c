@@ -23,7 +23,7 @@
 #endif
 
 void call_touch(unsigned what) {
-  state.touched |= what;
+  __atomic_fetch_or(&state.touched, what, __ATOMIC_SEQ_CST); /* by any thread */
 }
 
 void call_doubt(enum retirement kind, const char *call) {
@@ -121,8 +121,10 @@ static void note_prctl(const long *words) {
 /* A call that fails, for example with an option that this kernel does not know, has done
  * nothing. */
 long prctl_watched(const long *words) {
+  int may_be_ended = (state.touched & TOUCHED_THREADS) != 0; /* between the call and its note */
+  if (may_be_ended) note_prctl(words);
   long result = raw_call(SYS_prctl, words[0], words[1], words[2], words[3], words[4]);
-  if (result >= 0 || result < -4095) note_prctl(words);
+  if (!may_be_ended && (result >= 0 || result < -4095)) note_prctl(words);
   return call_result(result);
 }
 

@@ -16,6 +16,7 @@
 
 #include "engine.h"
 #include "raw_call.h"
+#include "threads.h"
 #include "usage.h"
 
 enum {
@@ -247,6 +248,8 @@ static enum retirement let_go(struct engine *engine, enum retirement why) {
 /* On the engine's stack: the program's may be in memory that is released. */
 static _Noreturn void end(void) {
   struct engine *engine = state.engine;
+  engine->touched = 0;
+  engine->mappings_changed = 0;
   if (holds_robust_mutex(engine))
     give_up(engine->exit_code); /* which tells the bridge everything, too */
   enum retirement why = first_look(engine);
@@ -259,14 +262,10 @@ static _Noreturn void end(void) {
   reset();
 }
 
-void rewind_end(int exit_code) {
-  struct engine *engine = state.engine;
+void rewind_end(int exit_code, enum leaver leaver) {
   set_signal_mask(kAllSignals);
-  engine->exit_code = exit_code;
-  engine->touched = state.touched;
-  engine->touched_signals = state.touched_signals;
-  engine->mappings_changed = 0;
-  context_call_on(engine->stack + kEngineStackBytes, end);
+  threads_claim_end(leaver, exit_code, end);
+  context_call_on(state.engine->stack + kEngineStackBytes, end);
 }
 
 /* ---- the beginning ---- */

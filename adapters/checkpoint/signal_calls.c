@@ -7,7 +7,8 @@
 #include "engine.h"
 
 void note_signal(long number) {
-  if (number > 0 && number < kSignalsMax) state.touched_signals |= 1ull << (number - 1);
+  if (number <= 0 || number >= kSignalsMax) return;
+  __atomic_fetch_or(&state.touched_signals, 1ull << (number - 1), __ATOMIC_SEQ_CST);
 }
 
 /* Perl asks for all of them at its end: 67 system calls. If nobody has set one since the

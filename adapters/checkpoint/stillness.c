@@ -62,7 +62,7 @@ const char *stillness_of_process(void) {
 
 int stillness_check(char *reason, size_t reason_bytes) {
   const char *held = stillness_of_process();
-  if (state.timer_count > 0) held = "a timer runs at the checkpoint";
+  if (timers_stand()) held = "a timer runs at the checkpoint";
   if (held != NULL) {
     snprintf(reason, reason_bytes, "%s", held);
     return -1;

@@ -10,6 +10,54 @@
 #include "engine.h"
 #include "raw_call.h"
 
+/* Calls between whose two halves, the kernel's and the note, a thread may be, or may be ended. */
+static int calls_under_way;
+
+static void call_begins(void) {
+  __atomic_add_fetch(&calls_under_way, 1, __ATOMIC_SEQ_CST);
+}
+
+static void call_is_over(void) {
+  __atomic_sub_fetch(&calls_under_way, 1, __ATOMIC_SEQ_CST);
+}
+
+int timers_are_noted(void) {
+  return __atomic_load_n(&calls_under_way, __ATOMIC_SEQ_CST) == 0;
+}
+
+/* ---- the list: places that are used, or kFree ---- */
+
+enum { kFree = -1 };
+
+static int replaces(int *place, int from, int to) {
+  return __atomic_compare_exchange_n(place, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static int note_timer(int number) {
+  size_t count = __atomic_load_n(&state.timer_count, __ATOMIC_SEQ_CST);
+  for (size_t i = 0; i < count && i < kTimersMax; ++i) {
+    if (replaces(&state.timers[i], kFree, number)) return 0;
+  }
+  size_t place = __atomic_fetch_add(&state.timer_count, 1, __ATOMIC_SEQ_CST);
+  if (place >= kTimersMax) return -1;
+  __atomic_store_n(&state.timers[place], number, __ATOMIC_SEQ_CST);
+  return 0;
+}
+
+static void forget_timer(intptr_t number) {
+  if (number < 0 || number > INT_MAX) return;
+  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
+    if (replaces(&state.timers[i], (int)number, kFree)) return;
+  }
+}
+
+int timers_stand(void) {
+  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
+    if (state.timers[i] != kFree) return 1;
+  }
+  return state.timer_count > kTimersMax;
+}
+
 /* libc's id of a timer is the kernel's number, unless libc has a thread wait for the timer. */
 INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
                             timer_t *restrict timer) {
@@ -17,26 +65,26 @@ INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
   if (real == NULL) {
     real = (int (*)(clockid_t, struct sigevent *, timer_t *))dlsym(RTLD_NEXT, "timer_create");
   }
+  call_begins();
   int result = real(clock, event, timer);
-  if (result != 0) return result;
-  intptr_t number = (intptr_t)*timer;
-  if (number < 0 || number > INT_MAX || state.timer_count == kTimersMax) {
-    call_doubt(RETIRED_CALL, "timer_create");
-  } else {
-    state.timers[state.timer_count++] = (int)number;
+  if (result == 0) {
+    intptr_t number = (intptr_t)*timer;
+    if (number < 0 || number > INT_MAX || note_timer((int)number) != 0) {
+      call_doubt(RETIRED_CALL, "timer_create");
+    }
   }
-  return 0;
+  call_is_over();
+  return result;
 }
 
 INTERPOSED int timer_delete(timer_t timer) {
   static int (*real)(timer_t);
-  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
-    if (state.timers[i] != (intptr_t)timer) continue;
-    state.timers[i] = state.timers[--state.timer_count];
-    break;
-  }
   if (real == NULL) real = (int (*)(timer_t))dlsym(RTLD_NEXT, "timer_delete");
-  return real(timer);
+  call_begins();
+  forget_timer((intptr_t)timer); /* before another thread is given its number */
+  int result = real(timer);
+  call_is_over();
+  return result;
 }
 
 int alarm_runs(void) {
@@ -55,6 +103,6 @@ void timers_put_back(void) {
     raw_call(SYS_setitimer, timer, &none, NULL);
   }
   for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
-    raw_call(SYS_timer_delete, state.timers[i]);
+    if (state.timers[i] != kFree) raw_call(SYS_timer_delete, state.timers[i]);
   }
 }

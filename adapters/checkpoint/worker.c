@@ -10,6 +10,7 @@
 
 #include "engine.h"
 #include "raw_call.h"
+#include "threads.h"
 #include "usage.h"
 
 /* Exit codes of a worker that could not even start its request; the bridge logs them. */
@@ -126,12 +127,23 @@ void worker_done(int exit_code) {
   state.role = ROLE_DONE;
 }
 
+/* What exit() itself does: it does not wait for a stream that another thread has locked. */
+static void flush_all(void) {
+  if ((state.touched & TOUCHED_THREADS) != 0) {
+    fcloseall();
+  } else {
+    fflush(NULL);
+  }
+}
+
 void worker_finish(int exit_code, void *unused) {
   (void)unused;
-  if (state.role != ROLE_ANSWERING || getpid() != state.pid) return;
-  fflush(NULL);
+  if (state.role != ROLE_ANSWERING) return;
+  enum leaver leaver = thread_that_leaves();
+  if (leaver == LEAVER_CHILD) return;
+  flush_all();
   if (state.reset == RESET_REWIND) {
-    rewind_end(exit_code);
+    rewind_end(exit_code, leaver);
   } else if (let_go_for_good(state.channel) == 0) {
     say_done(exit_code, 0);
   }

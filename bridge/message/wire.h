@@ -56,7 +56,7 @@ enum page_tracking {
 /* Why a worker exits instead of serving another request. */
 enum retirement {
   RETIRED_NOT = 0,
-  RETIRED_THREADS = 1,     /* another thread is alive, or another process shares this memory */
+  RETIRED_THREADS = 1,     /* a thread cannot be ended, or another process shares this memory */
   RETIRED_CHILDREN = 2,    /* a child that was not waited for */
   RETIRED_IDENTITY = 3,    /* user, group, capability, seccomp, namespace, root */
   RETIRED_SESSION = 4,     /* a new session, or another process group */

@@ -38,6 +38,9 @@ INCLUDES = r"""
 #include <ulimit.h>
 #include <unistd.h>
 static void *waits(void *p) { pause(); return 0; }
+static void *waits_deaf(void *p) {
+  unsigned long all = ~0ul; syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8); for (;;) pause();
+}
 static void *ends(void *p) { return 0; }
 static void handler(int n) {}
 static int child_waits(void *p) { for (int i = 0; i < 3; ++i) close(i); sleep(2); return 0; }

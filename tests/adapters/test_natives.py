@@ -39,18 +39,6 @@ def always_rewinds(program, times=TIMES, body=b"body\n", joins=False):
     return plain
 
 
-def always_retires(program, reason, times=10):
-    """Each worker answers once, like a new process."""
-    plain = run_plainly([program])
-    with Warm([program]) as zygote:
-        assert zygote.reset == "rewind"
-        for _ in range(times):
-            assert zygote.ask().seen() == plain.seen()
-        assert zygote.workers == times
-        assert {why for why, _ in zygote.retired} == {reason}
-    return plain
-
-
 class TestCPlusPlus:
     def test_static_objects_live_once_a_request(self, folder):
         always_rewinds(folder.compile("statics.cc", r"""
@@ -162,8 +150,8 @@ int main() {
 }
 """, "-pthread"), joins=True)
 
-    def test_a_thread_left_running_ends_the_worker(self, folder):
-        always_retires(folder.compile("running.cc", r"""
+    def test_a_thread_left_running_ends_with_its_request(self, folder):
+        always_rewinds(folder.compile("running.cc", r"""
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -171,7 +159,7 @@ int main() {
   std::thread([] { for (;;) std::this_thread::sleep_for(std::chrono::hours(1)); }).detach();
   std::puts("answered");
 }
-""", "-pthread"), "threads")
+""", "-pthread"))
 
     def test_a_thread_before_main_is_refused_with_its_reason(self, folder):
         program = folder.compile("early.cc", r"""
@@ -432,13 +420,13 @@ fn main() {
 }
 """), joins=True)
 
-    def test_a_thread_left_running_ends_the_worker(self, folder):
-        always_retires(rust(folder, r"""
+    def test_a_thread_left_running_ends_with_its_request(self, folder):
+        always_rewinds(rust(folder, r"""
 fn main() {
     std::thread::spawn(|| loop { std::thread::park(); });
     println!("answered");
 }
-"""), "threads")
+"""))
 
     def test_a_panic_has_its_code_and_its_words(self, folder):
         program = rust(folder, 'fn main() { println!("begun"); panic!("for nobody"); }\n')

@@ -16,10 +16,12 @@ from harness.processes import alive, stat_of, wait_until
 
 # name: (what the request does, the acceptable reasons; None: the worker stays)
 RULES = {
-    "a thread": ("pthread_t t; pthread_create(&t, 0, waits, 0);", {"threads"}),
-    "a detached thread": ("pthread_t t; pthread_create(&t, 0, waits, 0); pthread_detach(t);", {"threads"}),
+    "a thread": ("pthread_t t; pthread_create(&t, 0, waits, 0);", {None}),
+    "a detached thread": ("pthread_t t; pthread_create(&t, 0, waits, 0); pthread_detach(t);", {None}),
     "a thread that ended, not joined": ("pthread_t t; pthread_create(&t, 0, ends, 0); usleep(20000);",
-                                        {None, "threads"}),
+                                        {None}),
+    "a thread that cannot be ended": ("pthread_t t; pthread_create(&t, 0, waits_deaf, 0); usleep(20000);",
+                                      {"threads"}),
     "a child that runs": ("sleeper();", {"children"}),
     "a child that ended": ("if (fork() == 0) _exit(0); usleep(20000);", {None, "children"}),
     "a child that shares its memory": (
@@ -152,7 +154,7 @@ OF_AN_ORDINARY_USER = {
     "a schedule for idle times": ("scheduler(SCHED_IDLE);", {None, "limits"}),
     "an alarm and a umask": ("alarm(1000); umask(0);", {None}),
     "a handler": ("signal(SIGUSR1, handler);", {None}),
-    "a thread": ("pthread_t t; pthread_create(&t, 0, waits, 0);", {"threads"}),
+    "a thread": ("pthread_t t; pthread_create(&t, 0, waits, 0);", {None}),
     "no new privileges": ("prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);", {"identity"}),
     "a namespace": ("if (unshare(CLONE_NEWUSER)) puts(strerror(errno));", {None, "identity"}),
 }

@@ -149,12 +149,21 @@ class TestWhatItBears:
     def test_workers_that_cannot_be_put_back_make_it_fork(self, site):
         script = site.c("threads", r"""
             #include <pthread.h>
+            #include <signal.h>
             #include <stdio.h>
+            #include <sys/syscall.h>
             #include <unistd.h>
-            static void *forever(void *nothing) { for (;;) pause(); return nothing; }
+            static volatile int runs;
+            static void *forever(void *nothing) {
+              unsigned long all = ~0ul;
+              syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);
+              for (runs = 1;;) pause();
+              return nothing;
+            }
             int main(void) {
               pthread_t thread;
               pthread_create(&thread, 0, forever, 0);
+              while (!runs) usleep(10);
               puts("Content-Type: text/plain\n\nthreads");
               return 0;
             }

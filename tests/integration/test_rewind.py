@@ -16,15 +16,26 @@ HELLO_C = r"""
     int main(void) { printf("Content-Type: text/plain\n\n%d\n", (int)getpid()); return 0; }
     """
 
-# Leaves a thread behind, which its exit would end.
+# Leaves a thread behind that only its exit can end.
 THREAD_C = r"""
     #include <pthread.h>
+    #include <signal.h>
     #include <stdio.h>
+    #include <sys/syscall.h>
     #include <unistd.h>
-    static void *sleep_on(void *unused) { sleep(60); return unused; }
+    static volatile int runs;
+    /* No signal ends it, not even one that libc's calls leave alone. */
+    static void *sleep_on(void *unused) {
+      unsigned long all = ~0ul;
+      syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);
+      runs = 1;
+      sleep(60);
+      return unused;
+    }
     int main(void) {
       pthread_t thread;
       pthread_create(&thread, NULL, sleep_on, NULL);
+      while (!runs) usleep(10);
       printf("Content-Type: text/plain\n\n%d\n", (int)getpid());
       return 0;
     }
