@@ -5,9 +5,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "engine.h"
-#include "passed_calls.h"
+#include "calls/passed_calls.h"
 #include "raw_call.h"
+#include "rewind/engine.h"
 
 _Noreturn void checkpoint_refuse(const char *reason) {
   channel_note(NOTE_SHALLOWER, reason, strlen(reason));

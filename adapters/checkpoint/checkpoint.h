@@ -20,10 +20,10 @@
 #include "call.h"
 #include "channel.h"
 #include "descriptors.h"
-#include "environment_watch.h"
 #include "fork.h"
-#include "load_watch.h"
-#include "lookups.h"
+#include "load/environment_watch.h"
+#include "load/load_watch.h"
+#include "load/lookups.h"
 #include "usage.h"
 
 /* Marks the functions that take the place of a libc function. */

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine.h"
+#include "rewind/engine.h"
 
 unsigned threads_of_process(void) {
   struct stat status;

@@ -8,9 +8,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "engine.h"
 #include "raw_call.h"
-#include "threads.h"
+#include "rewind/engine.h"
+#include "rewind/threads.h"
 #include "usage.h"
 
 /* Exit codes of a worker that could not even start its request; the bridge logs them. */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine.h"
 #include "raw_call.h"
+#include "rewind/engine.h"
 
 static void report_failure(const struct message_fork *fork, const char *reason) {
   channel_send(MESSAGE_FORK_FAILED, fork, sizeof *fork, reason, strlen(reason), PATIENCE_SECOND);

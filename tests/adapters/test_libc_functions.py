@@ -1,6 +1,6 @@
 """Every function of libc is classified by what it may leave behind in a process
-(adapters/checkpoint/libc_functions.txt). The new functions of a newer libc must be classified before any
-program calls them."""
+(adapters/checkpoint/calls/libc_functions.txt). The new functions of a newer libc must be classified
+before any program calls them."""
 
 import pathlib
 import re
@@ -16,14 +16,14 @@ KINDS = {"interposed", "asked", "system", "harmless"}
 
 def table():
     """{how they are handled: names}"""
-    text = re.sub(r"^#.*\n", "", (SOURCES / "libc_functions.txt").read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^#.*\n", "", (SOURCES / "calls/libc_functions.txt").read_text(), flags=re.MULTILINE)
     parts = re.split(r"^\[(.*)\]$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], [part.split() for part in parts[2::2]]))
 
 
 def watched():
     """Functions that are watched only while a zygote loads, in addition to their class."""
-    return set(re.findall(r"X\((\w+),", (SOURCES / "load_calls.h").read_text()))
+    return set(re.findall(r"X\((\w+),", (SOURCES / "load/load_calls.h").read_text()))
 
 
 def exported(path):
@@ -80,7 +80,7 @@ def test_a_program_is_offered_nothing_that_its_libc_lacks(functions):
 
 
 def test_who_asks_the_kernel_is_there():
-    text = "\n".join(path.read_text() for path in SOURCES.glob("*.c"))
+    text = "\n".join(path.read_text() for path in SOURCES.rglob("*.c"))
     for head in table():
         if head.startswith("asked"):
             function = head.split()[1].rstrip(":")

@@ -1,0 +1,184 @@
+/* syscall(): what rare_calls.c and its siblings note, by number; and the ways to leave. */
+#include <fcntl.h>
+#include <linux/types.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "rewind/threads.h"
+
+/* The newest call that this list knows: any number above may change a process in its own way. */
+enum { kNewestKnown = 469 };
+
+/* membarrier(2): the commands that register the process for something. */
+enum { kRegistrations = 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8 };
+
+static int cannot_be_undone(long number) {
+  switch (number) {
+    case SYS_timer_create:
+    case SYS_ptrace:
+    case SYS_io_setup:
+    case SYS_io_uring_setup:
+    case SYS_add_key:
+    case SYS_keyctl:
+    case SYS_request_key:
+    case SYS_set_mempolicy:
+    case SYS_mbind:
+    case SYS_set_mempolicy_home_node:
+    case SYS_seccomp:
+    case SYS_landlock_restrict_self:
+    case SYS_vmsplice:
+    case SYS_pkey_alloc:
+    case SYS_pkey_free:
+    case SYS_set_tid_address:
+    case SYS_rseq:
+#ifdef SYS_arch_prctl
+    case SYS_arch_prctl:
+    case SYS_modify_ldt:
+    case SYS_set_thread_area:
+    case SYS_iopl:
+    case SYS_ioperm:
+#endif
+    case 453: /* map_shadow_stack */
+    case 460: /* lsm_set_self_attr */
+    case 462: /* mseal */
+      return 1;
+    default:
+      return number > kNewestKnown;
+  }
+}
+
+static void note_open_by_number(long number, const long *words) {
+  switch (number) {
+#ifdef SYS_open
+    case SYS_open:
+      return note_open(AT_FDCWD, (const char *)words[0], (int)words[1]);
+    case SYS_creat:
+      return note_open(AT_FDCWD, (const char *)words[0], O_WRONLY);
+#endif
+    case SYS_openat2: /* its flags are a structure's first word */
+      return note_open((int)words[0], (const char *)words[1],
+                       words[2] ? *(const int *)words[2] : 0);
+    default:
+      return note_open((int)words[0], (const char *)words[1], (int)words[2]);
+  }
+}
+
+static void note_memory_by_number(long number, const long *words) {
+  const void *start = (const void *)words[0];
+  size_t bytes = (size_t)words[1];
+  switch (number) {
+    case SYS_madvise:
+      return note_madvise(start, bytes, (int)words[2]);
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+      return note_mprotect(start, bytes, (int)words[2]);
+    case SYS_mmap:
+      return note_mmap(start, bytes, (int)words[3], (int)words[4]);
+    case SYS_munmap:
+      return note_munmap(start, bytes);
+    case SYS_mremap:
+      return note_mremap(start, bytes, (size_t)words[2], (int)words[3], (const void *)words[4]);
+    case SYS_shmat:
+      return note_shmat((int)words[2]);
+    case SYS_remap_file_pages:
+      return call_doubt(RETIRED_MAPPINGS, "remap_file_pages");
+    case SYS_process_vm_writev:
+    case SYS_process_madvise:
+      return call_touch(TOUCHED_PAGES);
+    default:
+      return call_touch(TOUCHED_MEMORY_LOCKS);
+  }
+}
+
+static void note_number(long number, const long *words) {
+  switch (number) {
+    case SYS_prlimit64:
+    case SYS_setrlimit:
+      return call_touch(TOUCHED_LIMITS);
+    case SYS_sched_setaffinity:
+    case SYS_ioprio_set:
+    case SYS_personality:
+      return call_touch(TOUCHED_SCHEDULE);
+#ifdef SYS_open
+    case SYS_open:
+    case SYS_creat:
+#endif
+    case SYS_openat:
+    case SYS_openat2:
+      return note_open_by_number(number, words);
+    case SYS_madvise:
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+    case SYS_mmap:
+    case SYS_munmap:
+    case SYS_shmat:
+    case SYS_mremap:
+    case SYS_remap_file_pages:
+    case SYS_process_vm_writev:
+    case SYS_process_madvise:
+    case SYS_mlock:
+    case SYS_mlock2:
+    case SYS_mlockall:
+      return note_memory_by_number(number, words);
+    case SYS_rt_sigaction:
+      return note_signal(words[0]);
+    case SYS_membarrier:
+      if ((words[0] & kRegistrations) == 0) return;
+      return call_doubt(RETIRED_CALL, "membarrier, with a registration");
+    case SYS_setuid:
+    case SYS_setgid:
+    case SYS_setreuid:
+    case SYS_setregid:
+    case SYS_setresuid:
+    case SYS_setresgid:
+    case SYS_capset:
+      return call_touch(TOUCHED_PRCTL); /* see passed_calls.h */
+    case SYS_unshare:
+    case SYS_setns:
+    case SYS_chroot:
+    case SYS_pivot_root:
+    case SYS_setfsuid:
+    case SYS_setfsgid:
+      return call_doubt(RETIRED_IDENTITY, "a system call on users, namespaces or the root");
+    case SYS_semop:
+    case SYS_semtimedop:
+      call_touch(TOUCHED_SEMAPHORES);
+      return call_doubt(RETIRED_CALL, "semop by its number");
+    default:
+      if (cannot_be_undone(number)) call_doubt(RETIRED_CALL, "a system call by its number");
+      return;
+  }
+}
+
+INTERPOSED long syscall(long number, ...) {
+  va_list list;
+  va_start(list, number);
+  long words[6];
+  for (int i = 0; i < 6; ++i) words[i] = va_arg(list, long);
+  load_watch_note_number(number, words, __builtin_return_address(0));
+  va_end(list);
+  if (number == SYS_prctl) return prctl_watched(words);
+  if (child_by_number(number)) return call_result(child_make_by_number(number, words));
+  note_number(number, words);
+  return call_result(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));
+}
+
+/* A process that leaves without its exit work counts as one that reaches its end. */
+static _Noreturn void leave(int exit_code) {
+  if (state.role == ROLE_ANSWERING && state.reset == RESET_REWIND) {
+    enum leaver leaver = thread_that_leaves();
+    if (leaver != LEAVER_CHILD) rewind_end(exit_code, leaver);
+  }
+  give_up(exit_code);
+}
+
+INTERPOSED void _exit(int exit_code) {
+  leave(exit_code);
+}
+
+INTERPOSED void _Exit(int exit_code) {
+  leave(exit_code);
+}

@@ -1,0 +1,147 @@
+/* Calls that map, unmap and protect memory. How much is mapped is compared at each reset, and
+ * writable pages are found again by their registration; but if read-only memory is replaced by as
+ * much, it looks the same. So a call that replaces memory of the checkpoint has every mapping
+ * checked, or retires the worker; see rare_calls.c. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+/* ---- what stood at the checkpoint ---- */
+
+/* The first mapping that ends after this address. */
+static size_t first_behind(const struct engine *engine, uintptr_t address) {
+  size_t low = 0, high = engine->mapping_count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (engine->mappings[middle].end <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+enum stood memory_stood(const void *start, size_t bytes) {
+  const struct engine *engine = state.engine;
+  uintptr_t from = (uintptr_t)start, to = from + bytes;
+  enum stood found = STOOD_NOT;
+  if (engine == NULL || state.role != ROLE_ANSWERING) return STOOD_NOT;
+  for (size_t i = first_behind(engine, from); i < engine->mapping_count; ++i) {
+    const struct mapping *mapping = &engine->mappings[i];
+    if (mapping->start >= to) break;
+    enum stood this = (mapping->prot & PROT_WRITE) != 0 ? STOOD_WRITABLE
+                      : mapping->prot == PROT_NONE      ? STOOD_RESERVED
+                                                        : STOOD_CONSTANT;
+    if (this > found) found = this;
+  }
+  return found;
+}
+
+/* Memory in this range is mapped again or gone. Writable memory is put back with its content. */
+static void note_replaced(const void *start, size_t bytes, const char *call) {
+  switch (memory_stood(start, bytes)) {
+    case STOOD_CONSTANT:
+      return call_doubt(RETIRED_MAPPINGS, call);
+    case STOOD_WRITABLE:
+    case STOOD_RESERVED:
+      return call_touch(TOUCHED_MAPPINGS | TOUCHED_PAGES);
+    case STOOD_NOT:
+      return;
+  }
+}
+
+void note_mmap(const void *start, size_t bytes, int flags, int fd) {
+  if (fd >= 0) call_touch(TOUCHED_FILES);
+  if ((flags & MAP_FIXED) != 0) note_replaced(start, bytes, "mmap over what stood");
+}
+
+void note_munmap(const void *start, size_t bytes) {
+  note_replaced(start, bytes, "munmap of what stood");
+}
+
+void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed) {
+  note_replaced(old, old_bytes, "mremap of what stood");
+  if ((flags & MREMAP_FIXED) != 0) note_replaced(fixed, bytes, "mremap over what stood");
+}
+
+void note_mprotect(const void *start, size_t bytes, int prot) {
+  enum stood stood = memory_stood(start, bytes);
+  if (stood != STOOD_NOT) call_touch(TOUCHED_MAPPINGS);
+  if ((prot & PROT_WRITE) != 0 && stood >= STOOD_RESERVED) {
+    call_doubt(RETIRED_MAPPINGS, "mprotect to write to constants");
+  }
+}
+
+void note_shmat(int flags) {
+  call_touch(TOUCHED_FILES);
+  if ((flags & SHM_REMAP) != 0) call_doubt(RETIRED_MAPPINGS, "shmat over what is mapped");
+}
+
+/* ---- the calls ---- */
+
+INTERPOSED void *mmap(void *start, size_t bytes, int prot, int flags, int fd, off_t offset) {
+  note_mmap(start, bytes, flags, fd);
+  return (void *)call_result(raw_call(SYS_mmap, start, bytes, prot, flags, fd, offset));
+}
+
+INTERPOSED void *mmap64(void *start, size_t bytes, int prot, int flags, int fd, off_t offset) {
+  return mmap(start, bytes, prot, flags, fd, offset);
+}
+
+INTERPOSED int munmap(void *start, size_t bytes) {
+  note_munmap(start, bytes);
+  return (int)call_result(raw_call(SYS_munmap, start, bytes));
+}
+
+INTERPOSED void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...) {
+  void *fixed = NULL;
+  if ((flags & MREMAP_FIXED) != 0) {
+    va_list list;
+    va_start(list, flags);
+    fixed = va_arg(list, void *);
+    va_end(list);
+  }
+  note_mremap(old, old_bytes, bytes, flags, fixed);
+  return (void *)call_result(raw_call(SYS_mremap, old, old_bytes, bytes, flags, fixed));
+}
+
+INTERPOSED int mprotect(void *start, size_t bytes, int prot) {
+  note_mprotect(start, bytes, prot);
+  return (int)call_result(raw_call(SYS_mprotect, start, bytes, prot));
+}
+
+INTERPOSED int remap_file_pages(void *start, size_t bytes, int prot, size_t page, int flags) {
+  note_replaced(start, bytes, "remap_file_pages of what stood");
+  return (int)call_result(raw_call(SYS_remap_file_pages, start, bytes, prot, page, flags));
+}
+
+INTERPOSED void *shmat(int id, const void *start, int flags) {
+  note_shmat(flags);
+  return (void *)call_result(raw_call(SYS_shmat, id, start, flags));
+}
+
+/* ---- what libc maps by itself ---- */
+
+/* A locale's mapped files may be unmapped and another's take their place. (Libraries have writable
+ * memory, whose loss the reset notices.) */
+void note_locale(void) {
+  if (state.engine != NULL && state.engine->has_data_files) call_touch(TOUCHED_MAPPINGS);
+}
+
+INTERPOSED void freelocale(locale_t locale) {
+  static __typeof__(&freelocale) real;
+  note_locale();
+  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "freelocale");
+  real(locale);
+}
+
+INTERPOSED void __freelocale(locale_t locale) {
+  freelocale(locale);
+}

@@ -1,0 +1,56 @@
+/* Calls on memory whose effect the pages do not show; see rare_calls.c. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+/* Whether the advice changes pages' contents, which are compared, or is kept in the mapping. */
+static int is_on_pages(int advice) {
+  return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_WILLNEED ||
+         advice == MADV_COLD || advice == MADV_PAGEOUT || advice == MADV_NORMAL;
+}
+
+void note_madvise(const void *start, size_t bytes, int advice) {
+  call_touch(TOUCHED_PAGES);
+  if (!is_on_pages(advice) && memory_stood(start, bytes) != STOOD_NOT) {
+    call_doubt(RETIRED_MAPPINGS, "madvise");
+  }
+}
+
+INTERPOSED int madvise(void *start, size_t bytes, int advice) {
+  note_madvise(start, bytes, advice);
+  return (int)call_result(raw_call(SYS_madvise, start, bytes, advice));
+}
+
+INTERPOSED int malloc_trim(size_t pad) {
+  static int (*real)(size_t);
+  call_touch(TOUCHED_PAGES);
+  if (real == NULL) real = (int (*)(size_t))dlsym(RTLD_NEXT, "malloc_trim");
+  return real != NULL ? real(pad) : 0;
+}
+
+INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                              void *(*run)(void *), void *argument) {
+  static __typeof__(&pthread_create) real;
+  call_touch(TOUCHED_THREADS);
+  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create");
+  return real(thread, attributes, run, argument);
+}
+
+INTERPOSED int mlock(const void *start, size_t bytes) {
+  call_touch(TOUCHED_MEMORY_LOCKS);
+  return (int)call_result(raw_call(SYS_mlock, start, bytes));
+}
+
+INTERPOSED int mlock2(const void *start, size_t bytes, unsigned flags) {
+  call_touch(TOUCHED_MEMORY_LOCKS);
+  return (int)call_result(raw_call(SYS_mlock2, start, bytes, flags));
+}
+
+INTERPOSED int mlockall(int flags) {
+  call_touch(TOUCHED_MEMORY_LOCKS);
+  return (int)call_result(raw_call(SYS_mlockall, flags));
+}

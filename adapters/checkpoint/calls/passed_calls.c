@@ -1,0 +1,120 @@
+/* Functions that are noted and passed on. Their arguments, and their return address, are as the
+ * program made them: some check who calls (dlsym, dlopen), some take any number of arguments, some
+ * return twice. So none of them is called from here, but jumped to. */
+#include "calls/passed_calls.h"
+
+#include <dlfcn.h>
+
+#include "rewind/engine.h"
+
+#define DEFINE(function, may_touch, why, how) \
+  struct passed_call passed_##function = {NULL, #function, may_touch, why, how};
+PASSED_CALLS(DEFINE)
+
+__attribute__((used)) void *passed_call_note(struct passed_call *call, const long *arguments);
+
+#if defined(__x86_64__)
+
+#define ENTER(function, may_touch, why, how)              \
+  __asm__(".text\n.globl " #function "\n.type " #function \
+          ", @function\n"                                 \
+          ".hidden passed_" #function "\n" #function      \
+          ":\n"                                           \
+          "  endbr64\n  lea passed_" #function            \
+          "(%rip), %r11\n  jmp passed_call_enter\n"       \
+          ".size " #function ", . - " #function "\n");
+
+__asm__(
+    ".text\n.type passed_call_enter, @function\n"
+    "passed_call_enter:\n"
+    "  push %rax\n  push %r9\n  push %r8\n  push %rcx\n  push %rdx\n  push %rsi\n  push %rdi\n"
+    "  mov %r11, %rdi\n  mov %rsp, %rsi\n  call passed_call_note\n  mov %rax, %r11\n"
+    "  pop %rdi\n  pop %rsi\n  pop %rdx\n  pop %rcx\n  pop %r8\n  pop %r9\n  pop %rax\n"
+    "  jmp *%r11\n"
+    ".size passed_call_enter, . - passed_call_enter\n");
+
+#elif defined(__aarch64__)
+
+#define ENTER(function, may_touch, why, how)                                          \
+  __asm__(".text\n.globl " #function "\n.type " #function                             \
+          ", %function\n"                                                             \
+          ".hidden passed_" #function "\n" #function                                  \
+          ":\n"                                                                       \
+          "  adrp x16, passed_" #function "\n  add x16, x16, :lo12:passed_" #function \
+          "\n  b passed_call_enter\n"                                                 \
+          ".size " #function ", . - " #function "\n");
+
+__asm__(
+    ".text\n.type passed_call_enter, %function\n"
+    "passed_call_enter:\n"
+    "  stp x0, x1, [sp, -80]!\n  stp x2, x3, [sp, 16]\n  stp x4, x5, [sp, 32]\n"
+    "  stp x6, x7, [sp, 48]\n  stp x8, x30, [sp, 64]\n"
+    "  mov x0, x16\n  mov x1, sp\n  bl passed_call_note\n  mov x16, x0\n"
+    "  ldp x2, x3, [sp, 16]\n  ldp x4, x5, [sp, 32]\n  ldp x6, x7, [sp, 48]\n"
+    "  ldp x8, x30, [sp, 64]\n  ldp x0, x1, [sp], 80\n"
+    "  br x16\n"
+    ".size passed_call_enter, . - passed_call_enter\n");
+
+#endif
+
+PASSED_CALLS(ENTER)
+
+static long is_missing(void) {
+  errno = ENOSYS;
+  return -1;
+}
+
+/* For dlsym() itself, and for what libc keeps only for old programs. dlvsym() is not passed on
+ * here. */
+static void *find_by_version(const char *name) {
+  static const char *const kVersions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+  void *found = NULL;
+  for (int i = 0; i < 3 && found == NULL; ++i) found = dlvsym(RTLD_NEXT, name, kVersions[i]);
+  dlerror(); /* the program may itself ask about its last error */
+  return found;
+}
+
+void *passed_dlsym_of_libc(void *library, const char *name) {
+  return ((void *(*)(void *, const char *))passed_dlsym.real)(library, name);
+}
+
+static void find(struct passed_call *call) {
+  call->real = call == &passed_dlsym ? NULL : dlsym(RTLD_NEXT, call->name);
+  if (call->real == NULL) call->real = find_by_version(call->name);
+}
+
+void passed_calls_find(void) {
+#define FIND(function, may_touch, why, how) \
+  if (passed_##function.real == NULL) find(&passed_##function);
+  PASSED_CALLS(FIND)
+}
+
+/* For a function of a library other than libc, which may be loaded long after the program's start,
+ * and be visible only to the caller that asked for it: searched where the caller would have found
+ * it without us. */
+static void *find_for(const char *name, const void *caller) {
+  Dl_info library;
+  if (dladdr(caller, &library) == 0 || library.dli_fname == NULL || is_of_this_library(caller)) {
+    return NULL;
+  }
+  void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == NULL) {
+    dlerror();
+    return NULL;
+  }
+  void *found = dlsym(handle, name);
+  if (found == NULL) dlerror();
+  dlclose(handle);
+  return is_of_this_library(found) ? NULL : found;
+}
+
+void *passed_call_note(struct passed_call *call, const long *arguments) {
+  if (call->real == NULL) find(call);
+  if (call->real == NULL) call->real = find_for(call->name, caller_of(arguments));
+  if (call->touched != 0) call_touch(call->touched);
+  if (call->doubt != RETIRED_NOT) call_doubt(call->doubt, call->name);
+  void *instead = call->look != NULL ? call->look(call, arguments) : NULL;
+  if (instead != NULL) return instead;
+  /* Not remembered: what is not there now may be loaded later. */
+  return call->real != NULL ? call->real : (void *)(uintptr_t)is_missing;
+}

@@ -1,0 +1,238 @@
+/* What the arguments of passed calls mean. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+
+#include "calls/passed_calls.h"
+#include "load/load_watch.h"
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+/* ---- libraries ---- */
+
+/* This library's own bounds, set by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+int is_of_this_library(const void *address) {
+  return (const char *)address >= __ehdr_start && (const char *)address < _end;
+}
+
+/* A program that asks a library for a function of libc's gets ours, like one that links with it. */
+static void *dlsym_by_handle(void *library, const char *name) {
+  void *found = passed_dlsym_of_libc(library, name);
+  Dl_info of_found, of_libc;
+  if (found == NULL || is_of_this_library(found)) return found;
+  void *real = dlsym(RTLD_NEXT, "malloc_info"); /* which nothing interposes */
+  if (real == NULL || dladdr(found, &of_found) == 0 || dladdr(real, &of_libc) == 0 ||
+      of_found.dli_fbase != of_libc.dli_fbase) {
+    return found;
+  }
+  void *ours = dlsym(RTLD_DEFAULT, name);
+  return is_of_this_library(ours) ? ours : found;
+}
+
+void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  void *library = (void *)arguments[0];
+  if (library == RTLD_DEFAULT || library == RTLD_NEXT) return NULL;
+  return (void *)(uintptr_t)dlsym_by_handle;
+}
+
+/* From then on another libc, or one that is found before this library, is called past our
+ * functions. */
+static void bypass(const char *call) {
+  if (state.role == ROLE_ANSWERING)
+    call_doubt(RETIRED_CALL, call);
+  else
+    strncpy(state.bypass, call, sizeof state.bypass - 1);
+}
+
+void *look_at_dlopen(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if ((arguments[1] & RTLD_DEEPBIND) != 0) bypass("dlopen with RTLD_DEEPBIND");
+  return NULL;
+}
+
+void *look_at_dlmopen(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if (arguments[0] != LM_ID_BASE || (arguments[2] & RTLD_DEEPBIND) != 0) bypass("dlmopen");
+  return NULL;
+}
+
+/* ---- files ---- */
+
+/* File systems whose files are processes, their groups, their labels. */
+static int is_of_processes(const struct statfs *status) {
+  static const unsigned long kMagics[] = {0x9fa0 /* proc */,
+                                          0x27e0eb /* cgroup */,
+                                          0x63677270 /* cgroup2 */,
+                                          0x7655821 /* resctrl */,
+                                          0xf97cff8c /* selinux */,
+                                          0x43415d53 /* smack */,
+                                          0x73636673 /* securityfs */};
+  for (size_t i = 0; i < sizeof kMagics / sizeof *kMagics; ++i) {
+    if ((unsigned long)status->f_type == kMagics[i]) return 1;
+  }
+  return 0;
+}
+
+/* For devices, the check of descriptors knows which may be open at the checkpoint. */
+static int is_device(const char *path) {
+  struct stat status;
+  return raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISCHR(status.st_mode);
+}
+
+void note_open_of_load(const char *function, const char *path, int flags, const void *caller) {
+  if (!state.load.is_on || path == NULL) return;
+  if (load_watch_is_random(path)) load_watch_note(IMPURE_RANDOM, path, caller);
+  int reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
+  if (!reads && !is_device(path)) load_watch_note(IMPURE_FILES, function, caller);
+}
+
+/* What is put back anyway if there was a child. */
+static int is_put_back(long fd) {
+  static const char *const kNames[] = {"/comm", "/oom_score_adj", "/oom_adj", "/coredump_filter",
+                                       "/timerslack_ns"};
+  char link[40], path[64];
+  snprintf(link, sizeof link, "/proc/self/fd/%ld", fd);
+  long length = raw_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = '\0';
+  const char *name = strrchr(path, '/');
+  for (size_t i = 0; name != NULL && i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strcmp(name, kNames[i]) == 0) return 1;
+  }
+  return 0;
+}
+
+void note_open(int directory, const char *path, int flags) {
+  if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return;
+  if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND) return;
+  struct statfs status;
+  long fd = raw_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+  if (fd < 0) return;
+  if (raw_call(SYS_fstatfs, fd, &status) == 0 && is_of_processes(&status)) {
+    if (is_put_back(fd)) {
+      call_touch(TOUCHED_BY_OTHERS | TOUCHED_PRCTL);
+    } else {
+      call_doubt(RETIRED_CALL, "open, to write to a file of the kernel's");
+    }
+  }
+  raw_call(SYS_close, fd);
+}
+
+void *look_at_open(const struct passed_call *call, const long *arguments) {
+  note_open_of_load(call->name, (const char *)arguments[0], (int)arguments[1],
+                    caller_of(arguments));
+  note_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
+  lookups_see_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
+  return NULL;
+}
+
+void *look_at_openat(const struct passed_call *call, const long *arguments) {
+  note_open_of_load(call->name, (const char *)arguments[1], (int)arguments[2],
+                    caller_of(arguments));
+  note_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
+  lookups_see_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
+  return NULL;
+}
+
+void *look_at_path(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  lookups_see_look(AT_FDCWD, (const char *)arguments[0], caller_of(arguments));
+  return NULL;
+}
+
+void *look_at_path_in(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  lookups_see_look((int)arguments[0], (const char *)arguments[1], caller_of(arguments));
+  return NULL;
+}
+
+void *look_at_folder(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  lookups_see_folder((const char *)arguments[0]);
+  return NULL;
+}
+
+void *look_at_openat2(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  const struct open_how *how = (const struct open_how *)arguments[2];
+  if (how != NULL) note_open((int)arguments[0], (const char *)arguments[1], (int)how->flags);
+  return NULL;
+}
+
+/* Where it leads is not known beforehand. */
+void *look_at_handle(const struct passed_call *call, const long *arguments) {
+  if ((arguments[2] & O_ACCMODE) != O_RDONLY) call_doubt(RETIRED_CALL, call->name);
+  return NULL;
+}
+
+void *look_at_creat(const struct passed_call *call, const long *arguments) {
+  note_open_of_load(call->name, (const char *)arguments[0], O_WRONLY, caller_of(arguments));
+  note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
+  return NULL;
+}
+
+void *look_at_fopen(const struct passed_call *call, const long *arguments) {
+  const char *mode = (const char *)arguments[1];
+  if (arguments[0] == 0 || mode == NULL) return NULL;
+  int writes = strpbrk(mode, "wa+") != NULL;
+  note_open_of_load(call->name, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
+                    caller_of(arguments));
+  lookups_see_open(AT_FDCWD, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY);
+  if (!writes) return NULL;
+  note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
+  return NULL;
+}
+
+/* With it, data that is sent is read later, from its original place. */
+void *look_at_socket(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if (arguments[1] == SOL_SOCKET && arguments[2] == SO_ZEROCOPY) {
+    call_doubt(RETIRED_CALL, "setsockopt with SO_ZEROCOPY");
+  }
+  return NULL;
+}
+
+/* ---- signals, memory, the processor ---- */
+
+void *look_at_signal(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_signal((int)arguments[0]);
+  return NULL;
+}
+
+void *look_at_sigaction(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if (arguments[1] != 0) note_signal((int)arguments[0]);
+  return NULL;
+}
+
+void *look_at_madvise(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_madvise((void *)arguments[0], (size_t)arguments[1], (int)arguments[2]);
+  return NULL;
+}
+
+void *look_at_mprotect(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_mprotect((void *)arguments[0], (size_t)arguments[1], (int)arguments[2]);
+  return NULL;
+}
+
+/* All except the queries of asm/prctl.h. */
+void *look_at_arch_prctl(const struct passed_call *call, const long *arguments) {
+  static const int kQuestions[] = {0x1003, 0x1004, 0x1011, 0x1021, 0x1022,
+                                   0x1024, 0x4001, 0x4003, 0x5005};
+  for (size_t i = 0; i < sizeof kQuestions / sizeof *kQuestions; ++i) {
+    if ((int)arguments[0] == kQuestions[i]) return NULL;
+  }
+  call_doubt(RETIRED_CALL, call->name);
+  return NULL;
+}

@@ -1,0 +1,108 @@
+/* Timers. There are three interval timers, which are stopped; those of timer_create() are counted,
+ * because no call lists them. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+/* Calls between whose two halves, the kernel's and the note, a thread may be, or may be ended. */
+static int calls_under_way;
+
+static void call_begins(void) {
+  __atomic_add_fetch(&calls_under_way, 1, __ATOMIC_SEQ_CST);
+}
+
+static void call_is_over(void) {
+  __atomic_sub_fetch(&calls_under_way, 1, __ATOMIC_SEQ_CST);
+}
+
+int timers_are_noted(void) {
+  return __atomic_load_n(&calls_under_way, __ATOMIC_SEQ_CST) == 0;
+}
+
+/* ---- the list: places that are used, or kFree ---- */
+
+enum { kFree = -1 };
+
+static int replaces(int *place, int from, int to) {
+  return __atomic_compare_exchange_n(place, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static int note_timer(int number) {
+  size_t count = __atomic_load_n(&state.timer_count, __ATOMIC_SEQ_CST);
+  for (size_t i = 0; i < count && i < kTimersMax; ++i) {
+    if (replaces(&state.timers[i], kFree, number)) return 0;
+  }
+  size_t place = __atomic_fetch_add(&state.timer_count, 1, __ATOMIC_SEQ_CST);
+  if (place >= kTimersMax) return -1;
+  __atomic_store_n(&state.timers[place], number, __ATOMIC_SEQ_CST);
+  return 0;
+}
+
+static void forget_timer(intptr_t number) {
+  if (number < 0 || number > INT_MAX) return;
+  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
+    if (replaces(&state.timers[i], (int)number, kFree)) return;
+  }
+}
+
+int timers_stand(void) {
+  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
+    if (state.timers[i] != kFree) return 1;
+  }
+  return state.timer_count > kTimersMax;
+}
+
+/* libc's id of a timer is the kernel's number, unless libc has a thread wait for the timer. */
+INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
+                            timer_t *restrict timer) {
+  static int (*real)(clockid_t, struct sigevent *, timer_t *);
+  if (real == NULL) {
+    real = (int (*)(clockid_t, struct sigevent *, timer_t *))dlsym(RTLD_NEXT, "timer_create");
+  }
+  call_begins();
+  int result = real(clock, event, timer);
+  if (result == 0) {
+    intptr_t number = (intptr_t)*timer;
+    if (number < 0 || number > INT_MAX || note_timer((int)number) != 0) {
+      call_doubt(RETIRED_CALL, "timer_create");
+    }
+  }
+  call_is_over();
+  return result;
+}
+
+INTERPOSED int timer_delete(timer_t timer) {
+  static int (*real)(timer_t);
+  if (real == NULL) real = (int (*)(timer_t))dlsym(RTLD_NEXT, "timer_delete");
+  call_begins();
+  forget_timer((intptr_t)timer); /* before another thread is given its number */
+  int result = real(timer);
+  call_is_over();
+  return result;
+}
+
+int alarm_runs(void) {
+  for (int i = ITIMER_REAL; i <= ITIMER_PROF; ++i) {
+    struct itimerval value;
+    if (getitimer((__itimer_which_t)i, &value) != 0) continue;
+    if (value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0) return 1;
+  }
+  return 0;
+}
+
+void timers_put_back(void) {
+  struct itimerval none;
+  memset(&none, 0, sizeof none);
+  for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; ++timer) {
+    raw_call(SYS_setitimer, timer, &none, NULL);
+  }
+  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
+    if (state.timers[i] != kFree) raw_call(SYS_timer_delete, state.timers[i]);
+  }
+}

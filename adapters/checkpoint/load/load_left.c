@@ -1,0 +1,143 @@
+/* What a library that is loaded ahead leaves in the process, and how to get rid of it. A script's
+ * own compilation may leave anything, because it does so for each of its requests. But a library
+ * may be one that only some of the requests load. */
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+static mode_t mask_now(void) {
+  mode_t mask = (mode_t)raw_call(SYS_umask, 0);
+  raw_call(SYS_umask, mask);
+  return mask;
+}
+
+static const char *locale_now(void) {
+  const char *locale = setlocale(LC_ALL, NULL);
+  return locale != NULL ? locale : "";
+}
+
+void load_left_remember_start(void) {
+  struct load_left *left = &state.load.left;
+  left->mask_at_start = mask_now();
+  left->priority_at_start = raw_call(SYS_getpriority, PRIO_PROCESS, 0);
+  for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
+    raw_call(SYS_prlimit64, 0, i, NULL, &left->limits_at_start[i]);
+  }
+  if (raw_call(SYS_getcwd, left->launched_in, sizeof left->launched_in) < 0) {
+    left->launched_in[0] = '\0';
+  }
+}
+
+void load_left_begin(void) {
+  struct load_left *left = &state.load.left;
+  left->mask = mask_now();
+  state.touched_signals = 0;
+  state.touched = 0;
+  left->priority = raw_call(SYS_getpriority, PRIO_PROCESS, 0);
+  strncpy(left->locale, locale_now(), sizeof left->locale - 1);
+  descriptors_list(left->open);
+}
+
+const char *load_left(void) {
+  static char reason[kReasonMax + 48];
+  const struct load_left *left = &state.load.left;
+  static const char kUnfit[] = "leaves a process that cannot be copied: ";
+  char *why = reason + sprintf(reason, "%s", kUnfit);
+  const char *held = stillness_of_process();
+  if (held != NULL) {
+    strcpy(why, held);
+    return reason;
+  }
+  if (mask_now() != left->mask) return "changes the mask of new files' modes";
+  if (strncmp(locale_now(), left->locale, sizeof left->locale - 1) != 0)
+    return "changes the locale";
+  if (raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority) return "changes its priority";
+  if ((state.touched & (TOUCHED_LIMITS | TOUCHED_SCHEDULE)) != 0) return "changes its limits";
+  if ((state.touched & TOUCHED_THREADS) != 0) return "starts a thread";
+  if (state.touched_signals != 0) return "sets what a signal does";
+  if (descriptors_look_at_new(left->open, why, kReasonMax) != 0) return reason;
+  return "";
+}
+
+/* ---- to start over ---- */
+
+/* What an impure library has started should not have been started ahead of a request. */
+static void end_children(void) {
+  char text[512] = "";
+  int file = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+  ssize_t bytes = file < 0 ? -1 : read(file, text, sizeof text - 1);
+  if (file >= 0) close(file);
+  if (bytes <= 0) return;
+  char *at = text;
+  for (long pid; (pid = strtol(at, &at, 10)) > 0;) {
+    raw_call(SYS_kill, pid, SIGKILL);
+    raw_call(SYS_wait4, pid, NULL, __WALL, NULL);
+  }
+}
+
+/* A process that has lowered a limit may not be allowed to raise it again. */
+static int take_back_limits(void) {
+  const struct load_left *left = &state.load.left;
+  int failures = raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority_at_start &&
+                 raw_call(SYS_setpriority, PRIO_PROCESS, 0, 20 - left->priority_at_start) != 0;
+  for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
+    failures += raw_call(SYS_prlimit64, 0, i, &left->limits_at_start[i], NULL) != 0;
+  }
+  return failures == 0 ? 0 : -1;
+}
+
+void start_over_prepare(void) {
+  const struct itimerval none = {0};
+  for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; ++timer) {
+    raw_call(SYS_setitimer, timer, &none, NULL);
+  }
+  raw_call(SYS_umask, state.load.left.mask_at_start);
+  if (state.load.left.launched_in[0] == '/') (void)!chdir(state.load.left.launched_in);
+  if (take_back_limits() != 0) {
+    checkpoint_refuse("a library that is loaded ahead changes limits, which cannot be taken back");
+  }
+  end_children();
+  descriptors_close_at_exec();
+}
+
+/* The kernel's copy of the words: an interpreter may have changed main()'s. */
+static char **own_words(void) {
+  enum { kWordsMax = 1024, kTextMax = 1 << 20 };
+  static char *words[kWordsMax];
+  int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  char *text = mmap(NULL, kTextMax, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size_t bytes = 0;
+  if (file < 0 || text == MAP_FAILED) return NULL;
+  for (ssize_t got;
+       bytes < kTextMax - 1 && (got = read(file, text + bytes, kTextMax - 1 - bytes)) > 0;) {
+    bytes += (size_t)got;
+  }
+  close(file);
+  size_t count = 0;
+  for (char *word = text; word < text + bytes; word += strlen(word) + 1) {
+    if (count == kWordsMax - 1) return NULL;
+    words[count++] = word;
+  }
+  return count > 0 ? words : NULL;
+}
+
+int start_over(void) {
+  char path[kFolderMax];
+  long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
+  char **words = own_words();
+  if (length <= 0 || words == NULL) return -1;
+  path[length] = '\0';
+  start_over_prepare();
+  return execve(path, words, environ);
+}

@@ -1,0 +1,315 @@
+#include "load/load_watch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "calls/passed_calls.h"
+#include "calls/rare_calls.h"
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+static const struct {
+  const char *name, *does;
+} kKinds[IMPURITIES] = {{"random", "draws random numbers"},
+                        {"time", "asks for the time"},
+                        {"pid", "asks for its process id"},
+                        {"input", "reads its input"},
+                        {"output", "prints"},
+                        {"children", "starts a process"},
+                        {"sockets", "opens a connection"},
+                        {"files", "changes files"}};
+
+void load_watch_accept(const char *list, size_t bytes) {
+  const char *end = list + bytes;
+  while (list < end) {
+    size_t length = strcspn(list, ", ");
+    if (length > (size_t)(end - list)) length = (size_t)(end - list);
+    for (int kind = 0; kind < IMPURITIES; ++kind) {
+      if (strlen(kKinds[kind].name) == length && memcmp(list, kKinds[kind].name, length) == 0) {
+        state.load.accepted |= 1u << kind;
+      }
+    }
+    list += length + 1;
+  }
+}
+
+int load_watch_accepts(const char *name) {
+  for (int kind = 0; kind < IMPURITIES; ++kind) {
+    if (strcmp(kKinds[kind].name, name) == 0) return (int)(state.load.accepted >> kind & 1);
+  }
+  return 0;
+}
+
+void load_watch_begin(const char *renewed) {
+  state.load.is_on = 1;
+  state.load.found[0] = '\0';
+  strncpy(state.load.renewed, renewed, sizeof state.load.renewed - 1);
+  load_left_begin();
+}
+
+/* ---- standard output ---- */
+
+enum { kOutputBytes = 1024 * 1024 }; /* that are printed before the checkpoint; more has to wait */
+
+static int is_pipe(int fd, ino_t inode) {
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_ino == inode;
+}
+
+static void catch_stream(struct caught_stream *stream, int fd, int end) {
+  struct stat status;
+  int kept = fcntl(fd, F_DUPFD_CLOEXEC, descriptor_least_own());
+  if (kept >= 0 && fstat(end, &status) == 0 && dup2(end, fd) >= 0) {
+    stream->kept = kept;
+    stream->inode = status.st_ino;
+  } else if (kept >= 0) {
+    close(kept);
+  }
+}
+
+/* What the program has put in its place stays, to be found. */
+static void release_stream(struct caught_stream *stream, int fd) {
+  if (stream->kept == 0) return;
+  if (is_pipe(fd, stream->inode)) dup2(stream->kept, fd);
+  close(stream->kept);
+  stream->kept = 0;
+}
+
+/* Pipes, as a request has them: libraries look at their streams when they are loaded. A process
+ * that will itself answer a request keeps what it has. */
+void load_watch_catch_streams(void) {
+  int in[2], out[2];
+  if (state.is_ahead || pipe2(in, O_CLOEXEC) != 0) return;
+  catch_stream(&state.load.input, STDIN_FILENO, in[0]);
+  close(in[0]);
+  close(in[1]);
+  if (pipe2(out, O_CLOEXEC) != 0) return;
+  fcntl(out[1], F_SETPIPE_SZ, kOutputBytes);
+  state.load.printed = fcntl(out[0], F_DUPFD_CLOEXEC, descriptor_least_own());
+  if (state.load.printed >= 0) catch_stream(&state.load.output, STDOUT_FILENO, out[1]);
+  close(out[0]);
+  close(out[1]);
+}
+
+/* libc prints by internal calls, which cannot be interposed. */
+void load_watch_count_output(void) {
+  state.load.counts_output = 1;
+}
+
+static int has_printed(void) {
+  int bytes = 0;
+  return state.load.counts_output && state.load.output.kept > 0 &&
+         ioctl(state.load.printed, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+int load_watch_is_output(const struct stat *status) {
+  return S_ISFIFO(status->st_mode) && state.load.output.inode != 0 &&
+         status->st_ino == state.load.output.inode;
+}
+
+void load_watch_end(void) {
+  state.load.is_on = 0;
+  load_watch_release_streams();
+}
+
+void load_watch_release_streams(void) {
+  release_stream(&state.load.input, STDIN_FILENO);
+  if (state.load.output.kept > 0) close(state.load.printed);
+  release_stream(&state.load.output, STDOUT_FILENO);
+}
+
+/* ---- who it was ---- */
+
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+/* By its file name, among paths after "LD_PRELOAD=". What the operator preloads is the operator's
+ * decision. */
+static int is_preloaded(const char *library) {
+  size_t length = strlen(library);
+  for (const char *at = state.preload_text; (at = strstr(at, library)) != NULL; ++at) {
+    int begins = at > state.preload_text && strchr("=/: ", at[-1]) != NULL;
+    if (begins && strchr(": ", at[length]) != NULL) return 1; /* or the text's end */
+  }
+  return 0;
+}
+
+/* Generators that notice a fork: each request is a fork to them. Allocators, and V8, which keep
+ * what they ask for to themselves. Two libraries ask for the time as they start: GLib because of
+ * its allocator, libxml2 for the seed of its hashes. */
+static int renews_itself(const char *library, enum impurity kind) {
+  static const char *const kNames[] = {
+      "libcrypto.so", "libssl.so",   "libgnutls.so", "libgcrypt.so", "libnss3.so",   "libfreebl",
+      "libjemalloc",  "libmimalloc", "libtcmalloc",  "libsoftokn3",  "libnettle.so", "node"};
+  /* Debian's Node has libuv as a separate library, and asks through it. */
+  int is_by_way = strncmp(library, "libuv.so", strlen("libuv.so")) == 0;
+  const char *name = is_by_way ? name_of(program_invocation_name) : library;
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strncmp(name, kNames[i], strlen(kNames[i])) == 0) return 1;
+  }
+  /* Python 3.13 contains mimalloc. What its modules do comes after main() has begun. */
+  int is_python = strncmp(name, "python3", 7) == 0 || strncmp(name, "libpython3", 10) == 0;
+  if (is_python && state.level == LEVEL_LINKED) return 1;
+  int asks_for_itself =
+      strncmp(library, "libglib-2.0.so", 14) == 0 || strncmp(library, "libxml2.so", 10) == 0;
+  return (kind == IMPURE_TIME && asks_for_itself) || is_preloaded(library);
+}
+
+/* place: ", at FILE line N" */
+static int is_renewed(const char *place) {
+  static const char kAt[] = ", at ";
+  if (strncmp(place, kAt, sizeof kAt - 1) != 0) return 0;
+  place += sizeof kAt - 1;
+  for (const char *line = state.load.renewed; *line != '\0'; line += *line == '\n') {
+    size_t length = strcspn(line, "\n");
+    if (strncmp(place, line, length) == 0 && strncmp(place + length, " line ", 6) == 0) return 1;
+    line += length;
+  }
+  return 0;
+}
+
+void load_watch_note(enum impurity kind, const char *function, const void *caller) {
+  struct load_watch *load = &state.load;
+  Dl_info library;
+  if (state.role != ROLE_ZYGOTE || !load->is_on || load->found[0] != '\0') return;
+  if ((load->accepted >> kind & 1) != 0 || is_of_this_library(caller)) return;
+  /* Before its adapter runs, Python may write what it has compiled. */
+  int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
+  if (is_early && kind == IMPURE_FILES) return;
+  if (raw_call(SYS_getpid) != state.pid) return;
+  int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
+  const char *name = is_known ? name_of(library.dli_fname) : "code that was made";
+  if (renews_itself(name, kind)) return;
+  load->is_on = 0; /* finding the place may call what is watched */
+  char place[kFoundMax / 2];
+  if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
+  if (!is_renewed(place))
+    snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
+  load->is_on = 1;
+}
+
+const char *load_watch_found(void) {
+  struct load_watch *load = &state.load;
+  int may_print = (load->accepted >> IMPURE_OUTPUT & 1) != 0;
+  if (load->is_on && load->found[0] == '\0' && !may_print && has_printed()) {
+    strcpy(load->found, kKinds[IMPURE_OUTPUT].does);
+  }
+  if (load->is_on && load->found[0] == '\0' && lookups_left_folder()) {
+    strcpy(load->found, "changes its working folder");
+  }
+  return load->found;
+}
+
+int load_watch_is_random(const char *path) {
+  static const char *const kNames[] = {"/dev/urandom", "/dev/random", "/dev/hwrng",
+                                       "/proc/sys/kernel/random/uuid"};
+  for (size_t i = 0; path != NULL && i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strcmp(path, kNames[i]) == 0) return 1;
+  }
+  return 0;
+}
+
+/* ---- the functions that are watched ---- */
+
+#define LOOK(kind, look)                                              \
+  void *look(const struct passed_call *call, const long *arguments) { \
+    load_watch_note(kind, call->name, caller_of(arguments));          \
+    return NULL;                                                      \
+  }
+LOOK(IMPURE_RANDOM, look_at_random)
+LOOK(IMPURE_TIME, look_at_time)
+LOOK(IMPURE_PID, look_at_pid)
+LOOK(IMPURE_CHILDREN, look_at_child)
+LOOK(IMPURE_SOCKETS, look_at_connection)
+LOOK(IMPURE_FILES, look_at_change)
+
+/* Clocks that count from the machine's start do not give the time of day, but a generator may be
+ * seeded by one, and an interval measured from there grows with the zygote's age. Interpreters read
+ * them for their own purposes: in these it counts as the program's doing only if it comes through
+ * Perl's Time::HiRes. */
+static int tells_time(clockid_t clock, const void *caller) {
+  Dl_info library;
+  if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID) return 0;
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) return 1;
+  if (state.level == LEVEL_LINKED) return 1;
+  int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
+  return is_known && strcmp(name_of(library.dli_fname), "HiRes.so") == 0;
+}
+
+void load_watch_note_number(long number, const long *words, const void *caller) {
+  if (!state.load.is_on) return;
+  switch (number) {
+    case SYS_getrandom:
+      return load_watch_note(IMPURE_RANDOM, "syscall getrandom", caller);
+    case SYS_clock_gettime:
+      if (!tells_time((clockid_t)words[0], caller)) return;
+      return load_watch_note(IMPURE_TIME, "syscall clock_gettime", caller);
+    case SYS_gettimeofday:
+      return load_watch_note(IMPURE_TIME, "syscall gettimeofday", caller);
+    case SYS_getpid:
+      return load_watch_note(IMPURE_PID, "syscall getpid", caller);
+    case SYS_connect:
+    case SYS_bind:
+    case SYS_sendto:
+      return load_watch_note(IMPURE_SOCKETS, "syscall of a socket", caller);
+    case SYS_flock:
+      return load_watch_note(IMPURE_FILES, "syscall flock", caller);
+    case SYS_openat:
+      return note_open_of_load("syscall openat", (const char *)words[1], (int)words[2], caller);
+#ifdef SYS_fork
+    case SYS_time:
+      return load_watch_note(IMPURE_TIME, "syscall time", caller);
+    case SYS_fork:
+    case SYS_vfork:
+      return load_watch_note(IMPURE_CHILDREN, "syscall fork", caller);
+#endif
+    case SYS_clone:
+      if ((words[0] & CLONE_THREAD) != 0) return;
+      return load_watch_note(IMPURE_CHILDREN, "syscall clone", caller);
+    default:
+      return;
+  }
+}
+
+void *look_at_clock(const struct passed_call *call, const long *arguments) {
+  if (state.load.is_on && tells_time((clockid_t)arguments[0], caller_of(arguments))) {
+    load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
+  }
+  return processor_clock_instead((clockid_t)arguments[0]);
+}
+
+/* Only what others notice. */
+void *look_at_fcntl(const struct passed_call *call, const long *arguments) {
+  static const int kNoticed[] = {F_SETLK,      F_SETLKW,   F_OFD_SETLK,
+                                 F_OFD_SETLKW, F_SETLEASE, F_NOTIFY};
+  for (size_t i = 0; i < sizeof kNoticed / sizeof *kNoticed; ++i) {
+    if ((int)arguments[1] == kNoticed[i]) {
+      load_watch_note(IMPURE_FILES, call->name, caller_of(arguments));
+    }
+  }
+  return NULL;
+}
+
+void *look_at_input(const struct passed_call *call, const long *arguments) {
+  if ((int)arguments[0] == STDIN_FILENO) {
+    load_watch_note(IMPURE_INPUT, call->name, caller_of(arguments));
+  }
+  return NULL;
+}
+
+void *look_at_output(const struct passed_call *call, const long *arguments) {
+  if ((int)arguments[0] == STDOUT_FILENO || (int)arguments[0] == STDERR_FILENO) {
+    load_watch_note(IMPURE_OUTPUT, call->name, caller_of(arguments));
+  }
+  return NULL;
+}

@@ -1,0 +1,121 @@
+/* What C cannot express. */
+#include "rewind/context.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+#include <stddef.h>
+#include <string.h>
+
+enum {
+  kFeatures = 10,      /* of words: the parts that XRSTOR handles; 0: there is no XRSTOR */
+  kProtectionKeys = 11 /* the register, or kNoKeys */
+};
+_Static_assert(offsetof(struct context, first_state) == 192, "as the assembly below has it");
+#define kNoKeys (~0ull)
+#define kKeysFeature (1ull << 9)
+
+static uint64_t features_in_use(void) {
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (uint64_t)high << 32 | low;
+}
+
+int context_prepare(struct context *context) {
+  uint32_t a, b, c, d;
+  uint64_t guard = 0;
+  memset(context, 0, sizeof *context);
+  context->words[kProtectionKeys] = kNoKeys;
+  __asm__ volatile("rdsspq %0" : "+r"(guard)); /* does nothing where there is no shadow stack */
+  if (guard != 0) return -1;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0) return 0;
+  /* The register of the keys is not part of a computation: it is put back as it was. */
+  context->words[kFeatures] = features_in_use() & ~kKeysFeature;
+  if ((features_in_use() & kKeysFeature) == 0) return 0;
+  __asm__ volatile("rdpkru" : "=a"(a), "=d"(d) : "c"(0));
+  context->words[kProtectionKeys] = a;
+  return 0;
+}
+
+__asm__(
+    ".text\n"
+    ".globl context_save\n.hidden context_save\n.type context_save, @function\n"
+    "context_save:\n"
+    "  mov %rbx, 0(%rdi)\n  mov %rbp, 8(%rdi)\n  mov %r12, 16(%rdi)\n  mov %r13, 24(%rdi)\n"
+    "  mov %r14, 32(%rdi)\n  mov %r15, 40(%rdi)\n"
+    "  lea 8(%rsp), %rdx\n  mov %rdx, 48(%rdi)\n"
+    "  mov (%rsp), %rdx\n  mov %rdx, 56(%rdi)\n"
+    "  stmxcsr 64(%rdi)\n  fnstcw 72(%rdi)\n"
+    "  mov 64(%rdi), %edx\n  mov %edx, 192 + 24(%rdi)\n"
+    "  xor %eax, %eax\n  ret\n"
+    ".size context_save, . - context_save\n"
+
+    ".globl context_resume\n.hidden context_resume\n.type context_resume, @function\n"
+    "context_resume:\n"
+    "  push $0x202\n  popf\n"
+    "  mov 80(%rdi), %eax\n  mov 84(%rdi), %edx\n  mov %eax, %ecx\n  or %edx, %ecx\n  jz 1f\n"
+    "  xrstor64 192(%rdi)\n"
+    "1:\n  cmpq $-1, 88(%rdi)\n  je 2f\n"
+    "  mov 88(%rdi), %eax\n  xor %ecx, %ecx\n  xor %edx, %edx\n  wrpkru\n"
+    "2:\n  fninit\n  fldcw 72(%rdi)\n  ldmxcsr 64(%rdi)\n"
+    "  pxor %xmm0, %xmm0\n  pxor %xmm1, %xmm1\n  pxor %xmm2, %xmm2\n  pxor %xmm3, %xmm3\n"
+    "  pxor %xmm4, %xmm4\n  pxor %xmm5, %xmm5\n  pxor %xmm6, %xmm6\n  pxor %xmm7, %xmm7\n"
+    "  pxor %xmm8, %xmm8\n  pxor %xmm9, %xmm9\n  pxor %xmm10, %xmm10\n  pxor %xmm11, %xmm11\n"
+    "  pxor %xmm12, %xmm12\n  pxor %xmm13, %xmm13\n  pxor %xmm14, %xmm14\n  pxor %xmm15, %xmm15\n"
+    "  mov 0(%rdi), %rbx\n  mov 8(%rdi), %rbp\n  mov 16(%rdi), %r12\n  mov 24(%rdi), %r13\n"
+    "  mov 32(%rdi), %r14\n  mov 40(%rdi), %r15\n  mov 48(%rdi), %rsp\n"
+    "  xor %ecx, %ecx\n  xor %edx, %edx\n  xor %esi, %esi\n  xor %r8d, %r8d\n"
+    "  xor %r9d, %r9d\n  xor %r10d, %r10d\n  xor %r11d, %r11d\n"
+    "  mov $1, %eax\n  jmp *56(%rdi)\n"
+    ".size context_resume, . - context_resume\n"
+
+    ".globl context_call_on\n.hidden context_call_on\n.type context_call_on, @function\n"
+    "context_call_on:\n"
+    "  mov %rdi, %rsp\n  xor %ebp, %ebp\n  call *%rsi\n  ud2\n"
+    ".size context_call_on, . - context_call_on\n");
+
+#elif defined(__aarch64__)
+
+/* Registers wider than these are discarded at each system call. */
+int context_prepare(struct context *context) {
+  (void)context;
+  return 0;
+}
+
+__asm__(
+    ".text\n"
+    ".globl context_save\n.hidden context_save\n.type context_save, %function\n"
+    "context_save:\n"
+    "  stp x19, x20, [x0]\n  stp x21, x22, [x0, 16]\n  stp x23, x24, [x0, 32]\n"
+    "  stp x25, x26, [x0, 48]\n  stp x27, x28, [x0, 64]\n  stp x29, x30, [x0, 80]\n"
+    "  mov x2, sp\n  mrs x3, fpcr\n  stp x2, x3, [x0, 96]\n"
+    "  stp d8, d9, [x0, 112]\n  stp d10, d11, [x0, 128]\n"
+    "  stp d12, d13, [x0, 144]\n  stp d14, d15, [x0, 160]\n"
+    "  mov w0, 0\n  ret\n"
+    ".size context_save, . - context_save\n"
+
+    ".globl context_resume\n.hidden context_resume\n.type context_resume, %function\n"
+    "context_resume:\n"
+    "  ldp x19, x20, [x0]\n  ldp x21, x22, [x0, 16]\n  ldp x23, x24, [x0, 32]\n"
+    "  ldp x25, x26, [x0, 48]\n  ldp x27, x28, [x0, 64]\n  ldp x29, x30, [x0, 80]\n"
+    "  ldp x2, x3, [x0, 96]\n  mov sp, x2\n  msr fpcr, x3\n  msr fpsr, xzr\n"
+    "  ldp d8, d9, [x0, 112]\n  ldp d10, d11, [x0, 128]\n"
+    "  ldp d12, d13, [x0, 144]\n  ldp d14, d15, [x0, 160]\n"
+    "  movi v0.2d, 0\n  movi v1.2d, 0\n  movi v2.2d, 0\n  movi v3.2d, 0\n"
+    "  movi v4.2d, 0\n  movi v5.2d, 0\n  movi v6.2d, 0\n  movi v7.2d, 0\n"
+    "  movi v16.2d, 0\n  movi v17.2d, 0\n  movi v18.2d, 0\n  movi v19.2d, 0\n"
+    "  movi v20.2d, 0\n  movi v21.2d, 0\n  movi v22.2d, 0\n  movi v23.2d, 0\n"
+    "  movi v24.2d, 0\n  movi v25.2d, 0\n  movi v26.2d, 0\n  movi v27.2d, 0\n"
+    "  movi v28.2d, 0\n  movi v29.2d, 0\n  movi v30.2d, 0\n  movi v31.2d, 0\n"
+    "  mov x1, 0\n  mov x2, 0\n  mov x3, 0\n  mov x4, 0\n  mov x5, 0\n  mov x6, 0\n  mov x7, 0\n"
+    "  mov x8, 0\n  mov x9, 0\n  mov x10, 0\n  mov x11, 0\n  mov x12, 0\n  mov x13, 0\n"
+    "  mov x14, 0\n  mov x15, 0\n  mov x16, 0\n  mov x17, 0\n"
+    "  mov w0, 1\n  ret\n"
+    ".size context_resume, . - context_resume\n"
+
+    ".globl context_call_on\n.hidden context_call_on\n.type context_call_on, %function\n"
+    "context_call_on:\n"
+    "  mov sp, x0\n  mov x29, 0\n  mov x30, 0\n  blr x1\n  brk 1\n"
+    ".size context_call_on, . - context_call_on\n");
+
+#endif

@@ -1,0 +1,72 @@
+/* The end of a request, as far as it can be seen at once: what retires a worker and must be
+ * reported to the bridge before it sends another request. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "rewind/threads.h"
+
+/* Where there is no group to step aside to: one call returns the best priority for input and output
+ * in a group, and this process's own can be made the worst for a moment. Members that are of the
+ * worst themselves are not seen. */
+static int seems_alone_in_group(const struct engine *engine) {
+  enum { kProcess = 1, kGroup = 2, kIdle = 3 << 13 };
+  if (raw_call(SYS_ioprio_set, kProcess, 0, kIdle) != 0) return 1;
+  long best = raw_call(SYS_ioprio_get, kGroup, engine->kernel.words.process_group);
+  raw_call(SYS_ioprio_set, kProcess, 0, engine->kernel.io_priority);
+  return best < 0 || best >> 13 == kIdle >> 13;
+}
+
+/* Whether the process group has no other member: a grandchild that nobody waits for would get the
+ * next request's signals. No call lists a group, but a group that its leader has left for a moment
+ * can be signalled only if there is somebody else in it. */
+static int is_alone_in_group(const struct engine *engine) {
+  long own = engine->kernel.words.process_group;
+  if (own != state.pid || engine->kernel.group_aside <= 0 ||
+      raw_call(SYS_setpgid, 0, engine->kernel.group_aside) != 0) {
+    return seems_alone_in_group(engine);
+  }
+  long others = raw_call(SYS_kill, -own, 0);
+  return raw_call(SYS_setpgid, 0, own) == 0 && others == -ESRCH;
+}
+
+int holds_robust_mutex(const struct engine *engine) {
+  const struct robust_list_head *head = engine->robust_list;
+  return head != NULL && (head->list.next != &head->list || head->list_op_pending != NULL);
+}
+
+/* struct rseq: what a program may leave there would be looked at by the kernel whenever it
+ * interrupts the process, also when the memory that it points into is gone. */
+static void leave_restart_section(const struct engine *engine) {
+  enum { kCriticalSection = 8 };
+  if (engine->volatile_words == NULL) return;
+  volatile uint64_t *section = (volatile uint64_t *)(engine->volatile_words + kCriticalSection);
+  if (*section != 0) *section = 0;
+}
+
+enum retirement first_look(struct engine *engine) {
+  leave_restart_section(engine);
+  siginfo_t child;
+  int is_alone = threads_end(engine);
+  engine->touched |= state.touched;
+  engine->touched_signals = state.touched_signals;
+  if (!is_alone) return RETIRED_THREADS;
+  if (!timers_are_noted()) call_doubt(RETIRED_CALL, "a call on a timer, which was not finished");
+  if (raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) == 0) {
+    strcpy(engine->reason, "a child process was not waited for");
+    return RETIRED_CHILDREN;
+  }
+  if (!is_alone_in_group(engine)) {
+    strcpy(engine->reason, "a process that the request started lives on in its process group");
+    return RETIRED_CHILDREN;
+  }
+  if (state.doubt != RETIRED_NOT) {
+    strcpy(engine->reason, "the program called ");
+    strcat(engine->reason, state.doubtful_call);
+    return state.doubt;
+  }
+  return RETIRED_NOT;
+}

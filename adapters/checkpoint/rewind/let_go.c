@@ -1,0 +1,128 @@
+/* Descriptors at the end of a request: closing them releases its locks, leases and sockets, and the
+ * ends that others wait for. */
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+static int made_put_back(const struct open_file *file) {
+  long fd = descriptor_make(file);
+  if (fd < 0 || fd == file->fd) return fd < 0 ? -1 : 0;
+  long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
+  raw_call(SYS_close, fd);
+  return result < 0 ? -1 : 0;
+}
+
+static int shared_put_back(const struct open_file *file) {
+  int flags = file->close_on_exec ? O_CLOEXEC : 0;
+  return raw_call(SYS_dup3, file->same_as, file->fd, flags) < 0 ? -1 : 0;
+}
+
+/* A file that was open at the checkpoint gets a description of its own again: this drops another's
+ * position, flags and locks. */
+static int file_put_back(const struct engine *engine, size_t index) {
+  const struct open_file *file = &state.files[index];
+  if (file->same_as != 0) return shared_put_back(file);
+  if (descriptor_is_made_anew(file)) return made_put_back(file);
+  char path[40] = "/proc/self/fd/";
+  char digits[12];
+  int count = 0, pristine = engine->pristine_fds[index];
+  for (int rest = pristine; rest > 0 || count == 0; rest /= 10) {
+    digits[count++] = (char)('0' + rest % 10);
+  }
+  char *end = path + strlen(path);
+  while (count > 0) *end++ = digits[--count];
+  *end = '\0';
+  int flags = (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC;
+  long fd = raw_call(SYS_openat, AT_FDCWD, path, flags);
+  if (fd < 0) return -1;
+  if (file->offset > 0) raw_call(SYS_lseek, fd, file->offset, SEEK_SET);
+  if (fd == file->fd) {
+    return (int)raw_call(SYS_fcntl, fd, F_SETFD, file->close_on_exec ? FD_CLOEXEC : 0);
+  }
+  long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
+  raw_call(SYS_close, fd);
+  return result < 0 ? -1 : 0;
+}
+
+/* How many descriptors are open; 0 if the kernel does not say (before Linux 6.2). */
+static long descriptors_open(const struct engine *engine) {
+  struct stat status;
+  return raw_call(SYS_fstat, engine->fds_fd, &status) == 0 ? (long)status.st_size : 0;
+}
+
+/* Closing what is not open costs more than asking whether anything is. */
+static void close_new(struct engine *engine) {
+  if (state.file_count == 0 && engine->open_at_rest != 0 &&
+      descriptors_open(engine) == engine->open_at_rest)
+    return;
+  raw_call(SYS_close_range, 0, engine->first_own_fd - 1, 0);
+  raw_call(SYS_close_range, engine->last_own_fd + 1, ~0u, 0);
+}
+
+enum retirement descriptors_put_back(struct engine *engine) {
+  raw_call(SYS_close_range, 0, 2, 0); /* of the request; the next request's get these numbers */
+  if ((engine->left_out & PART_DESCRIPTORS) != 0) return RETIRED_NOT;
+  close_new(engine);
+  /* state is in the program's memory, but what is read from it here was fixed at the checkpoint. */
+  for (int polls = 0; polls < 2; ++polls) {
+    for (size_t i = 0; i < state.file_count; ++i) {
+      /* What is opened here must not get descriptors 0 to 2. */
+      if (state.files[i].is_poll != polls || file_put_back(engine, i) == 0) continue;
+      strcpy(engine->reason, "a file that was open at the checkpoint cannot be opened again");
+      return RETIRED_DESCRIPTORS;
+    }
+  }
+  return RETIRED_NOT;
+}
+
+/* The library's own numbers, -1 where there is none. */
+static int own_fd(const struct engine *engine, size_t index) {
+  const int fds[] = {engine->maps_fd, engine->pagemap_fd, engine->stat_fd, engine->fds_fd};
+  if (index < 4) return fds[index];
+  const struct open_file *file = &state.files[index - 4];
+  return descriptor_is_made_anew(file) ? -1 : engine->pristine_fds[index - 4];
+}
+
+void descriptors_count(struct engine *engine) {
+  struct stat status;
+  engine->open_at_rest = descriptors_open(engine);
+  for (size_t i = 0; i < 4 + state.file_count; ++i) {
+    if (raw_call(SYS_fstat, own_fd(engine, i), &status) != 0) continue;
+    engine->own_devices[i] = status.st_dev;
+    engine->own_inodes[i] = status.st_ino;
+  }
+}
+
+static int own_are_there(const struct engine *engine) {
+  struct stat status;
+  for (size_t i = 0; i < 4 + state.file_count; ++i) {
+    int fd = own_fd(engine, i);
+    if (fd < 0) continue;
+    if (raw_call(SYS_fstat, fd, &status) != 0 || status.st_dev != engine->own_devices[i] ||
+        status.st_ino != engine->own_inodes[i]) {
+      return 0;
+    }
+  }
+  /* What has no name, or is below /proc. */
+  return raw_call(SYS_fstat, engine->tracking_fd, &status) == 0 &&
+         ((status.st_mode & S_IFMT) == 0 || status.st_dev == engine->own_devices[0]);
+}
+
+enum retirement descriptors_check(struct engine *engine) {
+  if ((engine->left_out & PART_DESCRIPTORS) != 0 || own_are_there(engine)) return RETIRED_NOT;
+  strcpy(engine->reason, "a descriptor of the library's own was closed, or replaced");
+  return RETIRED_DESCRIPTORS;
+}
+
+int let_go_for_good(int channel) {
+  if ((state.touched & TOUCHED_SEMAPHORES) != 0) raw_call(SYS_unshare, CLONE_SYSVSEM);
+  raw_call(SYS_close_range, 0, channel - 1, 0);
+  raw_call(SYS_close_range, channel + 1, ~0u, 0);
+  return (state.touched & TOUCHED_FILES) == 0 ? 0 : -1;
+}

@@ -1,0 +1,91 @@
+/* Pages of the snapshot: whether they changed, and putting them back. */
+#include <string.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+int page_is_zero(const char *page) {
+  return page[0] == 0 && memcmp(page, page + 1, kPageSize - 1) == 0;
+}
+
+const char *page_saved(const struct engine *engine, uint32_t page) {
+  uint32_t slot = engine->page_slots[page];
+  return slot == kZeroSlot ? NULL : engine->saved + (size_t)slot * kPageSize;
+}
+
+int page_is_changed(const char *now, const char *then) {
+  return then == NULL ? !page_is_zero(now) : memcmp(now, then, kPageSize) != 0;
+}
+
+static int is_left_out(const struct engine *engine, uintptr_t address) {
+  for (size_t i = 0; i < engine->region_count; ++i) {
+    const struct region *region = &engine->regions[i];
+    if (address < region->start || address >= region->end) continue;
+    return (region->part & engine->left_out) != 0;
+  }
+  return 0;
+}
+
+/* The kernel writes a few words of its own (rseq) into the thread's block: they stay as they are.
+ */
+void page_put_back(const struct engine *engine, char *now, const char *then) {
+  if (engine->left_out != 0 && is_left_out(engine, (uintptr_t)now)) return;
+  char *words = engine->volatile_words;
+  char kept[64];
+  int holds_words = words != NULL && words >= now && words < now + kPageSize;
+  if (holds_words) memcpy(kept, words, engine->volatile_bytes);
+  if (then == NULL) {
+    memset(now, 0, kPageSize);
+  } else {
+    memcpy(now, then, kPageSize);
+  }
+  if (holds_words) memcpy(words, kept, engine->volatile_bytes);
+}
+
+int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count) {
+  size_t bytes = count * sizeof *engine->entries;
+  return raw_call(SYS_pread64, engine->pagemap_fd, engine->entries, bytes,
+                  address / kPageSize * sizeof *engine->entries) == (long)bytes
+             ? 0
+             : -1;
+}
+
+static uint32_t put_back_stretch(struct engine *engine, const struct region *region, uint32_t first,
+                                 uint32_t count, page_suspect *is_suspect) {
+  uintptr_t address = region->start + (uintptr_t)first * kPageSize;
+  uint32_t restored = 0;
+  int is_known = pages_read_entries(engine, address, count) == 0;
+  for (uint32_t i = 0; i < count; ++i, address += kPageSize) {
+    const char *then = page_saved(engine, region->first_page + first + i);
+    if (is_known && !is_suspect(region, engine->entries[i], then)) continue;
+    ++engine->suspects;
+    if (!page_is_changed((const char *)address, then)) continue;
+    page_put_back(engine, (char *)address, then);
+    ++restored;
+  }
+  return restored;
+}
+
+long pages_put_back(struct engine *engine, page_suspect *is_suspect) {
+  long restored = 0;
+  engine->suspects = 0;
+  for (size_t i = 0; i < engine->region_count; ++i) {
+    const struct region *region = &engine->regions[i];
+    uint32_t pages = (uint32_t)((region->end - region->start) / kPageSize);
+    for (uint32_t first = 0; first < pages; first += kEntriesMax) {
+      uint32_t count = pages - first < kEntriesMax ? pages - first : kEntriesMax;
+      restored += put_back_stretch(engine, region, first, count, is_suspect);
+    }
+  }
+  return restored;
+}
+
+/* A page that was not there has to be looked up first: reading it would create it. */
+static int is_there_or_was(const struct region *region, uint64_t entry, const char *then) {
+  (void)region;
+  return then != NULL || (entry & (kPagePresent | kPageSwapped)) != 0;
+}
+
+long pages_compare(struct engine *engine) {
+  return pages_put_back(engine, is_there_or_was);
+}

@@ -1,0 +1,219 @@
+/* The end of threads; see threads.h. A thread is ended by a signal that libc never lets a program
+ * block, whose handler is the exit of the thread: the kernel then tells those who wait for a robust
+ * mutex of it, as at the end of a process. Destructors, cleanup handlers and locks do not matter:
+ * exit() would not have cared for them either, and the memory is put back. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "raw_call.h"
+#include "rewind/threads.h"
+
+/* libc changes the user of all threads by this signal, and puts its handler back with the first
+ * thread that a program creates; a reset puts back what was there at the checkpoint. */
+enum { kEndSignal = 33, kListBytes = 4096 };
+enum { kPatience = 50000000, kLooksAtOnce = 10, kLookNanoseconds = 100000 };
+static const unsigned long kOnStack = 0x08000000, kWithRestorer = 0x04000000;
+
+/* Who ends the request: the first thread, or another that waits for the first to take over, or does
+ * no longer wait. */
+enum ender { ENDER_NONE, ENDER_CALLS_FIRST, ENDER_FIRST, ENDER_OTHER };
+static int ender;
+static void (*end_of_request)(void);
+
+static int is_handled; /* the handler below is installed */
+static struct signal_action replaced;
+
+static int takes_end(int from, int to) {
+  return __atomic_compare_exchange_n(&ender, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static int is_first_thread(void) {
+  return raw_call(SYS_gettid) == state.pid;
+}
+
+static void pause_for(long nanoseconds) {
+  struct timespec moment = {0, nanoseconds};
+  raw_call(SYS_nanosleep, &moment, NULL);
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  raw_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- the signal ---- */
+
+/* The first thread gets the signal only if it is to take over. If it comes too late for that, the
+ * other is about to end the process. */
+static void on_end(int number) {
+  (void)number;
+  if (!is_first_thread()) {
+    for (;;) raw_call(SYS_exit, 0);
+  }
+  if (takes_end(ENDER_CALLS_FIRST, ENDER_FIRST)) {
+    context_call_on(state.engine->stack + kEngineStackBytes, end_of_request);
+  }
+  for (;;) pause_for(kLookNanoseconds);
+}
+
+static int handle_end(void) {
+  if (is_handled) return 0;
+  struct signal_action action;
+  memset(&action, 0, sizeof action);
+  action.handler = on_end;
+  action.mask = ~0ull;
+  action.flags = kOnStack;
+#if defined(__x86_64__)
+  action.flags |= kWithRestorer; /* which the kernel insists on, though the handler never returns */
+  action.restorer = (void (*)(void))on_end;
+#endif
+  if (raw_call(SYS_rt_sigaction, kEndSignal, &action, &replaced, 8) != 0) return -1;
+  is_handled = 1;
+  return 0;
+}
+
+void threads_end_forget(void) {
+  if (is_handled) raw_call(SYS_rt_sigaction, kEndSignal, &replaced, NULL, 8);
+  is_handled = 0;
+}
+
+/* ---- who ends the request ---- */
+
+enum leaver thread_that_leaves(void) {
+  if (is_first_thread()) return LEAVER_FIRST;
+  return getpid() == state.pid ? LEAVER_OTHER : LEAVER_CHILD;
+}
+
+/* Left by the handler only. */
+static _Noreturn void wait_to_be_ended(void) {
+  uint64_t others = ~(1ull << (kEndSignal - 1));
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &others, NULL, 8);
+  for (;;) raw_call(SYS_ppoll, NULL, 0, NULL, NULL, 8);
+}
+
+/* "pid (name) state ...", of the first thread: pthread_exit() may have ended it already. */
+static int first_thread_has_ended(const struct engine *engine) {
+  char text[128];
+  long got = raw_call(SYS_pread64, engine->stat_fd, text, sizeof text - 1, 0);
+  if (got <= 0) return 1;
+  text[got] = '\0';
+  const char *close = strrchr(text, ')');
+  return close == NULL || close[1] == '\0' || close[2] == 'Z' || close[2] == 'X';
+}
+
+static void call_first_thread(struct engine *engine) {
+  int can_come = !first_thread_has_ended(engine) && handle_end() == 0 &&
+                 raw_call(SYS_tgkill, state.pid, state.pid, kEndSignal) == 0;
+  uint64_t until = now_ns() + kPatience;
+  while (can_come && now_ns() < until) {
+    if (__atomic_load_n(&ender, __ATOMIC_SEQ_CST) != ENDER_CALLS_FIRST) wait_to_be_ended();
+    pause_for(kLookNanoseconds);
+  }
+  if (!takes_end(ENDER_CALLS_FIRST, ENDER_OTHER)) wait_to_be_ended();
+}
+
+void threads_claim_end(enum leaver leaver, int exit_code, void (*end)(void)) {
+  struct engine *engine = state.engine;
+  int is_first = leaver == LEAVER_FIRST;
+  if (is_first && takes_end(ENDER_CALLS_FIRST, ENDER_FIRST)) return; /* with the other's code */
+  if (!takes_end(ENDER_NONE, is_first ? ENDER_FIRST : ENDER_CALLS_FIRST)) wait_to_be_ended();
+  engine->exit_code = exit_code;
+  end_of_request = end;
+  if (!is_first) call_first_thread(engine);
+}
+
+/* ---- the others ---- */
+
+/* As threads_of_process(), by the system call itself: an ended thread may have held any lock of
+ * libc's. 0: not known. */
+static long threads_there(void) {
+  struct stat status;
+  if (raw_call(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) != 0) return 0;
+  return (long)status.st_nlink - 2;
+}
+
+/* The folder lists directories by their number; each look finds those that others have started
+ * meanwhile. */
+static int tell_all(void) {
+  char list[kListBytes];
+  long own = raw_call(SYS_gettid), got;
+  call_touch(TOUCHED_THREADS);
+  if (handle_end() != 0) return -1;
+  long folder =
+      raw_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return -1;
+  while ((got = raw_call(SYS_getdents64, folder, list, sizeof list)) > 0) {
+    for (long at = 0; at < got;) {
+      const struct dirent64 *entry = (const struct dirent64 *)(list + at);
+      long thread = 0;
+      for (const char *digit = entry->d_name; *digit >= '0' && *digit <= '9'; ++digit) {
+        thread = thread * 10 + (*digit - '0');
+      }
+      if (thread > 0 && thread != own) raw_call(SYS_tgkill, state.pid, thread, kEndSignal);
+      at += entry->d_reclen;
+    }
+  }
+  raw_call(SYS_close, folder);
+  return (int)got;
+}
+
+/* Refused while another thread, or another process in this memory, is alive: not by a thread that
+ * is about to be gone, but still writes its last words to memory and holds descriptors. */
+static long share_nothing(unsigned long what) {
+  long result = raw_call(SYS_unshare, what);
+  if (result == -EPERM || result == -ENOSYS) return threads_there() == 1 ? 0 : -EINVAL;
+  return result;
+}
+
+/* Descriptors and the folder, if they are shared with another process, are this process's own from
+ * then on. */
+static int is_alone(void) {
+  if ((state.touched & TOUCHED_THREADS) != 0 && threads_there() != 1) return 0;
+  return share_nothing(CLONE_VM | CLONE_FILES | CLONE_FS) == 0;
+}
+
+/* An ended thread may have been in a call whose effect was not yet noted. */
+static void expect_anything(struct engine *engine) {
+  engine->touched |= TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL | TOUCHED_MEMORY_LOCKS |
+                     TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS | TOUCHED_FILES |
+                     TOUCHED_BY_OTHERS;
+}
+
+int threads_end(struct engine *engine) {
+  uint64_t until = 0;
+  int are_told = 0;
+  const char *why = "another thread is alive, and cannot be ended";
+  if (ender == ENDER_OTHER) {
+    strcpy(engine->reason, "another thread than the first ended the request");
+    return 0;
+  }
+  for (int looks = 0; until == 0 || now_ns() < until; ++looks) {
+    if (is_alone()) {
+      if (are_told) expect_anything(engine);
+      ender = ENDER_NONE;
+      is_handled = 0;
+      return 1;
+    }
+    if (looks == 0) until = now_ns() + kPatience;
+    if (threads_there() == 1) {
+      why = "another process shares the memory";
+    } else if (share_nothing(CLONE_VM) != 0) {
+      if (tell_all() != 0) break;
+      are_told = 1;
+    }
+    if (looks < kLooksAtOnce) {
+      raw_call(SYS_sched_yield);
+    } else {
+      pause_for(kLookNanoseconds);
+    }
+  }
+  strcpy(engine->reason, why);
+  return 0;
+}

@@ -1,0 +1,192 @@
+/* Tracking by userfaultfd and PAGEMAP_SCAN (Linux 6.7): pages are write-protected, a write removes
+ * the protection without asking anybody, and one call reports which pages were written. The same
+ * call shows whether all the snapshot's mappings are still there. */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+/* From linux/userfaultfd.h and linux/fs.h as of Linux 6.7; Debian 12's are older. */
+enum { kUserModeOnly = 1 };
+#define FEATURE_WP_UNPOPULATED (1ull << 13)
+#define FEATURE_WP_ASYNC (1ull << 15)
+#define PAGE_WRITE_PROTECTABLE (1ull << 0)
+#define PAGE_WRITTEN (1ull << 1)
+
+struct scan {
+  uint64_t size, flags, start, end, walk_end, runs, runs_max, pages_max;
+  uint64_t inverted, all_of, any_of, returned;
+};
+#define PAGEMAP_SCAN_CALL _IOWR('f', 16, struct scan)
+
+/* A page that was written is left writable, and copied each time without a comparison, because a
+ * fault costs more than ten copies; its heat is the number of looks for which this continues. It is
+ * compared at each kLookEvery-th rewind. */
+enum { kHeatMax = 4, kLookEvery = 16, kDropPages = 128 };
+#define ADDRESSES_END 0x7ffffffff000ull
+
+static int covers_all(struct engine *engine);
+
+static int protect(const struct engine *engine, uintptr_t start, size_t bytes) {
+  struct uffdio_writeprotect call = {.range = {start, bytes}, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+  return (int)raw_call(SYS_ioctl, engine->tracking_fd, UFFDIO_WRITEPROTECT, &call);
+}
+
+int scan_begin_anew(struct engine *engine) {
+  for (size_t i = 0; i < engine->region_count; ++i) {
+    const struct region *region = &engine->regions[i];
+    struct uffdio_register call = {.range = {region->start, region->end - region->start},
+                                   .mode = UFFDIO_REGISTER_MODE_WP};
+    if (raw_call(SYS_ioctl, engine->tracking_fd, UFFDIO_REGISTER, &call) != 0) return -1;
+    if (protect(engine, region->start, region->end - region->start) != 0) return -1;
+  }
+  memset(engine->page_heat, 0, engine->page_count);
+  return 0;
+}
+
+/* A descriptor that records writes by itself, or -1: before Linux 6.7, or not allowed. */
+static long open_noting(void) {
+  struct uffdio_api api = {.api = UFFD_API, .features = FEATURE_WP_ASYNC | FEATURE_WP_UNPOPULATED};
+  long fd = raw_call(SYS_userfaultfd, O_CLOEXEC | kUserModeOnly);
+  if (fd < 0) return -1;
+  if (raw_call(SYS_ioctl, fd, UFFDIO_API, &api) == 0) return fd;
+  raw_call(SYS_close, fd);
+  return -1;
+}
+
+int scan_is_offered(void) {
+  long fd = open_noting();
+  if (fd >= 0) raw_call(SYS_close, fd);
+  return fd >= 0;
+}
+
+int scan_begin(struct engine *engine) {
+  long fd = open_noting();
+  if (fd < 0) return -1;
+  long own = raw_call(SYS_dup3, fd, engine->tracking_fd, O_CLOEXEC);
+  raw_call(SYS_close, fd);
+  if (own < 0) return -1;
+  if (scan_begin_anew(engine) == 0 && covers_all(engine)) return 0;
+  scan_end(engine);
+  return -1;
+}
+
+/* The registrations end with the last descriptor, whose number is kept for another way. */
+void scan_end(struct engine *engine) {
+  raw_call(SYS_dup3, engine->pagemap_fd, engine->tracking_fd, O_CLOEXEC);
+}
+
+static long scan_from(struct engine *engine, uint64_t start, uint64_t *walked) {
+  struct scan call = {.size = sizeof call,
+                      .start = start,
+                      .end = ADDRESSES_END,
+                      .runs = (uintptr_t)engine->runs,
+                      .runs_max = kScanMax,
+                      .all_of = PAGE_WRITE_PROTECTABLE,
+                      .returned = PAGE_WRITE_PROTECTABLE | PAGE_WRITTEN};
+  long count = raw_call(SYS_ioctl, engine->pagemap_fd, PAGEMAP_SCAN_CALL, &call);
+  *walked = call.walk_end;
+  return count;
+}
+
+struct walk {
+  size_t region;
+  uintptr_t at; /* how far the runs cover the region */
+  uint32_t restored;
+  int looks; /* hot pages are compared this time */
+  enum { WALK_LOOKS_ONLY, WALK_PUTS_BACK } what;
+};
+
+static void put_back_one(struct engine *engine, const struct region *region, uintptr_t address,
+                         struct walk *walk) {
+  uint32_t page = region->first_page + (uint32_t)((address - region->start) / kPageSize);
+  const char *then = page_saved(engine, page);
+  char *now = (char *)address;
+  uint8_t *heat = &engine->page_heat[page];
+  if (walk->looks && *heat > 0 && !page_is_changed(now, then)) {
+    if (--*heat == 0) protect(engine, address, kPageSize);
+    return;
+  }
+  *heat = kHeatMax;
+  page_put_back(engine, now, then);
+  ++walk->restored;
+}
+
+/* Gives many contiguous pages that were not there at the checkpoint back to the kernel. Returns how
+ * many pages from address on it gave back. */
+static uint32_t drop_new(struct engine *engine, const struct region *region, uintptr_t address,
+                         uintptr_t end) {
+  uint32_t first = region->first_page + (uint32_t)((address - region->start) / kPageSize);
+  uint32_t most = (uint32_t)((end - address) / kPageSize), count = 0;
+  if (most < kDropPages || !region->is_anonymous) return 0;
+  while (count < most && engine->page_slots[first + count] == kZeroSlot) ++count;
+  if (count < kDropPages) return 0;
+  size_t bytes = (size_t)count * kPageSize;
+  if (raw_call(SYS_madvise, address, bytes, MADV_DONTNEED) != 0) return 0;
+  protect(engine, address, bytes);
+  memset(engine->page_heat + first, 0, count);
+  return count;
+}
+
+static void put_back_run(struct engine *engine, const struct region *region, uintptr_t start,
+                         uintptr_t end, struct walk *walk) {
+  for (uintptr_t page = start; page < end;) {
+    uint32_t dropped = drop_new(engine, region, page, end);
+    walk->restored += dropped;
+    page += (uintptr_t)dropped * kPageSize;
+    if (dropped > 0) continue;
+    put_back_one(engine, region, page, walk);
+    page += kPageSize;
+  }
+}
+
+/* One run of pages in the same state. Returns 0 if the snapshot has no region there. */
+static int walk_run(struct engine *engine, const struct page_run *run, struct walk *walk) {
+  uintptr_t at = run->start;
+  while (at < run->end) {
+    if (walk->region == engine->region_count) return 0;
+    const struct region *region = &engine->regions[walk->region];
+    if (walk->at == 0) walk->at = region->start;
+    if (at != walk->at) return 0;
+    uintptr_t end = run->end < region->end ? run->end : region->end;
+    if (walk->what == WALK_PUTS_BACK && (run->categories & PAGE_WRITTEN) != 0) {
+      put_back_run(engine, region, at, end, walk);
+    }
+    at = walk->at = end;
+    if (end == region->end) {
+      ++walk->region;
+      walk->at = 0;
+    }
+  }
+  return 1;
+}
+
+/* All runs of registered memory must cover the regions exactly: then no region was unmapped,
+ * moved or replaced. Returns 0 if they do not. */
+static int walk_all(struct engine *engine, struct walk *walk) {
+  uint64_t start = 0;
+  for (;;) {
+    long count = scan_from(engine, start, &start);
+    if (count < 0) return 0;
+    for (long i = 0; i < count; ++i) {
+      if (!walk_run(engine, &engine->runs[i], walk)) return 0;
+    }
+    if (count < kScanMax || start >= ADDRESSES_END) break;
+  }
+  return walk->region == engine->region_count;
+}
+
+static int covers_all(struct engine *engine) {
+  struct walk walk = {.what = WALK_LOOKS_ONLY};
+  return walk_all(engine, &walk);
+}
+
+long scan_put_back(struct engine *engine) {
+  struct walk walk = {.what = WALK_PUTS_BACK,
+                      .looks = engine->rewinds % kLookEvery == kLookEvery - 1};
+  return walk_all(engine, &walk) ? (long)walk.restored : -1;
+}
