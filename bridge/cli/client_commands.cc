@@ -89,10 +89,16 @@ base::Result<std::string> status_text(const Invocation& invocation, json answer)
   return answer.dump(invocation.watch ? -1 : 2) + "\n";
 }
 
-base::Result<std::string> look(const Invocation& invocation) {
+base::Result<json> ask_once(const Invocation& invocation) {
   auto socket = connect(invocation);
   if (!socket) return socket.error();
-  auto answer = ask(socket.value().get(), invocation);
+  return ask(socket.value().get(), invocation);
+}
+
+base::Result<std::string> look(const Invocation& invocation) {
+  auto answer = ask_once(invocation);
+  // A bridge that ends during an upgrade closes its connections; its successor can be asked.
+  if (!answer) answer = ask_once(invocation);
   if (!answer) return answer.error();
   if (!answer.value().value("ok", false)) {
     return base::Error{admin::text_of(answer.value(), "error")};

@@ -1,13 +1,16 @@
 """`cgibridge upgrade`: the binary is started again on the same sockets, and nobody notices."""
 
+import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 
 import pytest
 
 from harness import cgroups, processes, programs
+from harness.bridge import BINARY, environment
 from harness.fastcgi import Closed, Peer, begin, variables_for
 from harness.processes import SANITIZED, alive, wait_until
 from harness.service_manager import ServiceManager
@@ -137,6 +140,29 @@ def test_no_request_fails_or_is_answered_cold(site, upgraded):
 @pytest.mark.plain_build
 def test_a_hundred_in_a_row(site, upgraded):
     upgrade_often(site, upgraded, 100)
+
+
+def test_a_status_that_the_old_one_drops_is_asked_of_its_successor(site):
+    """The socket's path leads to one that ends every connection, and then to the bridge."""
+    bridge = site.start_bridge(WARM)
+    path = site.folder / "moving.control"
+
+    def drop_one():
+        with listener.accept()[0]:
+            os.unlink(path)
+            os.symlink(bridge.control, path)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(1)
+        dropping = threading.Thread(target=drop_one)
+        dropping.start()
+        done = subprocess.run([str(BINARY), "status", "--json", "--control", str(path)], env=environment(),
+                              capture_output=True, text=True, timeout=40)
+        dropping.join()
+    os.unlink(path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bridge"]["pid"] == bridge.pid
 
 
 def test_sigusr2_asks_for_one_as_well(site, upgraded):
