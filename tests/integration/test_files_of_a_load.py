@@ -164,10 +164,11 @@ def test_a_change_of_what_a_load_only_looks_at_is_noticed(site, kind):
     script = make_look(site, kind)
     bridge = site.start_bridge('mode = "persistent"\nlearn = "all"\n')
     first = bridge.request(script).body
+    begun = bridge.program(script)["generation"]
     bridge.wait_warm(script)
     assert bridge.request(script).body == first
     if kind.startswith("python"):  # its next generation loads the module beside it ahead
-        wait_generation_after(bridge, script, bridge.program(script)["generation"])
+        wait_generation_after(bridge, script, begun)
         assert bridge.request(script).body == first
     before = bridge.program(script)["generation"]
     change_what_is_looked_at(site)
@@ -198,10 +199,11 @@ def test_what_programs_write_into_a_folder_that_was_only_looked_at_starts_nothin
         script = site.python("x.py", PYTHON)
     bridge = site.start_bridge('mode = "persistent"\nlearn = "all"\n')
     first = bridge.request(script).body
+    begun = bridge.program(script)["generation"]
     bridge.wait_warm(script)
     assert bridge.request(script).body == first
     if kind == "python":
-        wait_generation_after(bridge, script, bridge.program(script)["generation"])
+        wait_generation_after(bridge, script, begun)
     before = bridge.program(script)["generation"]
     for number in range(10):
         (site.cgi_bin / f"data.{number}").write_text("x")

@@ -215,7 +215,8 @@ class TestFromInside:
     ])
     def test_a_program_gets_what_it_was_given_and_nothing_else(self, world, language, arm, user):
         script = probe(world.site, language)
-        bridge = world.start(f'{arm}\nuser = "{user}"\nworkers = {{ max = 1, spare = 1 }}')
+        bridge = world.start(f'{arm}\nuser = "{user}"\nworkers = {{ max = 1, spare = 1 }}\n'
+                             'queue = { timeout = "60s" }')
         for turn in range(4):
             check(bridge.request(script), KEPT)
             if turn == 0 and "classic" not in arm:

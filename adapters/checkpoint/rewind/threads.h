@@ -20,7 +20,7 @@ void threads_claim_end(enum leaver leaver, int exit_code, void (*end)(void));
 
 /* Ends every thread but this one, which must be the first; a program that never had another pays
  * one system call. Returns 1 when this thread is alone in its memory, or 0 with a reason if not
- * within some 50 ms: what cannot be interrupted, or blocks every signal by the system call itself.
+ * within some 250 ms: what cannot be interrupted, or blocks every signal by the system call itself.
  * Nothing of the process's memory is written by an ended thread after that. */
 int threads_end(struct engine *engine);
 

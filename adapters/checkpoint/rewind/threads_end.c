@@ -17,7 +17,7 @@
 /* libc changes the user of all threads by this signal, and puts its handler back with the first
  * thread that a program creates; a reset puts back what was there at the checkpoint. */
 enum { kEndSignal = 33, kListBytes = 4096 };
-enum { kPatience = 50000000, kLooksAtOnce = 10, kLookNanoseconds = 100000 };
+enum { kPatience = 250000000, kLooksAtOnce = 10, kLookNanoseconds = 100000 };
 static const unsigned long kOnStack = 0x08000000, kWithRestorer = 0x04000000;
 
 /* Who ends the request: the first thread, or another that waits for the first to take over, or does
