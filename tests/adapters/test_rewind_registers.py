@@ -15,7 +15,7 @@ REGISTERS = r"""
 #include <cpuid.h>
 #include <stdio.h>
 #include <string.h>
-#include "context.h"
+#include "rewind/context.h"
 static struct context place;
 static struct { unsigned char legacy[512]; unsigned long in_use, rest[7]; unsigned char more[16384]; }
     __attribute__((aligned(64))) left;
@@ -46,7 +46,8 @@ int main(void) {
 @pytest.mark.skipif("xsave" not in pathlib.Path("/proc/cpuinfo").read_text(), reason="x86-64 with XSAVE only")
 @pytest.mark.parametrize("fills", [1, 0])
 def test_no_register_keeps_anything(folder, fills):
-    program = folder.compile("x.c", REGISTERS, f"-DFILLS={fills}", f"-I{ROOM}", str(ROOM / "context.c"))
+    program = folder.compile("x.c", REGISTERS, f"-DFILLS={fills}", f"-I{ROOM}",
+                             str(ROOM / "rewind/context.c"))
     assert os.popen(program).read() == "0 0\n"
 
 

@@ -209,8 +209,15 @@ def test_a_thread_within_vfork_costs_the_worker(folder):
 
 
 def test_a_first_thread_that_has_ended_costs_the_worker(folder):
-    argv = program_of(folder, "usleep(2000); exit(3);", "pthread_t one; pthread_create(&one, 0, run, 0); "
-                      "pthread_exit(0);")
+    argv = program_of(folder, r"""
+  char state[200] = "";
+  while (strstr(state, ") Z") == 0) {  /* the first thread's */
+    int fd = open("/proc/self/stat", 0);
+    state[read(fd, state, 199)] = 0;
+    close(fd);
+    usleep(100);
+  }
+  exit(3);""", "pthread_t one; pthread_create(&one, 0, run, 0); pthread_exit(0);")
     plain = run_plainly(argv)
     with Warm(argv) as warm:
         for _ in range(3):
