@@ -184,28 +184,30 @@ def test_each_way_to_find_changed_pages_bears_threads(folder, tracking, name):
         expect_workers_stayed(warm)
 
 
+def answers_that_cost_a_worker(argv, times):
+    """As many, each as in classic, and each the last of its worker because of a thread."""
+    plain = run_plainly(argv)
+    with Warm(argv) as warm:
+        answers = [warm.ask() for _ in range(times)]
+    for answer in answers:
+        assert answer.seen() == plain.seen() and answer.retirement == "threads"
+    return answers
+
+
 def test_what_cannot_be_ended_costs_the_worker(folder):
     """A thread that blocks every signal, also those that libc's calls leave alone."""
     argv = program_of(folder, "unsigned long all = ~0ul; syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, "
                       "8); go(); for (;;) pause();", "start(1);")
-    plain = run_plainly(argv)
-    with Warm(argv) as warm:
-        for _ in range(3):
-            answer = warm.ask()
-            assert answer.seen() == plain.seen()
-            assert (answer.stays, answer.retirement) == (False, "threads")
-            assert answer.reason == "another thread is alive, and cannot be ended"
+    for answer in answers_that_cost_a_worker(argv, 3):
+        assert not answer.stays
+        assert answer.reason == "another thread is alive, and cannot be ended"
 
 
 def test_a_thread_within_vfork_costs_the_worker(folder):
     """It waits for a child that shares its memory, and no signal wakes it."""
     argv = program_of(folder, "go(); if (vfork() == 0) { for (int i = 0; i < 3; ++i) close(i); sleep(1); "
                       "_exit(0); } for (;;) pause();", "start(1); usleep(20000);")
-    plain = run_plainly(argv)
-    with Warm(argv) as warm:
-        for _ in range(2):
-            answer = warm.ask()
-            assert answer.seen() == plain.seen() and answer.retirement == "threads"
+    assert answers_that_cost_a_worker(argv, 2)
 
 
 def test_a_first_thread_that_has_ended_costs_the_worker(folder):
@@ -218,11 +220,7 @@ def test_a_first_thread_that_has_ended_costs_the_worker(folder):
     usleep(100);
   }
   exit(3);""", "pthread_t one; pthread_create(&one, 0, run, 0); pthread_exit(0);")
-    plain = run_plainly(argv)
-    with Warm(argv) as warm:
-        for _ in range(3):
-            answer = warm.ask()
-            assert answer.seen() == plain.seen() and answer.retirement == "threads"
+    assert answers_that_cost_a_worker(argv, 3)
 
 
 SHARED = r"""

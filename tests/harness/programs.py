@@ -2,6 +2,22 @@
 
 import json
 
+# A thread's function: no signal ends it, not even one that libc's calls leave alone.
+DEAF_THREAD_C = r"""
+    #include <pthread.h>
+    #include <signal.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    static volatile int runs;
+    static void *sleep_on(void *unused) {
+      unsigned long all = ~0ul;
+      syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);
+      runs = 1;
+      sleep(60);
+      return unused;
+    }
+    """
+
 
 def hello(site, name="hello", text="hello"):
     return site.sh(name, f"printf 'Content-Type: text/plain\\n\\n{text}\\n'\n")

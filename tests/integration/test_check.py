@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import processes
+from harness import processes, programs
 from harness.bridge import BINARY, BUILD, environment
 from harness.processes import wait_until
 
@@ -147,22 +147,11 @@ class TestWhatItBears:
                 or "Nothing is gained" in shallower["verdict"]["sentence"])
 
     def test_workers_that_cannot_be_put_back_make_it_fork(self, site):
-        script = site.c("threads", r"""
-            #include <pthread.h>
-            #include <signal.h>
+        script = site.c("threads", programs.DEAF_THREAD_C + r"""
             #include <stdio.h>
-            #include <sys/syscall.h>
-            #include <unistd.h>
-            static volatile int runs;
-            static void *forever(void *nothing) {
-              unsigned long all = ~0ul;
-              syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);
-              for (runs = 1;;) pause();
-              return nothing;
-            }
             int main(void) {
               pthread_t thread;
-              pthread_create(&thread, 0, forever, 0);
+              pthread_create(&thread, 0, sleep_on, 0);
               while (!runs) usleep(10);
               puts("Content-Type: text/plain\n\nthreads");
               return 0;

@@ -3,26 +3,14 @@ its costs, never on a few requests that somebody chose."""
 
 import pytest
 
+from harness import programs
 from harness.processes import wait_until
 
 # ?thread leaves a thread behind that cannot be ended, which costs its worker. Everything else leaves nothing.
-SOMETIMES_C = r"""
-    #include <pthread.h>
+SOMETIMES_C = programs.DEAF_THREAD_C + r"""
     #include <stdio.h>
-    #include <signal.h>
     #include <stdlib.h>
     #include <string.h>
-    #include <sys/syscall.h>
-    #include <unistd.h>
-    static volatile int runs;
-    /* No signal ends it, not even one that libc's calls leave alone. */
-    static void *sleep_on(void *unused) {
-      unsigned long all = ~0ul;
-      syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);
-      runs = 1;
-      sleep(60);
-      return unused;
-    }
     int main(void) {
       pthread_t thread;
       const char* query = getenv("QUERY_STRING");

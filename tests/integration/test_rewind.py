@@ -17,21 +17,8 @@ HELLO_C = r"""
     """
 
 # Leaves a thread behind that only its exit can end.
-THREAD_C = r"""
-    #include <pthread.h>
-    #include <signal.h>
+THREAD_C = programs.DEAF_THREAD_C + r"""
     #include <stdio.h>
-    #include <sys/syscall.h>
-    #include <unistd.h>
-    static volatile int runs;
-    /* No signal ends it, not even one that libc's calls leave alone. */
-    static void *sleep_on(void *unused) {
-      unsigned long all = ~0ul;
-      syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8);
-      runs = 1;
-      sleep(60);
-      return unused;
-    }
     int main(void) {
       pthread_t thread;
       pthread_create(&thread, NULL, sleep_on, NULL);

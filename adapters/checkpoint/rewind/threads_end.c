@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -131,14 +130,6 @@ void threads_claim_end(enum leaver leaver, int exit_code, void (*end)(void)) {
 
 /* ---- the others ---- */
 
-/* As threads_of_process(), by the system call itself: an ended thread may have held any lock of
- * libc's. 0: not known. */
-static long threads_there(void) {
-  struct stat status;
-  if (raw_call(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) != 0) return 0;
-  return (long)status.st_nlink - 2;
-}
-
 /* The folder lists directories by their number; each look finds those that others have started
  * meanwhile. */
 static int tell_all(void) {
@@ -168,14 +159,14 @@ static int tell_all(void) {
  * is about to be gone, but still writes its last words to memory and holds descriptors. */
 static long share_nothing(unsigned long what) {
   long result = raw_call(SYS_unshare, what);
-  if (result == -EPERM || result == -ENOSYS) return threads_there() == 1 ? 0 : -EINVAL;
+  if (result == -EPERM || result == -ENOSYS) return threads_of_process() == 1 ? 0 : -EINVAL;
   return result;
 }
 
 /* Descriptors and the folder, if they are shared with another process, are this process's own from
  * then on. */
 static int is_alone(void) {
-  if ((state.touched & TOUCHED_THREADS) != 0 && threads_there() != 1) return 0;
+  if ((state.touched & TOUCHED_THREADS) != 0 && threads_of_process() != 1) return 0;
   return share_nothing(CLONE_VM | CLONE_FILES | CLONE_FS) == 0;
 }
 
@@ -202,7 +193,7 @@ int threads_end(struct engine *engine) {
       return 1;
     }
     if (looks == 0) until = now_ns() + kPatience;
-    if (threads_there() == 1) {
+    if (threads_of_process() == 1) {
       why = "another process shares the memory";
     } else if (share_nothing(CLONE_VM) != 0) {
       if (tell_all() != 0) break;
