@@ -21,6 +21,7 @@ class Done:
     part: object
     outcomes: dict  # {test: Outcome}
     seconds: float
+    cpu: float      # the processors' seconds that its process used, with all descendants that were waited for
     said: str       # the output of its process
 
     def failed(self):
@@ -52,7 +53,7 @@ class Hands:
             self._closed = True
             left = list(self._running)
         for process in left:
-            end(process)
+            kill(process)
 
     def all(self, part):
         """Runs all tests of a part; returns its Done."""
@@ -74,39 +75,54 @@ class Hands:
         junit.unlink(missing_ok=True)
         words, environment = command(junit)
         begun = time.monotonic()
-        status = self._wait(words, environment, part, log)
+        status, cpu = self._wait(words, environment, part, log)
         said = log.read_text(errors="replace")
-        return Done(part, part.outcomes(junit, status, said), time.monotonic() - begun, said)
+        return Done(part, part.outcomes(junit, status, said), time.monotonic() - begun, cpu, said)
 
     def _wait(self, words, environment, part, log):
         with log.open("wb") as output:
             with self._lock:
                 if self._closed:
-                    return -signal.SIGTERM
+                    return -signal.SIGTERM, 0
                 try:
                     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output,
                                                stderr=subprocess.STDOUT, cwd=part.cwd,
                                                env={**os.environ, **environment})
                 except OSError as error:
                     output.write(f"tests/run: cannot start {words[0]}: {error}\n".encode())
-                    return 127
+                    return 127, 0
                 self._running.add(process)
             try:
-                return process.wait(part.minutes_max * 60)
-            except subprocess.TimeoutExpired:
-                output.write(f"\ntests/run: ended after {part.minutes_max} minutes\n".encode())
-                end(process)
-                return process.returncode
+                if not ended_within(process, part.minutes_max * 60):
+                    output.write(f"\ntests/run: ended after {part.minutes_max} minutes\n".encode())
+                    kill(process)
+                return reap(process)
             finally:
                 self._running.discard(process)
 
 
-def end(process):
-    """Kills the process and all its descendants, by their ids."""
+def kill(process):
+    """Kills the process and all its descendants, by their ids; whoever started it reaps it."""
     for pid in processes.descendants_of(process.pid):
         processes.kill_quietly(pid)
     process.kill()
-    process.wait()
+
+
+def ended_within(process, seconds):
+    """Waits until the process has ended, and does not reap it; false if it takes longer."""
+    late = time.monotonic() + seconds
+    while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        if time.monotonic() > late:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def reap(process):
+    """Its exit code, and the processors' seconds that it used (wait4(2))."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, used.ru_utime + used.ru_stime
 
 
 def carry_out(parts, hands, slots, heard):

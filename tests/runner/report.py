@@ -20,7 +20,7 @@ def tell_part(done):
     if done.failed():
         cut = len(done.said) - SAID_MOST
         say(done.said if cut <= 0 else f"[{cut} characters cut]\n{done.said[cut:]}")
-    say(f"  {done.part.title:<44} {counts}  ({done.seconds:.0f} s)")
+    say(f"  {done.part.title:<44} {counts}  ({done.seconds:.0f} s, {done.cpu:.0f} s of CPU)")
 
 
 def tell_second(title, passed, second):
@@ -38,16 +38,18 @@ def tell_skipped(done):
 
 def tell_times(steps, done):
     """Prints where the time went: steps are (name, seconds) of what ran before the tests. A section's minutes
-    are the sum over its processes, several of which run at a time."""
-    say("  minutes  tests")
+    are the sum over its processes, several of which run at a time; what they wait is not in those of CPU."""
+    say("  minutes      CPU  tests")
     for name, seconds in steps:
-        say(f"  {seconds / 60:7.1f}         {name}")
-    seconds, tests = collections.Counter(), collections.Counter()
+        say(f"  {seconds / 60:7.1f}                  {name}")
+    seconds, cpu, tests = collections.Counter(), collections.Counter(), collections.Counter()
     for one in done:
         seconds[one.part.section] += one.seconds
+        cpu[one.part.section] += one.cpu
         tests[one.part.section] += len(one.outcomes)
     for section, spent in seconds.most_common():
-        say(f"  {spent / 60:7.1f}  {tests[section]:5}  {section}, all its processes together")
+        say(f"  {spent / 60:7.1f}  {cpu[section] / 60:7.1f}  {tests[section]:5}  {section}, all its processes"
+            " together")
 
 
 def tell_total(done, verdict):
