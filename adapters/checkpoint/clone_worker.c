@@ -14,6 +14,7 @@
 
 #include "checkpoint.h"
 #include "raw_call.h"
+#include "unforked.h"
 
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
@@ -78,6 +79,10 @@ pid_t clone_bare(void) {
 }
 
 pid_t clone_worker(void) {
+  if (unforked_share() > 0) {
+    errno = ENOTSUP;
+    return -1;
+  }
   fork_handlers_prepare();
   sigset_t all, before;
   sigfillset(&all);
@@ -86,6 +91,7 @@ pid_t clone_worker(void) {
   int failure = errno;
   sigprocmask(SIG_SETMASK, &before, NULL);
   if (pid == 0) {
+    unforked_withhold();
     fork_handlers_child();
   } else {
     fork_handlers_parent();

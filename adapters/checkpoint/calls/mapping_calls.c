@@ -68,7 +68,10 @@ void note_munmap(const void *start, size_t bytes) {
 
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed) {
   note_replaced(old, old_bytes, "mremap of what stood");
-  if ((flags & MREMAP_FIXED) != 0) note_replaced(fixed, bytes, "mremap over what stood");
+  /* What is moved there brings along what it was advised. */
+  if ((flags & MREMAP_FIXED) != 0 && memory_stood(fixed, bytes) != STOOD_NOT) {
+    call_doubt(RETIRED_MAPPINGS, "mremap over what stood");
+  }
 }
 
 void note_mprotect(const void *start, size_t bytes, int prot) {

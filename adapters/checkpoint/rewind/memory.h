@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "message/wire.h"
+#include "smaps.h"
 
 struct engine;
 
@@ -40,13 +41,10 @@ struct page_run { /* struct page_region of linux/fs.h, which Debian 12's headers
   uint64_t start, end, categories;
 };
 
-struct address_range {
-  uintptr_t start, end;
-};
-
 /* wiped.c: what is empty in a forked child is emptied after each reset. find: in the zygote; -1:
  * more than kWipedMax, or /proc/self/smaps cannot be read. */
 int wiped_find(struct engine *engine);
+int memory_is_wiped(const struct smaps_entry *entry);
 enum retirement wiped_put_back(struct engine *engine);
 
 /* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. */
@@ -57,6 +55,9 @@ enum retirement mappings_put_back(struct engine *engine, int *changed);
 /* Only unmaps what is new, without reading the list (Linux 6.11). 0 and the number of bytes; or
  * -1. */
 int mappings_drop_new(struct engine *engine, uint64_t *bytes);
+
+/* memory.c: all of it: mappings, pages, what is empty in a forked child, what is kept from one. */
+enum retirement memory_put_back(struct engine *engine);
 
 /* pages.c: a page's content at the checkpoint is NULL for zeros. */
 #define kPagePresent (1ull << 63)

@@ -168,34 +168,6 @@ static enum retirement heap_end_put_back(struct engine *engine) {
   return RETIRED_MAPPINGS;
 }
 
-/* As much is mapped as at rest, and the scan of the pages will show whether it is the same. */
-static int is_same_shape(struct engine *engine) {
-  uint64_t now = engine->address_space_now, then = engine->address_space, dropped = 0;
-  unsigned unseen = TOUCHED_MAPPINGS | TOUCHED_THREADS;
-  if (engine->tracking != TRACKING_SCAN || (engine->touched & unseen) != 0) return 0;
-  if (now == then) return 1;
-  return now > then && mappings_drop_new(engine, &dropped) == 0 && now - dropped == then;
-}
-
-static enum retirement memory_put_back(struct engine *engine) {
-  int every = tracking_may_miss(engine) || engine->mappings_changed;
-  enum retirement why = RETIRED_NOT;
-  if ((engine->left_out & PART_MAPPINGS) == 0 && !is_same_shape(engine)) {
-    why = mappings_put_back(engine, &every);
-  }
-  if (why == RETIRED_NOT) why = wiped_put_back(engine);
-  if (why != RETIRED_NOT) return why;
-  long pages = every ? -1 : tracking_put_back(engine);
-  if (pages < 0 && !every && (engine->left_out & PART_MAPPINGS) == 0) {
-    why = mappings_put_back(engine, &every);
-    if (why != RETIRED_NOT) return why;
-  }
-  if (pages < 0) pages = tracking_put_back_all(engine);
-  engine->last_pages = (uint32_t)pages;
-  engine->last_tracking = engine->tracking;
-  return RETIRED_NOT;
-}
-
 static uint64_t now_ns(void) {
   struct timespec now = {0, 0};
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -14,6 +14,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "unforked.h"
 
 enum {
   kPagesMax = 1 << 20,        /* of all regions: 4 GiB of addresses */
@@ -303,16 +304,20 @@ static int has_data_files(const struct engine *engine) {
   return 0;
 }
 
-static int find_wiped(struct engine *engine, char *reason, size_t reason_bytes) {
-  if (wiped_find(engine) == 0) return 0;
-  snprintf(reason, reason_bytes, "which of its memory a fork empties is not known");
+static int find_advised(struct engine *engine, char *reason, size_t reason_bytes) {
+  if (wiped_find(engine) != 0) {
+    snprintf(reason, reason_bytes, "which of its memory a fork empties is not known");
+    return -1;
+  }
+  if (unforked_share() == 0) return 0;
+  snprintf(reason, reason_bytes, "memory that is kept from children cannot be given to workers");
   return -1;
 }
 
 int snapshot_take(char *reason, size_t reason_bytes) {
   struct engine *engine = state.engine;
   engine->brk = (uintptr_t)raw_call(SYS_brk, 0);
-  if (find_wiped(engine, reason, reason_bytes) != 0 ||
+  if (find_advised(engine, reason, reason_bytes) != 0 ||
       read_mappings(engine, reason, reason_bytes) != 0 ||
       list_regions(engine, reason, reason_bytes) != 0) {
     return -1;
