@@ -28,33 +28,29 @@ static size_t first_behind(const struct engine *engine, uintptr_t address) {
   return low;
 }
 
-enum stood memory_stood(const void *start, size_t bytes) {
+static enum stood what_stood(const struct mapping *mapping) {
+  if (mapping_is_saved(mapping)) return STOOD_SAVED;
+  return mapping->prot == PROT_NONE ? STOOD_RESERVED : STOOD_CONSTANT;
+}
+
+unsigned memory_stood(const void *start, size_t bytes) {
   const struct engine *engine = state.engine;
   uintptr_t from = (uintptr_t)start, to = from + bytes;
-  enum stood found = STOOD_NOT;
-  if (engine == NULL || state.role != ROLE_ANSWERING) return STOOD_NOT;
+  unsigned found = 0;
+  if (engine == NULL || state.role != ROLE_ANSWERING) return 0;
   for (size_t i = first_behind(engine, from); i < engine->mapping_count; ++i) {
     const struct mapping *mapping = &engine->mappings[i];
     if (mapping->start >= to) break;
-    enum stood this = (mapping->prot & PROT_WRITE) != 0 ? STOOD_WRITABLE
-                      : mapping->prot == PROT_NONE      ? STOOD_RESERVED
-                                                        : STOOD_CONSTANT;
-    if (this > found) found = this;
+    found |= what_stood(mapping);
   }
   return found;
 }
 
-/* Memory in this range is mapped again or gone. Writable memory is put back with its content. */
+/* Memory in this range is mapped again or gone. What was saved is put back with its content. */
 static void note_replaced(const void *start, size_t bytes, const char *call) {
-  switch (memory_stood(start, bytes)) {
-    case STOOD_CONSTANT:
-      return call_doubt(RETIRED_MAPPINGS, call);
-    case STOOD_WRITABLE:
-    case STOOD_RESERVED:
-      return call_touch(TOUCHED_MAPPINGS | TOUCHED_PAGES);
-    case STOOD_NOT:
-      return;
-  }
+  unsigned stood = memory_stood(start, bytes);
+  if (stood != 0) call_touch(TOUCHED_MAPPINGS | TOUCHED_PAGES);
+  if ((stood & STOOD_CONSTANT) != 0) call_doubt(RETIRED_MAPPINGS, call);
 }
 
 void note_mmap(const void *start, size_t bytes, int flags, int fd) {
@@ -69,15 +65,15 @@ void note_munmap(const void *start, size_t bytes) {
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed) {
   note_replaced(old, old_bytes, "mremap of what stood");
   /* What is moved there brings along what it was advised. */
-  if ((flags & MREMAP_FIXED) != 0 && memory_stood(fixed, bytes) != STOOD_NOT) {
+  if ((flags & MREMAP_FIXED) != 0 && memory_stood(fixed, bytes) != 0) {
     call_doubt(RETIRED_MAPPINGS, "mremap over what stood");
   }
 }
 
 void note_mprotect(const void *start, size_t bytes, int prot) {
-  enum stood stood = memory_stood(start, bytes);
-  if (stood != STOOD_NOT) call_touch(TOUCHED_MAPPINGS);
-  if ((prot & PROT_WRITE) != 0 && stood >= STOOD_RESERVED) {
+  unsigned stood = memory_stood(start, bytes);
+  if (stood != 0) call_touch(TOUCHED_MAPPINGS);
+  if ((prot & PROT_WRITE) != 0 && (stood & (STOOD_RESERVED | STOOD_CONSTANT)) != 0) {
     call_doubt(RETIRED_MAPPINGS, "mprotect to write to constants");
   }
 }

@@ -15,7 +15,7 @@ static int is_on_pages(int advice) {
 
 void note_madvise(const void *start, size_t bytes, int advice) {
   call_touch(TOUCHED_PAGES);
-  if (!is_on_pages(advice) && memory_stood(start, bytes) != STOOD_NOT) {
+  if (!is_on_pages(advice) && memory_stood(start, bytes) != 0) {
     call_doubt(RETIRED_MAPPINGS, "madvise");
   }
 }

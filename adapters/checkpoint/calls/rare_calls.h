@@ -48,10 +48,10 @@ long prctl_watched(const long *words);
 void note_madvise(const void *start, size_t bytes, int advice);
 
 /* mapping_calls.c */
-enum stood { STOOD_NOT, STOOD_WRITABLE, STOOD_RESERVED, STOOD_CONSTANT };
-/* The last of these that any part of the range was at the checkpoint: not there, writable, reserved
- * room, or read-only, of which nothing can be put back. */
-enum stood memory_stood(const void *start, size_t bytes);
+enum stood { STOOD_SAVED = 1 << 0, STOOD_RESERVED = 1 << 1, STOOD_CONSTANT = 1 << 2 };
+/* Which of these parts of the range were at the checkpoint: in the snapshot, reserved room, or
+ * constants, of which nothing can be put back. 0: nothing of it was there. */
+unsigned memory_stood(const void *start, size_t bytes);
 void note_mmap(const void *start, size_t bytes, int flags, int fd);
 void note_munmap(const void *start, size_t bytes);
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);

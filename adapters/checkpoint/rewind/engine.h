@@ -90,12 +90,14 @@ struct engine {
   enum page_tracking tracking;
   struct {
     int is_offered;
-    uint32_t nanoseconds; /* recent duration of a rewind; 0: not known */
-  } ways[4];              /* by enum page_tracking */
-  unsigned trial;         /* rewinds that are left of a trial; 0: none is under way */
-  uint32_t suspects;      /* pages that the last walk over all pages had to compare */
-  uint32_t faults;        /* soft-dirty: about how many pages the last request found protected */
-  int is_protected;       /* soft-dirty: no page was written since all were protected */
+    uint32_t nanoseconds;      /* recent duration of a rewind; 0: not known */
+  } ways[4];                   /* by enum page_tracking */
+  unsigned trial;              /* rewinds that are left of a trial; 0: none is under way */
+  uint32_t suspects;           /* pages that the last walk over all pages had to compare */
+  const struct region *opened; /* is writable while its pages are put back; NULL: none */
+  int opening_failed;
+  uint32_t faults;  /* soft-dirty: about how many pages the last request found protected */
+  int is_protected; /* soft-dirty: no page was written since all were protected */
   uint8_t *page_heat;
   struct mapping now[kMappingsMax];
   struct page_run runs[kScanMax];

@@ -24,6 +24,7 @@ static int kind_of(const char *name) {
   if (strncmp(name, "[heap]", 6) == 0) return MAPPING_HEAP;
   if (strncmp(name, "[stack]", 7) == 0) return MAPPING_STACK;
   if (name[0] == '[' && name[1] == 'v') return MAPPING_KERNEL; /* vdso, vvar, vsyscall */
+  if (strncmp(name, "[uprobes]", 9) == 0) return MAPPING_KERNEL;
   return MAPPING_PLAIN;
 }
 
@@ -47,6 +48,13 @@ static void parse(const char *line, struct mapping *mapping) {
   mapping->inode = number(&line, 10);
   while (*line == ' ') ++line;
   mapping->kind = kind_of(line);
+}
+
+int mapping_is_saved(const struct mapping *mapping) {
+  const int is_code = PROT_READ | PROT_EXEC;
+  if (mapping->is_shared) return 0;
+  if ((mapping->prot & PROT_WRITE) != 0) return 1;
+  return mapping->inode == 0 && mapping->kind == MAPPING_PLAIN && mapping->prot == is_code;
 }
 
 static int is_same_kind(const struct mapping *a, const struct mapping *b) {
@@ -87,7 +95,7 @@ long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list) {
 
 static enum retirement lost(struct engine *engine, const struct mapping *then, uintptr_t start,
                             uintptr_t end) {
-  int is_ours = (then->prot & PROT_WRITE) != 0 && !then->is_shared && then->inode == 0;
+  int is_ours = mapping_is_saved(then) && then->inode == 0;
   if (!is_ours && !(then->prot == PROT_NONE && then->inode == 0)) {
     strcpy(engine->reason, "a mapping of a file that stood at the checkpoint is gone");
     return RETIRED_MAPPINGS;
@@ -134,7 +142,7 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
   }
   if (now->prot == then->prot) return RETIRED_NOT;
   *changed = 1;
-  if ((then->prot & PROT_WRITE) == 0 && (now->prot & PROT_WRITE) != 0) {
+  if (!mapping_is_saved(then) && (now->prot & PROT_WRITE) != 0) {
     strcpy(engine->reason, "memory that was not writable at the checkpoint became so");
     return RETIRED_MAPPINGS;
   }

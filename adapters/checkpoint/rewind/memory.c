@@ -38,6 +38,10 @@ enum retirement memory_put_back(struct engine *engine) {
     if (why != RETIRED_NOT) return why;
   }
   if (pages < 0) pages = tracking_put_back_all(engine);
+  if (pages_close(engine) != 0) {
+    strcpy(engine->reason, "generated code cannot be put back");
+    return RETIRED_MAPPINGS;
+  }
   engine->last_pages = (uint32_t)pages;
   engine->last_tracking = engine->tracking;
   return may_be_others ? withhold(engine) : RETIRED_NOT;

@@ -29,11 +29,12 @@ struct mapping {
   enum { MAPPING_PLAIN, MAPPING_HEAP, MAPPING_STACK, MAPPING_KERNEL } kind;
 };
 
-/* A private writable mapping, as part of the snapshot. */
+/* A private mapping, as part of the snapshot: writable, or code that was generated. */
 struct region {
   uintptr_t start, end;
   uint32_t first_page;
   int is_anonymous;
+  int prot;
   unsigned part; /* enum reset_part, or 0: always put back */
 };
 
@@ -49,6 +50,9 @@ enum retirement wiped_put_back(struct engine *engine);
 
 /* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. */
 long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list);
+/* Whether it is part of the snapshot: private and writable, or anonymous code, which a compiler in
+ * the process writes in moments in which it is writable. */
+int mapping_is_saved(const struct mapping *mapping);
 /* Puts every mapping back in its place, and unmaps what is new. changed is set to 1 if one of the
  * snapshot's was changed: then its pages have to be compared, and tracking starts again. */
 enum retirement mappings_put_back(struct engine *engine, int *changed);
@@ -66,7 +70,10 @@ enum retirement memory_put_back(struct engine *engine);
 int page_is_zero(const char *page);
 const char *page_saved(const struct engine *engine, uint32_t page);
 int page_is_changed(const char *now, const char *then);
-void page_put_back(const struct engine *engine, char *now, const char *then);
+/* Makes a region writable if it is not at rest, until pages_close(). */
+void page_put_back(struct engine *engine, const struct region *region, char *now, const char *then);
+/* After the last of them: 0, or -1 if a region could not be written to, or not be closed again. */
+int pages_close(struct engine *engine);
 /* Fills engine->entries for at most kEntriesMax pages from address on. 0 or -1. */
 int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count);
 /* Whether a page may have changed, by its entry in /proc/self/pagemap. */

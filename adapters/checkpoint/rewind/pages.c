@@ -1,5 +1,6 @@
 /* Pages of the snapshot: whether they changed, and putting them back. */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -17,19 +18,36 @@ int page_is_changed(const char *now, const char *then) {
   return then == NULL ? !page_is_zero(now) : memcmp(now, then, kPageSize) != 0;
 }
 
-static int is_left_out(const struct engine *engine, uintptr_t address) {
-  for (size_t i = 0; i < engine->region_count; ++i) {
-    const struct region *region = &engine->regions[i];
-    if (address < region->start || address >= region->end) continue;
-    return (region->part & engine->left_out) != 0;
-  }
-  return 0;
+/* ---- generated code, which is not writable at rest ---- */
+
+static void protect_opened(struct engine *engine, int prot) {
+  const struct region *region = engine->opened;
+  if (raw_call(SYS_mprotect, region->start, region->end - region->start, prot) == 0) return;
+  engine->opening_failed = 1;
 }
+
+static void open_region(struct engine *engine, const struct region *region) {
+  if (engine->opened == region) return;
+  if (engine->opened != NULL) protect_opened(engine, engine->opened->prot);
+  engine->opened = region;
+  protect_opened(engine, PROT_READ | PROT_WRITE);
+}
+
+int pages_close(struct engine *engine) {
+  if (engine->opened != NULL) protect_opened(engine, engine->opened->prot);
+  engine->opened = NULL;
+  return engine->opening_failed ? -1 : 0;
+}
+
+/* ---- one page ---- */
 
 /* The kernel writes a few words of its own (rseq) into the thread's block: they stay as they are.
  */
-void page_put_back(const struct engine *engine, char *now, const char *then) {
-  if (engine->left_out != 0 && is_left_out(engine, (uintptr_t)now)) return;
+void page_put_back(struct engine *engine, const struct region *region, char *now,
+                   const char *then) {
+  if ((engine->left_out & region->part) != 0) return;
+  if ((region->prot & PROT_WRITE) == 0) open_region(engine, region);
+  if (engine->opening_failed) return;
   char *words = engine->volatile_words;
   char kept[64];
   int holds_words = words != NULL && words >= now && words < now + kPageSize;
@@ -40,6 +58,7 @@ void page_put_back(const struct engine *engine, char *now, const char *then) {
     memcpy(now, then, kPageSize);
   }
   if (holds_words) memcpy(words, kept, engine->volatile_bytes);
+  if ((region->prot & PROT_EXEC) != 0) __builtin___clear_cache(now, now + kPageSize);
 }
 
 int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count) {
@@ -60,7 +79,7 @@ static uint32_t put_back_stretch(struct engine *engine, const struct region *reg
     if (is_known && !is_suspect(region, engine->entries[i], then)) continue;
     ++engine->suspects;
     if (!page_is_changed((const char *)address, then)) continue;
-    page_put_back(engine, (char *)address, then);
+    page_put_back(engine, region, (char *)address, then);
     ++restored;
   }
   return restored;

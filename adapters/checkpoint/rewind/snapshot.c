@@ -1,5 +1,5 @@
-/* The snapshot: every private writable mapping of the zygote at its checkpoint, copied once into a
- * sealed memfd that all its workers share. */
+/* The snapshot: every private writable mapping of the zygote at its checkpoint, and generated code,
+ * copied once into a sealed memfd that all its workers share. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -115,7 +115,7 @@ static void add_region(struct engine *engine, uintptr_t start, uintptr_t end,
                        const struct mapping *mapping) {
   if (start >= end || engine->region_count == kRegionsMax) return;
   engine->regions[engine->region_count++] = (struct region){
-      start, end, engine->page_count, mapping->inode == 0, part_of(engine, mapping)};
+      start, end, engine->page_count, mapping->inode == 0, mapping->prot, part_of(engine, mapping)};
   engine->page_count += (uint32_t)((end - start) / kPageSize);
 }
 
@@ -152,7 +152,7 @@ static void add_regions_of(struct engine *engine, const struct mapping *mapping)
 static int list_regions(struct engine *engine, char *reason, size_t reason_bytes) {
   for (size_t i = 0; i < engine->mapping_count; ++i) {
     const struct mapping *mapping = &engine->mappings[i];
-    if (mapping->is_shared || (mapping->prot & PROT_WRITE) == 0) continue;
+    if (!mapping_is_saved(mapping)) continue;
     if ((mapping->prot & PROT_READ) == 0) {
       snprintf(reason, reason_bytes, "memory is mapped for writing only");
       return -1;

@@ -112,7 +112,7 @@ static void put_back_one(struct engine *engine, const struct region *region, uin
     return;
   }
   *heat = kHeatMax;
-  page_put_back(engine, now, then);
+  page_put_back(engine, region, now, then);
   ++walk->restored;
 }
 

@@ -91,8 +91,8 @@ static void compare_wiped(struct findings *findings, const struct address_range 
 
 static int is_constant(const struct engine *engine, const struct mapping *mapping) {
   uintptr_t ours[] = {(uintptr_t)engine, (uintptr_t)engine->page_slots, (uintptr_t)engine->saved};
-  if (mapping->is_shared || mapping->prot == PROT_NONE || (mapping->prot & PROT_WRITE) != 0 ||
-      mapping->kind == MAPPING_KERNEL || (mapping->prot & PROT_READ) == 0) {
+  if (mapping->is_shared || mapping_is_saved(mapping) || mapping->kind == MAPPING_KERNEL ||
+      (mapping->prot & PROT_READ) == 0) {
     return 0;
   }
   for (size_t i = 0; i < sizeof ours / sizeof *ours; ++i) {
