@@ -25,7 +25,6 @@ static int cannot_be_undone(long number) {
     case SYS_keyctl:
     case SYS_request_key:
     case SYS_set_mempolicy:
-    case SYS_mbind:
     case SYS_set_mempolicy_home_node:
     case SYS_seccomp:
     case SYS_landlock_restrict_self:
@@ -83,6 +82,8 @@ static void note_memory_by_number(long number, const long *words) {
       return note_mremap(start, bytes, (size_t)words[2], (int)words[3], (const void *)words[4]);
     case SYS_shmat:
       return note_shmat((int)words[2]);
+    case SYS_mbind:
+      return note_advice(start, bytes, RETIRED_CALL, "mbind");
     case SYS_remap_file_pages:
       return call_doubt(RETIRED_MAPPINGS, "remap_file_pages");
     case SYS_process_vm_writev:
@@ -116,6 +117,7 @@ static void note_number(long number, const long *words) {
     case SYS_munmap:
     case SYS_shmat:
     case SYS_mremap:
+    case SYS_mbind:
     case SYS_remap_file_pages:
     case SYS_process_vm_writev:
     case SYS_process_madvise:

@@ -30,7 +30,7 @@ static size_t first_behind(const struct engine *engine, uintptr_t address) {
 
 static enum stood what_stood(const struct mapping *mapping) {
   if (mapping_is_saved(mapping)) return STOOD_SAVED;
-  return mapping->prot == PROT_NONE ? STOOD_RESERVED : STOOD_CONSTANT;
+  return mapping_is_reserved(mapping) ? STOOD_RESERVED : STOOD_CONSTANT;
 }
 
 unsigned memory_stood(const void *start, size_t bytes) {
@@ -49,8 +49,16 @@ unsigned memory_stood(const void *start, size_t bytes) {
 /* Memory in this range is mapped again or gone. What was saved is put back with its content. */
 static void note_replaced(const void *start, size_t bytes, const char *call) {
   unsigned stood = memory_stood(start, bytes);
-  if (stood != 0) call_touch(TOUCHED_MAPPINGS | TOUCHED_PAGES);
+  if ((stood & STOOD_SAVED) != 0) call_touch(TOUCHED_MAPPINGS | TOUCHED_PAGES);
+  if ((stood & STOOD_RESERVED) != 0) call_touch(TOUCHED_RESERVED);
   if ((stood & STOOD_CONSTANT) != 0) call_doubt(RETIRED_MAPPINGS, call);
+}
+
+/* The same, of which nothing is there any more: what is mapped elsewhere may hide that by its size.
+ */
+static void note_removed(const void *start, size_t bytes, const char *call) {
+  note_replaced(start, bytes, call);
+  if (memory_stood(start, bytes) != 0) call_touch(TOUCHED_MAPPINGS);
 }
 
 void note_mmap(const void *start, size_t bytes, int flags, int fd) {
@@ -59,11 +67,11 @@ void note_mmap(const void *start, size_t bytes, int flags, int fd) {
 }
 
 void note_munmap(const void *start, size_t bytes) {
-  note_replaced(start, bytes, "munmap of what stood");
+  note_removed(start, bytes, "munmap of what stood");
 }
 
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed) {
-  note_replaced(old, old_bytes, "mremap of what stood");
+  note_removed(old, old_bytes, "mremap of what stood");
   /* What is moved there brings along what it was advised. */
   if ((flags & MREMAP_FIXED) != 0 && memory_stood(fixed, bytes) != 0) {
     call_doubt(RETIRED_MAPPINGS, "mremap over what stood");
@@ -72,10 +80,17 @@ void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, con
 
 void note_mprotect(const void *start, size_t bytes, int prot) {
   unsigned stood = memory_stood(start, bytes);
-  if (stood != 0) call_touch(TOUCHED_MAPPINGS);
-  if ((prot & PROT_WRITE) != 0 && (stood & (STOOD_RESERVED | STOOD_CONSTANT)) != 0) {
+  if ((stood & STOOD_RESERVED) != 0) call_touch(TOUCHED_RESERVED);
+  if ((stood & (STOOD_SAVED | STOOD_CONSTANT)) != 0) call_touch(TOUCHED_MAPPINGS);
+  if ((prot & PROT_WRITE) != 0 && (stood & STOOD_CONSTANT) != 0) {
     call_doubt(RETIRED_MAPPINGS, "mprotect to write to constants");
   }
+}
+
+void note_advice(const void *start, size_t bytes, enum retirement kind, const char *call) {
+  unsigned stood = memory_stood(start, bytes);
+  if ((stood & STOOD_RESERVED) != 0) call_touch(TOUCHED_RESERVED);
+  if ((stood & (STOOD_SAVED | STOOD_CONSTANT)) != 0) call_doubt(kind, call);
 }
 
 void note_shmat(int flags) {

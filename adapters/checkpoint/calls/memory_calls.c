@@ -15,9 +15,7 @@ static int is_on_pages(int advice) {
 
 void note_madvise(const void *start, size_t bytes, int advice) {
   call_touch(TOUCHED_PAGES);
-  if (!is_on_pages(advice) && memory_stood(start, bytes) != 0) {
-    call_doubt(RETIRED_MAPPINGS, "madvise");
-  }
+  if (!is_on_pages(advice)) note_advice(start, bytes, RETIRED_MAPPINGS, "madvise");
 }
 
 INTERPOSED int madvise(void *start, size_t bytes, int advice) {

@@ -103,9 +103,8 @@ static void note_prctl(const long *words) {
   long option = words[0];
   if (only_asks(option, words[1])) return;
   if (option == PR_SET_VMA) { /* a name, which ends with the mapping */
-    unsigned stood = memory_stood((void *)words[2], (size_t)words[3]);
-    if (stood != 0) call_doubt(RETIRED_CALL, "prctl on memory of the checkpoint");
-    return;
+    return note_advice((void *)words[2], (size_t)words[3], RETIRED_CALL,
+                       "prctl on memory of the checkpoint");
   }
   call_touch(TOUCHED_PRCTL);
   if (is_put_back(option)) return;

@@ -19,7 +19,8 @@ enum touched {
   TOUCHED_THREADS = 1 << 6,    /* a thread was started: libc maps memory for it unseen */
   TOUCHED_FILES = 1 << 7,      /* a file or shared memory was mapped, which others can see */
   TOUCHED_SEMAPHORES = 1 << 8, /* semaphore adjustments that the kernel is to undo */
-  TOUCHED_BY_OTHERS = 1 << 9   /* there was a child, which may have changed its parent */
+  TOUCHED_BY_OTHERS = 1 << 9,  /* there was a child, which may have changed its parent */
+  TOUCHED_RESERVED = 1 << 10 /* reserved room was committed, or advised on: all of it is emptied */
 };
 
 /* The kernel's answer, in the form that libc returns. */
@@ -56,6 +57,8 @@ void note_mmap(const void *start, size_t bytes, int flags, int fd);
 void note_munmap(const void *start, size_t bytes);
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);
 void note_mprotect(const void *start, size_t bytes, int prot);
+/* What the kernel keeps of a mapping, and forgets with it: reserved room is mapped anew. */
+void note_advice(const void *start, size_t bytes, enum retirement kind, const char *call);
 void note_shmat(int flags);
 void note_locale(void); /* libc may map other files for a locale */
 

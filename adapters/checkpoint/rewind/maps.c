@@ -96,7 +96,7 @@ long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list) {
 static enum retirement lost(struct engine *engine, const struct mapping *then, uintptr_t start,
                             uintptr_t end) {
   int is_ours = mapping_is_saved(then) && then->inode == 0;
-  if (!is_ours && !(then->prot == PROT_NONE && then->inode == 0)) {
+  if (!is_ours && !mapping_is_reserved(then)) {
     strcpy(engine->reason, "a mapping of a file that stood at the checkpoint is gone");
     return RETIRED_MAPPINGS;
   }
@@ -109,9 +109,9 @@ static enum retirement lost(struct engine *engine, const struct mapping *then, u
   return RETIRED_MAPPINGS;
 }
 
-/* Reserved room: libc's, for the growth of a heap, which it opens by an internal call. */
-static int is_reserved(const struct mapping *then) {
-  return then->prot == PROT_NONE && then->inode == 0 && !then->is_shared;
+/* Libc's, for the growth of a heap, which it opens by an internal call; V8's, for code; Java's. */
+int mapping_is_reserved(const struct mapping *mapping) {
+  return mapping->prot == PROT_NONE && mapping->inode == 0 && !mapping->is_shared;
 }
 
 static enum retirement reserve(struct engine *engine, uintptr_t start, uintptr_t end) {
@@ -120,6 +120,15 @@ static enum retirement reserve(struct engine *engine, uintptr_t start, uintptr_t
   if (at == (long)start) return RETIRED_NOT;
   strcpy(engine->reason, "room that was kept free at the checkpoint cannot be freed again");
   return RETIRED_MAPPINGS;
+}
+
+enum retirement reservations_put_back(struct engine *engine) {
+  enum retirement why = RETIRED_NOT;
+  for (size_t i = 0; i < engine->mapping_count && why == RETIRED_NOT; ++i) {
+    const struct mapping *mapping = &engine->mappings[i];
+    if (mapping_is_reserved(mapping)) why = reserve(engine, mapping->start, mapping->end);
+  }
+  return why;
 }
 
 /* One stretch of addresses that is mapped now and was mapped then. */
@@ -131,8 +140,7 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
   as_now.start = start;
   as_now.offset = now->offset + (start - now->start);
   struct mapping as_then = *then;
-  if (is_reserved(then) && now->inode == 0 && !now->is_shared && now->prot != then->prot) {
-    *changed = 1;
+  if (mapping_is_reserved(then) && now->inode == 0 && !now->is_shared && now->prot != then->prot) {
     return reserve(engine, start, end);
   }
   if (!continues(&as_then, &as_now) &&

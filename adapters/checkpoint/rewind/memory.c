@@ -13,6 +13,12 @@ static int is_same_shape(struct engine *engine) {
   return now > then && mappings_drop_new(engine, &dropped) == 0 && now - dropped == then;
 }
 
+/* A thread's end gives libc's room back, or not, by internal calls. What was committed and is only
+ * inaccessible again still has its content. */
+static int may_have_committed(const struct engine *engine) {
+  return (engine->touched & (TOUCHED_RESERVED | TOUCHED_THREADS)) != 0;
+}
+
 /* What was mapped anew in place of memory that is kept from children would be theirs, too. Its list
  * is in the memory that has just been put back. */
 static enum retirement withhold(struct engine *engine) {
@@ -25,7 +31,11 @@ enum retirement memory_put_back(struct engine *engine) {
   int every = tracking_may_miss(engine) || engine->mappings_changed;
   int may_be_others = every;
   enum retirement why = RETIRED_NOT;
-  if ((engine->left_out & PART_MAPPINGS) == 0 && !is_same_shape(engine)) {
+  if ((engine->left_out & PART_MAPPINGS) == 0 && may_have_committed(engine)) {
+    may_be_others = 1;
+    why = reservations_put_back(engine);
+  }
+  if (why == RETIRED_NOT && (engine->left_out & PART_MAPPINGS) == 0 && !is_same_shape(engine)) {
     may_be_others = 1;
     why = mappings_put_back(engine, &every);
   }

@@ -56,6 +56,10 @@ int mapping_is_saved(const struct mapping *mapping);
 /* Puts every mapping back in its place, and unmaps what is new. changed is set to 1 if one of the
  * snapshot's was changed: then its pages have to be compared, and tracking starts again. */
 enum retirement mappings_put_back(struct engine *engine, int *changed);
+/* Room that was reserved at the checkpoint, for what a request may commit: empties all of it,
+ * whatever is mapped there now. */
+int mapping_is_reserved(const struct mapping *mapping);
+enum retirement reservations_put_back(struct engine *engine);
 /* Only unmaps what is new, without reading the list (Linux 6.11). 0 and the number of bytes; or
  * -1. */
 int mappings_drop_new(struct engine *engine, uint64_t *bytes);
@@ -76,6 +80,9 @@ void page_put_back(struct engine *engine, const struct region *region, char *now
 int pages_close(struct engine *engine);
 /* Fills engine->entries for at most kEntriesMax pages from address on. 0 or -1. */
 int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count);
+/* The first page of a range that exists, in the process of this page map; end: none. Before
+ * Linux 6.7 a range of more than 4 GiB is not looked through, and seems empty. */
+uintptr_t pages_first_there(int pagemap_fd, uintptr_t start, uintptr_t end);
 /* Whether a page may have changed, by its entry in /proc/self/pagemap. */
 typedef int page_suspect(const struct region *region, uint64_t entry, const char *then);
 /* Puts back the suspects that did change (all that did, if no entry can be read); returns how many.

@@ -4,6 +4,9 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/pagemap_scan.h"
+
+enum { kPagemapChunk = 512, kLookedAtMax = 1 << 20 };
 
 int page_is_zero(const char *page) {
   return page[0] == 0 && memcmp(page, page + 1, kPageSize - 1) == 0;
@@ -67,6 +70,38 @@ int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count)
                   address / kPageSize * sizeof *engine->entries) == (long)bytes
              ? 0
              : -1;
+}
+
+static uintptr_t first_there_by_entries(int pagemap_fd, uintptr_t start, uintptr_t end) {
+  uint64_t entries[kPagemapChunk];
+  for (uintptr_t at = start; at < end; at += sizeof entries / sizeof *entries * kPageSize) {
+    size_t count = (end - at) / kPageSize;
+    if (count > kPagemapChunk) count = kPagemapChunk;
+    long bytes = (long)(count * sizeof *entries);
+    if (raw_call(SYS_pread64, pagemap_fd, entries, bytes, at / kPageSize * sizeof *entries) !=
+        bytes) {
+      return end;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if ((entries[i] & (kPagePresent | kPageSwapped)) != 0) return at + i * kPageSize;
+    }
+  }
+  return end;
+}
+
+uintptr_t pages_first_there(int pagemap_fd, uintptr_t start, uintptr_t end) {
+  struct page_run run;
+  struct scan call = {.size = sizeof call,
+                      .start = start,
+                      .end = end,
+                      .runs = (uintptr_t)&run,
+                      .runs_max = 1,
+                      .any_of = PAGE_THERE | PAGE_SWAPPED,
+                      .returned = PAGE_THERE};
+  long count = raw_call(SYS_ioctl, pagemap_fd, PAGEMAP_SCAN_CALL, &call);
+  if (count >= 0) return count > 0 ? run.start : end;
+  if ((end - start) / kPageSize > kLookedAtMax) return end;
+  return first_there_by_entries(pagemap_fd, start, end);
 }
 
 static uint32_t put_back_stretch(struct engine *engine, const struct region *region, uint32_t first,

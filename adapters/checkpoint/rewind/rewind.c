@@ -197,6 +197,9 @@ static enum retirement mapped_files_let_go(struct engine *engine) {
     return RETIRED_NOT;
   }
   enum retirement why = heap_end_put_back(engine);
+  if (why == RETIRED_NOT && (engine->touched & TOUCHED_RESERVED) != 0) {
+    why = reservations_put_back(engine);
+  }
   if (why != RETIRED_NOT || mappings_drop_new(engine, &dropped) == 0) return why;
   return mappings_put_back(engine, &engine->mappings_changed);
 }

@@ -4,24 +4,16 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/pagemap_scan.h"
 
-/* From linux/userfaultfd.h and linux/fs.h as of Linux 6.7; Debian 12's are older. */
+/* From linux/userfaultfd.h as of Linux 6.7; Debian 12's is older. */
 enum { kUserModeOnly = 1 };
 #define FEATURE_WP_UNPOPULATED (1ull << 13)
 #define FEATURE_WP_ASYNC (1ull << 15)
-#define PAGE_WRITE_PROTECTABLE (1ull << 0)
-#define PAGE_WRITTEN (1ull << 1)
-
-struct scan {
-  uint64_t size, flags, start, end, walk_end, runs, runs_max, pages_max;
-  uint64_t inverted, all_of, any_of, returned;
-};
-#define PAGEMAP_SCAN_CALL _IOWR('f', 16, struct scan)
 
 /* A page that was written is left writable, and copied each time without a comparison, because a
  * fault costs more than ten copies; its heat is the number of looks for which this continues. It is

@@ -115,6 +115,12 @@ static void compare_constants(struct findings *findings, const struct engine *en
   }
 }
 
+static void compare_reserved(struct findings *findings, const struct mapping *mapping,
+                             int pagemap) {
+  uintptr_t at = pages_first_there(pagemap, mapping->start, mapping->end);
+  if (at < mapping->end) find(findings, "reserved room at %#lx is not empty", (unsigned long)at);
+}
+
 static void compare_all(struct findings *findings, const struct engine *engine) {
   int pagemap = open_of(findings->pid, "pagemap");
   if (pagemap < 0) return find(findings, "its page map cannot be opened: %s", strerror(errno));
@@ -127,6 +133,7 @@ static void compare_all(struct findings *findings, const struct engine *engine) 
   for (size_t i = 0; i < engine->mapping_count; ++i) {
     const struct mapping *mapping = &engine->mappings[i];
     if (is_constant(engine, mapping)) compare_constants(findings, engine, mapping, pagemap);
+    if (mapping_is_reserved(mapping)) compare_reserved(findings, mapping, pagemap);
   }
   close(pagemap);
 }
