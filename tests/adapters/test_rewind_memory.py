@@ -138,6 +138,14 @@ DEEDS = {
     "maps anew what is then made writable": "mmap(mapped, 16 * PAGE, 0, MAP_PRIVATE | MAP_ANONYMOUS | "
                                             "MAP_FIXED, -1, 0); mprotect(mapped, 16 * PAGE, 3); "
                                             "seen = sum(mapped, 64 * PAGE);",
+    "writes between changes of protection":
+        "mprotect(mapped, 64 * PAGE, 0); mprotect(mapped, 64 * PAGE, 3); mapped[9 * PAGE] = 'L';"
+        "mprotect(mapped, 64 * PAGE, 1); mprotect(mapped + 8 * PAGE, PAGE, 3); mapped[8 * PAGE] = 'L';"
+        "mprotect(mapped + 8 * PAGE, PAGE, 0);",
+    "gives back what it has written": "memset(mapped, 'L', 64 * PAGE); memset(data, 'L', 4 * PAGE);"
+                                      "madvise(mapped, 64 * PAGE, MADV_DONTNEED);"
+                                      "madvise(data, 2 * PAGE, MADV_DONTNEED); mapped[3 * PAGE] = 'L';"
+                                      "seen = sum(mapped + PAGE, PAGE);",
     "protects by the call's number": "syscall(SYS_mprotect, bss, 16 * PAGE, PROT_READ);",
     "advises on children": "madvise(mapped, 64 * PAGE, MADV_DONTFORK); madvise(data, PAGE, MADV_WIPEONFORK);",
     "advises on huge pages": "madvise(mapped, 64 * PAGE, MADV_HUGEPAGE); madvise(bss, PAGE, MADV_DONTDUMP);",
@@ -177,7 +185,10 @@ def test_what_a_request_may_do_to_its_mappings(folder, name, tracking):
             assert (answer.text, answer.code) == (plain.text, 0), (n, warm.retired)
             assert answer.retirement in (None, "mappings", "call"), answer.reason
     if name in ("nothing", "writes everywhere", "200 MiB of small pieces", "200 MiB at once", "a deep stack",
-                "moves the break up", "unmaps a mapping", "makes data readable only"):
+                "moves the break up", "unmaps a mapping", "makes data readable only", "gives pages back",
+                "gives pages back and reads them", "gives a file's pages back", "gives pages back some day",
+                "makes data inaccessible", "writes between changes of protection",
+                "gives back what it has written", "makes what was reserved usable"):
         assert warm.retired == []
 
 

@@ -69,8 +69,6 @@ static void note_memory_by_number(long number, const long *words) {
   const void *start = (const void *)words[0];
   size_t bytes = (size_t)words[1];
   switch (number) {
-    case SYS_madvise:
-      return note_madvise(start, bytes, (int)words[2]);
     case SYS_mprotect:
     case SYS_pkey_mprotect:
       return note_mprotect(start, bytes, (int)words[2]);
@@ -110,7 +108,6 @@ static void note_number(long number, const long *words) {
     case SYS_openat:
     case SYS_openat2:
       return note_open_by_number(number, words);
-    case SYS_madvise:
     case SYS_mprotect:
     case SYS_pkey_mprotect:
     case SYS_mmap:
@@ -163,6 +160,9 @@ INTERPOSED long syscall(long number, ...) {
   load_watch_note_number(number, words, __builtin_return_address(0));
   va_end(list);
   if (number == SYS_prctl) return prctl_watched(words);
+  if (number == SYS_madvise) {
+    return madvise_watched((void *)words[0], (size_t)words[1], (int)words[2]);
+  }
   if (child_by_number(number)) return call_result(child_make_by_number(number, words));
   note_number(number, words);
   return call_result(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));

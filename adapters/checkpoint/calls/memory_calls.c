@@ -18,9 +18,19 @@ void note_madvise(const void *start, size_t bytes, int advice) {
   if (!is_on_pages(advice)) note_advice(start, bytes, RETIRED_MAPPINGS, "madvise");
 }
 
-INTERPOSED int madvise(void *start, size_t bytes, int advice) {
+/* What the kernel may take some day (MADV_FREE) is given back at once: a later request may come
+ * between. */
+long madvise_watched(void *start, size_t bytes, int advice) {
   note_madvise(start, bytes, advice);
-  return (int)call_result(raw_call(SYS_madvise, start, bytes, advice));
+  long result = raw_call(SYS_madvise, start, bytes, advice);
+  if (result == 0 && advice == MADV_FREE && (memory_stood(start, bytes) & STOOD_SAVED) != 0) {
+    result = raw_call(SYS_madvise, start, bytes, MADV_DONTNEED);
+  }
+  return call_result(result);
+}
+
+INTERPOSED int madvise(void *start, size_t bytes, int advice) {
+  return (int)madvise_watched(start, bytes, advice);
 }
 
 INTERPOSED int malloc_trim(size_t pad) {

@@ -47,6 +47,7 @@ long prctl_watched(const long *words);
 
 /* memory_calls.c */
 void note_madvise(const void *start, size_t bytes, int advice);
+long madvise_watched(void *start, size_t bytes, int advice);
 
 /* mapping_calls.c */
 enum stood { STOOD_SAVED = 1 << 0, STOOD_RESERVED = 1 << 1, STOOD_CONSTANT = 1 << 2 };

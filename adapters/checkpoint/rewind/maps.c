@@ -149,7 +149,9 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
     return RETIRED_MAPPINGS;
   }
   if (now->prot == then->prot) return RETIRED_NOT;
-  *changed = 1;
+  /* Pages keep their marks through a change of protection; memory that was mapped anew is not
+   * registered, which the scan will find. */
+  if (engine->tracking != TRACKING_SCAN) *changed = 1;
   if (!mapping_is_saved(then) && (now->prot & PROT_WRITE) != 0) {
     strcpy(engine->reason, "memory that was not writable at the checkpoint became so");
     return RETIRED_MAPPINGS;

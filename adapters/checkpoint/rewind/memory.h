@@ -54,7 +54,8 @@ long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list);
  * the process writes in moments in which it is writable. */
 int mapping_is_saved(const struct mapping *mapping);
 /* Puts every mapping back in its place, and unmaps what is new. changed is set to 1 if one of the
- * snapshot's was changed: then its pages have to be compared, and tracking starts again. */
+ * snapshot's was changed in a way that the tracking in use may not see: then its pages have to be
+ * compared, and tracking starts again. */
 enum retirement mappings_put_back(struct engine *engine, int *changed);
 /* Room that was reserved at the checkpoint, for what a request may commit: empties all of it,
  * whatever is mapped there now. */

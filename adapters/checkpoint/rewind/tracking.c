@@ -45,11 +45,10 @@ void tracking_warn(enum page_tracking wanted) {
 }
 
 int tracking_may_miss(const struct engine *engine) {
-  unsigned unseen = TOUCHED_PAGES;
   /* Memory that is dropped, or remapped and joined to its neighbour, and then only read, has no
-   * bit. */
-  if (engine->tracking == TRACKING_SOFT_DIRTY) unseen |= TOUCHED_MAPPINGS | TOUCHED_THREADS;
-  return (engine->touched & unseen) != 0;
+   * soft-dirty bit. A scan finds all of that. */
+  unsigned unseen = TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS;
+  return engine->tracking == TRACKING_SOFT_DIRTY && (engine->touched & unseen) != 0;
 }
 
 void tracking_begin(struct engine *engine, enum page_tracking wanted) {

@@ -72,14 +72,20 @@ void scan_end(struct engine *engine) {
   raw_call(SYS_dup3, engine->pagemap_fd, engine->tracking_fd, O_CLOEXEC);
 }
 
-static long scan_from(struct engine *engine, uint64_t start, uint64_t *walked) {
+/* A protected page is there, or has a mark in place of a page that is swapped out. What is neither
+ * was dropped (MADV_DONTNEED); if it was read since, there is a page of zeros, without protection.
+ * In a file's mapping a mark stays in any case, so all its pages are compared. */
+static const uint64_t kNotDropped = PAGE_WRITTEN | PAGE_THERE | PAGE_SWAPPED;
+
+static long scan_from(struct engine *engine, uint64_t start, uint64_t *walked, int with_dropped) {
+  uint64_t returned = PAGE_WRITE_PROTECTABLE | (with_dropped ? kNotDropped : PAGE_WRITTEN);
   struct scan call = {.size = sizeof call,
                       .start = start,
                       .end = ADDRESSES_END,
                       .runs = (uintptr_t)engine->runs,
                       .runs_max = kScanMax,
                       .all_of = PAGE_WRITE_PROTECTABLE,
-                      .returned = PAGE_WRITE_PROTECTABLE | PAGE_WRITTEN};
+                      .returned = returned};
   long count = raw_call(SYS_ioctl, engine->pagemap_fd, PAGEMAP_SCAN_CALL, &call);
   *walked = call.walk_end;
   return count;
@@ -89,7 +95,8 @@ struct walk {
   size_t region;
   uintptr_t at; /* how far the runs cover the region */
   uint32_t restored;
-  int looks; /* hot pages are compared this time */
+  int looks;        /* hot pages are compared this time */
+  int with_dropped; /* pages may be gone */
   enum { WALK_LOOKS_ONLY, WALK_PUTS_BACK } what;
 };
 
@@ -136,6 +143,27 @@ static void put_back_run(struct engine *engine, const struct region *region, uin
   }
 }
 
+/* The pages of a run that may have been dropped, and are then zeros or what their file has. */
+static void put_back_dropped(struct engine *engine, const struct region *region, uintptr_t start,
+                             uintptr_t end, struct walk *walk) {
+  for (uintptr_t at = start; at < end; at += kPageSize) {
+    uint32_t page = region->first_page + (uint32_t)((at - region->start) / kPageSize);
+    const char *then = page_saved(engine, page);
+    if (region->is_anonymous ? then == NULL : !page_is_changed((const char *)at, then)) continue;
+    put_back_one(engine, region, at, walk);
+  }
+}
+
+static void put_back_some(struct engine *engine, const struct region *region, uintptr_t start,
+                          uintptr_t end, uint64_t categories, struct walk *walk) {
+  if (walk->what != WALK_PUTS_BACK) return;
+  if ((categories & PAGE_WRITTEN) != 0) {
+    put_back_run(engine, region, start, end, walk);
+  } else if (walk->with_dropped && (!region->is_anonymous || (categories & kNotDropped) == 0)) {
+    put_back_dropped(engine, region, start, end, walk);
+  }
+}
+
 /* One run of pages in the same state. Returns 0 if the snapshot has no region there. */
 static int walk_run(struct engine *engine, const struct page_run *run, struct walk *walk) {
   uintptr_t at = run->start;
@@ -145,9 +173,7 @@ static int walk_run(struct engine *engine, const struct page_run *run, struct wa
     if (walk->at == 0) walk->at = region->start;
     if (at != walk->at) return 0;
     uintptr_t end = run->end < region->end ? run->end : region->end;
-    if (walk->what == WALK_PUTS_BACK && (run->categories & PAGE_WRITTEN) != 0) {
-      put_back_run(engine, region, at, end, walk);
-    }
+    put_back_some(engine, region, at, end, run->categories, walk);
     at = walk->at = end;
     if (end == region->end) {
       ++walk->region;
@@ -162,7 +188,7 @@ static int walk_run(struct engine *engine, const struct page_run *run, struct wa
 static int walk_all(struct engine *engine, struct walk *walk) {
   uint64_t start = 0;
   for (;;) {
-    long count = scan_from(engine, start, &start);
+    long count = scan_from(engine, start, &start, walk->with_dropped);
     if (count < 0) return 0;
     for (long i = 0; i < count; ++i) {
       if (!walk_run(engine, &engine->runs[i], walk)) return 0;
@@ -179,6 +205,7 @@ static int covers_all(struct engine *engine) {
 
 long scan_put_back(struct engine *engine) {
   struct walk walk = {.what = WALK_PUTS_BACK,
+                      .with_dropped = (engine->touched & (TOUCHED_PAGES | TOUCHED_THREADS)) != 0,
                       .looks = engine->rewinds % kLookEvery == kLookEvery - 1};
   return walk_all(engine, &walk) ? (long)walk.restored : -1;
 }
