@@ -100,35 +100,81 @@ static int is_event(const char *text, struct open_file *file) {
   const char *count = strstr(text, "eventfd-count:");
   if (count == NULL || strstr(text, "eventfd-semaphore: 1") != NULL) return 0;
   unsigned long value = strtoul(count + strlen("eventfd-count:"), NULL, 16);
-  file->is_event = 1;
+  file->kind = FILE_EVENT;
   file->event_count = (unsigned)value;
   return value <= UINT_MAX;
 }
 
-static int is_poll(int fd, const char *text, struct open_file *file) {
-  char path[48], name[32];
+static int is_named(int fd, const char *name) {
+  char path[48], link[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  ssize_t length = readlink(path, name, sizeof name);
-  static const char kName[] = "anon_inode:[eventpoll]";
-  file->is_poll = length == sizeof kName - 1 && memcmp(name, kName, sizeof kName - 1) == 0;
-  return file->is_poll && text[0] != '\0' && poll_take(fd, text) == 0;
+  ssize_t length = readlink(path, link, sizeof link - 1);
+  if (length < 0) return 0;
+  link[length] = '\0';
+  return strncmp(link, name, strlen(name)) == 0;
 }
 
-static int is_event_or_poll(int fd, struct open_file *file) {
-  char text[4096];
-  read_info(fd, text, sizeof text);
-  return is_event(text, file) || is_poll(fd, text, file);
+/* One that is not set, and has not run off either. */
+static int is_idle_timer(const char *text, struct open_file *file) {
+  const char *clock = strstr(text, "clockid:");
+  file->kind = FILE_TIMER;
+  file->clock = clock == NULL ? 0 : atoi(clock + strlen("clockid:"));
+  return clock != NULL && strstr(text, "ticks: 0\n") != NULL &&
+         strstr(text, "it_value: (0, 0)\n") != NULL &&
+         strstr(text, "it_interval: (0, 0)\n") != NULL;
 }
+
+/* What has no name in the file system. NULL, or why no worker can have its own. */
+static const char *look_at_nameless(int fd, const struct stat *status, struct open_file *file) {
+  char text[4096];
+  if (S_ISFIFO(status->st_mode) && is_named(fd, "pipe:[")) return pipe_take(fd, status, file);
+  read_info(fd, text, sizeof text);
+  if (is_event(text, file)) return NULL;
+  if (is_named(fd, "anon_inode:[timerfd]")) {
+    return is_idle_timer(text, file) ? NULL : "a timer that runs";
+  }
+  if (!is_named(fd, "anon_inode:[eventpoll]")) return "not a file";
+  file->kind = FILE_POLL;
+  return text[0] != '\0' && poll_take(fd, text) == 0 ? NULL : "an epoll instance that watches much";
+}
+
+/* ---- made anew ---- */
 
 int descriptor_is_made_anew(const struct open_file *file) {
-  return file->is_event || file->is_poll || file->same_as != 0;
+  return file->kind != FILE_NAMED || file->same_as != 0;
 }
 
-int descriptor_make(const struct open_file *file) {
-  if (file->is_poll) return poll_make(file);
-  int flags = (file->flags & O_NONBLOCK) | (file->close_on_exec ? O_CLOEXEC : 0);
-  return (int)raw_call(SYS_eventfd2, file->event_count, flags);
+int descriptor_turn(const struct open_file *file) {
+  return (file->kind == FILE_POLL ? 2 : 0) + (file->same_as != 0);
 }
+
+int descriptor_place(long fd, const struct open_file *file) {
+  if (fd < 0) return -1;
+  int flag = file->close_on_exec ? FD_CLOEXEC : 0;
+  if (fd == file->fd) return (int)raw_call(SYS_fcntl, fd, F_SETFD, flag);
+  long result = raw_call(SYS_dup3, fd, file->fd, flag != 0 ? O_CLOEXEC : 0);
+  raw_call(SYS_close, fd);
+  return result < 0 ? -1 : 0;
+}
+
+/* Opens another one like it: a number, or < 0. */
+static long make(const struct open_file *file) {
+  int flags = (file->flags & O_NONBLOCK) | O_CLOEXEC;
+  if (file->kind == FILE_POLL) return poll_make(file);
+  if (file->kind == FILE_TIMER) return raw_call(SYS_timerfd_create, file->clock, flags);
+  return raw_call(SYS_eventfd2, file->event_count, flags);
+}
+
+int descriptor_make_anew(const struct open_file *file) {
+  if (file->same_as != 0) {
+    int flags = file->close_on_exec ? O_CLOEXEC : 0;
+    return raw_call(SYS_dup3, file->same_as, file->fd, flags) < 0 ? -1 : 0;
+  }
+  if (file->kind != FILE_PIPE) return descriptor_place(make(file), file);
+  return (file->flags & O_ACCMODE) == O_RDONLY ? pipe_make(file) : 0; /* with its other end */
+}
+
+/* ---- the look ---- */
 
 struct watch {
   char *reason;
@@ -167,13 +213,13 @@ static const char *look_at(int fd, const struct stat *status, struct open_file *
     if (is_same < 0) return "perhaps a copy of another";
     if (!is_same) continue;
     file->same_as = other->fd;
-    file->is_poll = other->is_poll;
+    file->kind = other->kind;
   }
   if (file->same_as != 0) return NULL;
   if (is_plain_device(status)) return NULL;
   if (S_ISCHR(status->st_mode)) return "a device";
   if (!S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode)) {
-    return is_event_or_poll(fd, file) ? NULL : "not a file";
+    return look_at_nameless(fd, status, file);
   }
   if ((file->flags & O_ACCMODE) != O_RDONLY) return "a file for writing";
   file->offset = lseek(fd, 0, SEEK_CUR);
@@ -181,16 +227,23 @@ static const char *look_at(int fd, const struct stat *status, struct open_file *
 }
 
 static int open_again(const struct open_file *file) {
-  if (file->is_event || file->is_poll) return descriptor_make(file);
+  if (file->kind != FILE_NAMED) return (int)make(file);
   char path[48];
   snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
   return open(path, (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
 }
 
 static int can_be_opened_again(const struct open_file *file) {
+  if (file->kind == FILE_PIPE) return 1; /* if its other end is found */
   int again = open_again(file);
   if (again >= 0) close(again);
   return again >= 0;
+}
+
+static int refuse(const struct watch *watch, int fd, const char *what) {
+  snprintf(watch->reason, watch->reason_bytes, "descriptor %d (%s) is open at the checkpoint", fd,
+           what);
+  return -1;
 }
 
 static int watch_fd(int fd, void *context) {
@@ -204,11 +257,7 @@ static int watch_fd(int fd, void *context) {
   if (held == NULL && file.same_as == 0 && !can_be_opened_again(&file)) {
     held = "which cannot be opened again";
   }
-  if (held != NULL) {
-    snprintf(watch->reason, watch->reason_bytes, "descriptor %d (%s) is open at the checkpoint", fd,
-             held);
-    return -1;
-  }
+  if (held != NULL) return refuse(watch, fd, held);
   state.files[state.file_count++] = file;
   return 0;
 }
@@ -230,10 +279,11 @@ int descriptors_look_at_new(const unsigned char *known, char *reason, size_t rea
   state.file_count = state.watch_count = 0;
   struct watch watch = {reason, reason_bytes, known};
   if (for_each_fd(watch_fd, &watch) != 0) return -1;
-  if (polls_can_be_made_again()) return 0;
-  snprintf(reason, reason_bytes,
-           "an epoll instance is open at the checkpoint and looks at what "
-           "no worker can have of its own");
+  int alone = pipes_pair();
+  if (alone >= 0) return refuse(&watch, alone, "a pipe whose ends are not both its own");
+  const char *held = polls_held();
+  if (held == NULL) return 0;
+  snprintf(reason, reason_bytes, "%s at the checkpoint", held);
   return -1;
 }
 
@@ -248,15 +298,11 @@ void descriptors_close_at_exec(void) {
 }
 
 static int reopen(const struct open_file *file) {
-  if (file->same_as != 0) {
-    return dup3(file->same_as, file->fd, file->close_on_exec ? O_CLOEXEC : 0) < 0 ? -1 : 0;
-  }
+  if (descriptor_is_made_anew(file)) return descriptor_make_anew(file);
   int fd = open_again(file);
   if (fd < 0) return -1;
   if (file->offset > 0 && lseek(fd, file->offset, SEEK_SET) < 0) return -1;
-  int result = dup3(fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
-  close(fd);
-  return result < 0 ? -1 : 0;
+  return descriptor_place(fd, file);
 }
 
 void descriptors_remember_checkpoint(void) {
@@ -280,10 +326,9 @@ void descriptors_stand_in(void) {
 }
 
 int descriptors_make_private(void) {
-  /* What an epoll instance watches has to be there first. */
-  for (int polls = 0; polls < 2; ++polls) {
+  for (int turn = 0; turn < kDescriptorTurns; ++turn) {
     for (size_t i = 0; i < state.file_count; ++i) {
-      if (state.files[i].is_poll == polls && reopen(&state.files[i]) != 0) return -1;
+      if (descriptor_turn(&state.files[i]) == turn && reopen(&state.files[i]) != 0) return -1;
     }
   }
   return 0;

@@ -4,21 +4,31 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
-enum { kOpenFilesMax = 64, kPollWatchesMax = 16 };
+enum { kOpenFilesMax = 64, kPollWatchesMax = 16, kPipeBytesMax = 64 };
 
-/* A regular file or directory that is open for reading at the checkpoint, a device without a memory
- * of its own, an eventfd, or an epoll instance that watches these. */
+/* FILE_NAMED: a regular file or directory that is open for reading at the checkpoint, or a device
+ * without a memory of its own. The others are made anew in each worker: an eventfd, one end of a
+ * pipe of which the process has both, a timerfd that does not run, and an epoll instance that
+ * watches these. */
+enum file_kind { FILE_NAMED, FILE_EVENT, FILE_PIPE, FILE_TIMER, FILE_POLL };
+
 struct open_file {
   int fd;
   int same_as; /* an earlier one, of which this is a copy; 0: none */
   int flags;   /* F_GETFL */
   int close_on_exec;
-  int is_event;
-  int is_poll; /* what it watches is in state.watches */
+  enum file_kind kind;
   off_t offset;
   unsigned event_count;
+  int clock;                /* of a timer */
+  ino_t pipe;               /* both ends have the same */
+  int other_end;            /* of a pipe: place in state.files */
+  int pipe_size;            /* of a reading end, like what follows */
+  unsigned char pipe_bytes; /* that nobody has read yet */
+  char pipe_content[kPipeBytesMax];
 };
 
 /* What an epoll instance watches. */
@@ -54,15 +64,30 @@ void descriptors_remember_checkpoint(void);
 void descriptors_stand_in(void);
 /* Whether a worker gets a new one; otherwise it opens the same file again. */
 int descriptor_is_made_anew(const struct open_file *file);
-/* Opens another one like it: a number, or < 0. With raw calls only. Not for one that is a copy. */
-int descriptor_make(const struct open_file *file);
+/* Makes another one under its number: 0 or < 0. With raw calls only. To be called in turns, for all
+ * descriptors of turn 0 first: copies need their originals, and epoll instances what they watch. */
+enum { kDescriptorTurns = 4 };
+int descriptor_turn(const struct open_file *file);
+int descriptor_make_anew(const struct open_file *file);
+/* Moves fd to the file's number, with its flag for exec: 0 or < 0. Raw calls only. */
+int descriptor_place(long fd, const struct open_file *file);
 int descriptor_least_own(void);   /* from there up, if the limit allows: */
 int descriptor_move_high(int fd); /* to a close-on-exec number out of the program's way, or -1 */
 
-/* polls.c: reads an epoll instance's text below fdinfo into state.watches; -1: it cannot be
- * kept. */
+/* polls.c: reads an epoll instance's text below fdinfo into state.watches; -1: it watches too much.
+ */
 int poll_take(int fd, const char *info);
-int polls_can_be_made_again(void); /* asked when all descriptors have been checked */
-int poll_make(const struct open_file *file);
+const char *polls_held(void); /* NULL, or why one cannot be made anew; asked after all others */
+int poll_make(const struct open_file *file); /* its number, or < 0 */
+
+/* pipes.c: why this end of a pipe cannot be made anew, or NULL. Reads without taking anything out.
+ */
+const char *pipe_take(int fd, const struct stat *status, struct open_file *file);
+/* Asked when all descriptors have been checked: finds the two ends of each pipe. -1, or an end
+ * whose other end is not found. */
+int pipes_pair(void);
+int pipe_make(const struct open_file *reading); /* both ends, under their numbers: 0 or < 0 */
+/* What is in a pipe: its size, or -1 if it is more than kPipeBytesMax, or unknown. */
+int pipe_peek(int fd, char *content);
 
 #endif

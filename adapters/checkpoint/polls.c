@@ -1,8 +1,9 @@
 /* epoll instances at the checkpoint. Ruby (3.3) has one, with which its timer waits; it watches
- * only an eventfd. A new one that watches the same descriptors in the same way is the same, unless
- * reading an event would change the instance. */
+ * only an eventfd. Node has several. A new one that watches the same descriptors in the same way is
+ * the same, unless the first has already reported an event that it reports only once. */
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,7 +22,7 @@ static int read_watch(const char *line, struct poll_watch *watch) {
   if (sscanf(line, "tfd: %d events: %x data: %llx", &watch->fd, &events, &data) != 3) return -1;
   watch->events = events;
   watch->data = data;
-  return (events & kNotByLevel) == 0 ? 0 : -1;
+  return 0;
 }
 
 int poll_take(int fd, const char *info) {
@@ -38,22 +39,34 @@ int poll_take(int fd, const char *info) {
 static int can_be_watched_again(const struct poll_watch *watch) {
   struct kcmp_epoll_slot slot = {.efd = (unsigned)watch->poll, .tfd = (unsigned)watch->fd};
   for (size_t i = 0; i < state.file_count; ++i) {
-    if (state.files[i].fd != watch->fd || state.files[i].is_poll) continue;
+    if (state.files[i].fd != watch->fd || state.files[i].kind == FILE_POLL) continue;
     return raw_call(SYS_kcmp, getpid(), getpid(), KCMP_EPOLL_TFD, watch->fd, &slot) == 0;
   }
   return 0;
 }
 
-int polls_can_be_made_again(void) {
+/* Whether there is nothing to report: then it does not matter how it would be. One that has
+ * reported its event, and reports one only, watches for none until it is set again. */
+static int is_quiet(const struct poll_watch *watch) {
+  uint32_t wanted = watch->events & ~kNotByLevel;
+  if (wanted == watch->events || wanted == 0) return 1;
+  struct pollfd look = {.fd = watch->fd, .events = (short)wanted};
+  return poll(&look, 1, 0) == 0;
+}
+
+const char *polls_held(void) {
   for (size_t i = 0; i < state.watch_count; ++i) {
-    if (!can_be_watched_again(&state.watches[i])) return 0;
+    const struct poll_watch *watch = &state.watches[i];
+    if (!can_be_watched_again(watch)) {
+      return "an epoll instance looks at what no worker can have of its own";
+    }
+    if (!is_quiet(watch)) return "an epoll instance may have reported an event";
   }
-  return 1;
+  return NULL;
 }
 
 int poll_make(const struct open_file *file) {
-  int flags = file->close_on_exec ? EPOLL_CLOEXEC : 0;
-  int fd = (int)raw_call(SYS_epoll_create1, flags);
+  int fd = (int)raw_call(SYS_epoll_create1, EPOLL_CLOEXEC);
   for (size_t i = 0; i < state.watch_count && fd >= 0; ++i) {
     const struct poll_watch *watch = &state.watches[i];
     struct epoll_event event = {.events = watch->events, .data.u64 = watch->data};

@@ -68,7 +68,7 @@ IMPURE = {
     "a limit": ("Process.setrlimit(:NOFILE, 200, Process.getrlimit(:NOFILE)[1]); KEY = 1", "limits"),
     "a thread": ("Thread.new { sleep }; KEY = 1", "thread"),
     "a thread that ended": ("KEY = Thread.new { 1 }.value", "thread"),
-    "a pipe": ("KEEP = IO.pipe; KEY = 1", "descriptor"),
+    "a pipe's end": ("KEEP, other = IO.pipe; other.close; KEY = 1", "descriptor"),
     "the request": ("KEY = ENV['QUERY_STRING']", "QUERY_STRING"),
     "all variables": ("KEY = ENV.to_h.size > 1", "lists"),
     "a variable that is set": ("ENV['TZ'] = 'EST5'; KEY = Time.at(0).hour", "writes"),

@@ -215,7 +215,8 @@ def test_a_generator_with_a_seed_keeps_it(folder):
     ("$q = ENV.fetch('CONTENT_LENGTH', 1)", "CONTENT_LENGTH"), ("ENV.each { }", "lists"),
     ("$all = ENV.to_h", "lists"), ("$all = ENV.map { |n, v| n }", "lists"), ("ENV['X'] = '1'", "writes"),
     ("ENV.delete 'PATH'", "writes"), ("puts 'early'", "prints"), ("STDERR.print 'early'", "prints"),
-    ("$f = File.open('/dev/shm/cgibridge-test', 'w')", "changes files"), ("$s = IO.pipe", "not a file"),
+    ("$f = File.open('/dev/shm/cgibridge-test', 'w')", "changes files"),
+    ("$s, w = IO.pipe; w.close", "a pipe"),
 ])
 def test_an_early_look_at_the_request_is_noticed(folder, early, why):
     folder.script("lib/early.rb", early)

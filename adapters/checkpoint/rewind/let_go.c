@@ -10,25 +10,11 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 
-static int made_put_back(const struct open_file *file) {
-  long fd = descriptor_make(file);
-  if (fd < 0 || fd == file->fd) return fd < 0 ? -1 : 0;
-  long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
-  raw_call(SYS_close, fd);
-  return result < 0 ? -1 : 0;
-}
-
-static int shared_put_back(const struct open_file *file) {
-  int flags = file->close_on_exec ? O_CLOEXEC : 0;
-  return raw_call(SYS_dup3, file->same_as, file->fd, flags) < 0 ? -1 : 0;
-}
-
 /* A file that was open at the checkpoint gets a description of its own again: this drops another's
  * position, flags and locks. */
 static int file_put_back(const struct engine *engine, size_t index) {
   const struct open_file *file = &state.files[index];
-  if (file->same_as != 0) return shared_put_back(file);
-  if (descriptor_is_made_anew(file)) return made_put_back(file);
+  if (descriptor_is_made_anew(file)) return descriptor_make_anew(file);
   char path[40] = "/proc/self/fd/";
   char digits[12];
   int count = 0, pristine = engine->pristine_fds[index];
@@ -42,12 +28,7 @@ static int file_put_back(const struct engine *engine, size_t index) {
   long fd = raw_call(SYS_openat, AT_FDCWD, path, flags);
   if (fd < 0) return -1;
   if (file->offset > 0) raw_call(SYS_lseek, fd, file->offset, SEEK_SET);
-  if (fd == file->fd) {
-    return (int)raw_call(SYS_fcntl, fd, F_SETFD, file->close_on_exec ? FD_CLOEXEC : 0);
-  }
-  long result = raw_call(SYS_dup3, fd, file->fd, file->close_on_exec ? O_CLOEXEC : 0);
-  raw_call(SYS_close, fd);
-  return result < 0 ? -1 : 0;
+  return descriptor_place(fd, file);
 }
 
 /* How many descriptors are open; 0 if the kernel does not say (before Linux 6.2). */
@@ -70,10 +51,10 @@ enum retirement descriptors_put_back(struct engine *engine) {
   if ((engine->left_out & PART_DESCRIPTORS) != 0) return RETIRED_NOT;
   close_new(engine);
   /* state is in the program's memory, but what is read from it here was fixed at the checkpoint. */
-  for (int polls = 0; polls < 2; ++polls) {
+  for (int turn = 0; turn < kDescriptorTurns; ++turn) {
     for (size_t i = 0; i < state.file_count; ++i) {
       /* What is opened here must not get descriptors 0 to 2. */
-      if (state.files[i].is_poll != polls || file_put_back(engine, i) == 0) continue;
+      if (descriptor_turn(&state.files[i]) != turn || file_put_back(engine, i) == 0) continue;
       strcpy(engine->reason, "a file that was open at the checkpoint cannot be opened again");
       return RETIRED_DESCRIPTORS;
     }
