@@ -51,6 +51,7 @@ struct engine {
   size_t mapping_count;
   struct region regions[kRegionsMax];
   size_t region_count;
+  int has_blanks;                        /* some regions are blank */
   struct address_range wiped[kWipedMax]; /* memory that is empty in a child, so not in regions */
   size_t wiped_count;
   int has_data_files; /* files other than libraries are mapped for reading */

@@ -13,7 +13,7 @@ struct engine;
 enum {
   kPageSize = 4096,
   kMappingsMax = 16384,
-  kRegionsMax = 1000,
+  kRegionsMax = 4096,
   kScanMax = 2048,
   kEntriesMax = 512,
   kWipedMax = 64
@@ -34,6 +34,7 @@ struct region {
   uintptr_t start, end;
   uint32_t first_page;
   int is_anonymous;
+  int is_blank; /* nobody had touched it: it has no page numbers, and no page of it is saved */
   int prot;
   unsigned part; /* enum reset_part, or 0: always put back */
 };
@@ -81,9 +82,13 @@ void page_put_back(struct engine *engine, const struct region *region, char *now
 int pages_close(struct engine *engine);
 /* Fills engine->entries for at most kEntriesMax pages from address on. 0 or -1. */
 int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count);
-/* The first page of a range that exists, in the process of this page map; end: none. Before
- * Linux 6.7 a range of more than 4 GiB is not looked through, and seems empty. */
-uintptr_t pages_first_there(int pagemap_fd, uintptr_t start, uintptr_t end);
+/* The next pages of a range that exist, in the process of this page map. 1, or 0: there are none;
+ * -1: not known, because before Linux 6.7 no more than 4 GiB are looked through. */
+int pages_next_there(int pagemap_fd, uintptr_t start, uintptr_t end, struct address_range *run);
+/* A page that is written to by most requests is put back without a look at it, which costs as much;
+ * at each kLookEvery-th rewind such pages are looked at, whether they still are. */
+enum { kLookEvery = 16, kDropPages = 128 }; /* so many contiguous new pages are given back */
+int pages_look_again(const struct engine *engine);
 /* Whether a page may have changed, by its entry in /proc/self/pagemap. */
 typedef int page_suspect(const struct region *region, uint64_t entry, const char *then);
 /* Puts back the suspects that did change (all that did, if no entry can be read); returns how many.
@@ -91,6 +96,12 @@ typedef int page_suspect(const struct region *region, uint64_t entry, const char
 long pages_put_back(struct engine *engine, page_suspect *is_suspect);
 /* Compares every page with the snapshot; returns how many it put back. */
 long pages_compare(struct engine *engine);
+
+/* blanks.c: empties a blank region, or a run of its pages that exist; returns how many there were.
+ */
+uint32_t blank_put_back(const struct engine *engine, const struct region *blank);
+uint32_t blank_put_back_run(const struct engine *engine, const struct region *blank,
+                            uintptr_t start, uintptr_t end);
 
 /* tracking.c: how changed pages are found. One way is in use; now and then another that the kernel
  * offers is tried, and kept if it is cheaper for this worker. */

@@ -72,36 +72,45 @@ int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count)
              : -1;
 }
 
-static uintptr_t first_there_by_entries(int pagemap_fd, uintptr_t start, uintptr_t end) {
-  uint64_t entries[kPagemapChunk];
-  for (uintptr_t at = start; at < end; at += sizeof entries / sizeof *entries * kPageSize) {
-    size_t count = (end - at) / kPageSize;
-    if (count > kPagemapChunk) count = kPagemapChunk;
-    long bytes = (long)(count * sizeof *entries);
-    if (raw_call(SYS_pread64, pagemap_fd, entries, bytes, at / kPageSize * sizeof *entries) !=
-        bytes) {
-      return end;
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if ((entries[i] & (kPagePresent | kPageSwapped)) != 0) return at + i * kPageSize;
-    }
-  }
-  return end;
+int pages_look_again(const struct engine *engine) {
+  return engine->rewinds % kLookEvery == kLookEvery - 1;
 }
 
-uintptr_t pages_first_there(int pagemap_fd, uintptr_t start, uintptr_t end) {
-  struct page_run run;
+static int next_by_entries(int pagemap_fd, uintptr_t start, uintptr_t end,
+                           struct address_range *run) {
+  uint64_t entries[kPagemapChunk];
+  *run = (struct address_range){end, end};
+  for (uintptr_t at = start; at < end; at += kPagemapChunk * kPageSize) {
+    size_t count = (end - at) / kPageSize;
+    if (count > kPagemapChunk) count = kPagemapChunk;
+    long bytes = (long)(count * sizeof *entries), from = (long)(at / kPageSize * sizeof *entries);
+    if (raw_call(SYS_pread64, pagemap_fd, entries, bytes, from) != bytes) return -1;
+    for (size_t i = 0; i < count; ++i) {
+      int is_there = (entries[i] & (kPagePresent | kPageSwapped)) != 0;
+      if (is_there && run->start == end) run->start = at + i * kPageSize;
+      if (!is_there && run->start < end) {
+        run->end = at + i * kPageSize;
+        return 1;
+      }
+    }
+  }
+  return run->start < end;
+}
+
+int pages_next_there(int pagemap_fd, uintptr_t start, uintptr_t end, struct address_range *run) {
+  struct page_run found;
   struct scan call = {.size = sizeof call,
                       .start = start,
                       .end = end,
-                      .runs = (uintptr_t)&run,
+                      .runs = (uintptr_t)&found,
                       .runs_max = 1,
                       .any_of = PAGE_THERE | PAGE_SWAPPED,
-                      .returned = PAGE_THERE};
+                      .returned = PAGE_WRITE_PROTECTABLE};
   long count = raw_call(SYS_ioctl, pagemap_fd, PAGEMAP_SCAN_CALL, &call);
-  if (count >= 0) return count > 0 ? run.start : end;
-  if ((end - start) / kPageSize > kLookedAtMax) return end;
-  return first_there_by_entries(pagemap_fd, start, end);
+  if (count > 0) *run = (struct address_range){found.start, found.end};
+  if (count >= 0) return count > 0;
+  if ((end - start) / kPageSize > kLookedAtMax) return -1;
+  return next_by_entries(pagemap_fd, start, end, run);
 }
 
 static uint32_t put_back_stretch(struct engine *engine, const struct region *region, uint32_t first,
@@ -125,6 +134,10 @@ long pages_put_back(struct engine *engine, page_suspect *is_suspect) {
   engine->suspects = 0;
   for (size_t i = 0; i < engine->region_count; ++i) {
     const struct region *region = &engine->regions[i];
+    if (region->is_blank) {
+      restored += blank_put_back(engine, region);
+      continue;
+    }
     uint32_t pages = (uint32_t)((region->end - region->start) / kPageSize);
     for (uint32_t first = 0; first < pages; first += kEntriesMax) {
       uint32_t count = pages - first < kEntriesMax ? pages - first : kEntriesMax;

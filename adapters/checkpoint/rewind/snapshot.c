@@ -19,6 +19,8 @@
 enum {
   kPagesMax = 1 << 20,        /* of all regions: 4 GiB of addresses */
   kSavedPagesMax = 256 << 10, /* of the memfd: 1 GiB */
+  kLargeBytes = 1 << 20, /* of a mapping in which untouched stretches of this length are told: */
+  kBlankBytes = 64 * kPageSize,
   kHeapBytes = 100 * 1024,
   kPiecesMax = 100000,
   kCachedMax = 1032
@@ -110,13 +112,47 @@ static unsigned part_of(const struct engine *engine, const struct mapping *mappi
   return follows && mapping->kind == MAPPING_PLAIN ? PART_LIBRARIES : PART_HEAP;
 }
 
+enum region_kind { REGION_SAVED, REGION_BLANK };
+
 /* A mapping of ours next to one of the same kind is a single line with it in the list. */
+static void add_piece(struct engine *engine, uintptr_t start, uintptr_t end,
+                      const struct mapping *mapping, enum region_kind kind) {
+  if (start >= end || engine->region_count == kRegionsMax) return;
+  engine->regions[engine->region_count++] = (struct region){.start = start,
+                                                            .end = end,
+                                                            .first_page = engine->page_count,
+                                                            .is_anonymous = mapping->inode == 0,
+                                                            .is_blank = kind == REGION_BLANK,
+                                                            .prot = mapping->prot,
+                                                            .part = part_of(engine, mapping)};
+  engine->has_blanks |= kind == REGION_BLANK;
+  if (kind == REGION_BLANK) return;
+  uintptr_t pages = (end - start) / kPageSize;
+  engine->page_count = pages > kPagesMax ? kPagesMax + 1 : engine->page_count + (uint32_t)pages;
+}
+
+static int may_have_blanks(const struct engine *engine, const struct mapping *mapping) {
+  return mapping->inode == 0 && mapping->kind == MAPPING_PLAIN &&
+         mapping->end - mapping->start >= kLargeBytes && engine->region_count < kRegionsMax / 2;
+}
+
+/* [from, at) is not yet listed, and blank only in places that are too short. */
 static void add_region(struct engine *engine, uintptr_t start, uintptr_t end,
                        const struct mapping *mapping) {
-  if (start >= end || engine->region_count == kRegionsMax) return;
-  engine->regions[engine->region_count++] = (struct region){
-      start, end, engine->page_count, mapping->inode == 0, mapping->prot, part_of(engine, mapping)};
-  engine->page_count += (uint32_t)((end - start) / kPageSize);
+  uintptr_t from = start, at = start;
+  while (at < end && may_have_blanks(engine, mapping)) {
+    struct address_range there;
+    int found = pages_next_there(engine->pagemap_fd, at, end, &there);
+    if (found < 0) break;
+    if (found == 0) there = (struct address_range){end, end};
+    if (there.start - at >= kBlankBytes) {
+      add_piece(engine, from, at, mapping, REGION_SAVED);
+      add_piece(engine, at, there.start, mapping, REGION_BLANK);
+      from = there.start;
+    }
+    at = there.end;
+  }
+  add_piece(engine, from, end, mapping, REGION_SAVED);
 }
 
 static uintptr_t bytes_in_pages(size_t bytes) {
@@ -150,16 +186,19 @@ static void add_regions_of(struct engine *engine, const struct mapping *mapping)
 }
 
 static int list_regions(struct engine *engine, char *reason, size_t reason_bytes) {
+  engine->pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   for (size_t i = 0; i < engine->mapping_count; ++i) {
     const struct mapping *mapping = &engine->mappings[i];
     if (!mapping_is_saved(mapping)) continue;
     if ((mapping->prot & PROT_READ) == 0) {
+      close(engine->pagemap_fd);
       snprintf(reason, reason_bytes, "memory is mapped for writing only");
       return -1;
     }
-    if (mapping->end - mapping->start > (uintptr_t)kPagesMax * kPageSize) break;
     add_regions_of(engine, mapping);
+    if (engine->page_count > kPagesMax) break;
   }
+  close(engine->pagemap_fd);
   if (engine->region_count < kRegionsMax && engine->page_count > 0 &&
       engine->page_count <= kPagesMax) {
     return 0;
@@ -205,6 +244,7 @@ static int copy_page(struct engine *engine, struct copy *copy, const char *page,
 
 /* Pages of anonymous memory that nobody touched are not touched here either. */
 static int copy_region(struct engine *engine, struct copy *copy, const struct region *region) {
+  if (region->is_blank) return 0;
   uint64_t entries[kPagemapChunk];
   uint32_t pages = (uint32_t)((region->end - region->start) / kPageSize);
   for (uint32_t first = 0; first < pages; first += kPagemapChunk) {

@@ -16,9 +16,8 @@ enum { kUserModeOnly = 1 };
 #define FEATURE_WP_ASYNC (1ull << 15)
 
 /* A page that was written is left writable, and copied each time without a comparison, because a
- * fault costs more than ten copies; its heat is the number of looks for which this continues. It is
- * compared at each kLookEvery-th rewind. */
-enum { kHeatMax = 4, kLookEvery = 16, kDropPages = 128 };
+ * fault costs more than ten copies; its heat is the number of looks for which this continues. */
+enum { kHeatMax = 4 };
 #define ADDRESSES_END 0x7ffffffff000ull
 
 static int covers_all(struct engine *engine);
@@ -34,6 +33,8 @@ int scan_begin_anew(struct engine *engine) {
     struct uffdio_register call = {.range = {region->start, region->end - region->start},
                                    .mode = UFFDIO_REGISTER_MODE_WP};
     if (raw_call(SYS_ioctl, engine->tracking_fd, UFFDIO_REGISTER, &call) != 0) return -1;
+    /* A blank region is registered, which proves that it is still there, and not protected. */
+    if (region->is_blank) continue;
     if (protect(engine, region->start, region->end - region->start) != 0) return -1;
   }
   memset(engine->page_heat, 0, engine->page_count);
@@ -75,10 +76,11 @@ void scan_end(struct engine *engine) {
 /* A protected page is there, or has a mark in place of a page that is swapped out. What is neither
  * was dropped (MADV_DONTNEED); if it was read since, there is a page of zeros, without protection.
  * In a file's mapping a mark stays in any case, so all its pages are compared. */
+static const uint64_t kThere = PAGE_THERE | PAGE_SWAPPED;
 static const uint64_t kNotDropped = PAGE_WRITTEN | PAGE_THERE | PAGE_SWAPPED;
 
-static long scan_from(struct engine *engine, uint64_t start, uint64_t *walked, int with_dropped) {
-  uint64_t returned = PAGE_WRITE_PROTECTABLE | (with_dropped ? kNotDropped : PAGE_WRITTEN);
+static long scan_from(struct engine *engine, uint64_t start, uint64_t *walked, int says_there) {
+  uint64_t returned = PAGE_WRITE_PROTECTABLE | (says_there ? kNotDropped : PAGE_WRITTEN);
   struct scan call = {.size = sizeof call,
                       .start = start,
                       .end = ADDRESSES_END,
@@ -157,7 +159,10 @@ static void put_back_dropped(struct engine *engine, const struct region *region,
 static void put_back_some(struct engine *engine, const struct region *region, uintptr_t start,
                           uintptr_t end, uint64_t categories, struct walk *walk) {
   if (walk->what != WALK_PUTS_BACK) return;
-  if ((categories & PAGE_WRITTEN) != 0) {
+  if (region->is_blank) {
+    if ((categories & kThere) == 0) return; /* though it may count as written */
+    walk->restored += blank_put_back_run(engine, region, start, end);
+  } else if ((categories & PAGE_WRITTEN) != 0) {
     put_back_run(engine, region, start, end, walk);
   } else if (walk->with_dropped && (!region->is_anonymous || (categories & kNotDropped) == 0)) {
     put_back_dropped(engine, region, start, end, walk);
@@ -187,8 +192,9 @@ static int walk_run(struct engine *engine, const struct page_run *run, struct wa
  * moved or replaced. Returns 0 if they do not. */
 static int walk_all(struct engine *engine, struct walk *walk) {
   uint64_t start = 0;
+  int says_there = walk->with_dropped || engine->has_blanks;
   for (;;) {
-    long count = scan_from(engine, start, &start, walk->with_dropped);
+    long count = scan_from(engine, start, &start, says_there);
     if (count < 0) return 0;
     for (long i = 0; i < count; ++i) {
       if (!walk_run(engine, &engine->runs[i], walk)) return 0;
@@ -206,6 +212,6 @@ static int covers_all(struct engine *engine) {
 long scan_put_back(struct engine *engine) {
   struct walk walk = {.what = WALK_PUTS_BACK,
                       .with_dropped = (engine->touched & (TOUCHED_PAGES | TOUCHED_THREADS)) != 0,
-                      .looks = engine->rewinds % kLookEvery == kLookEvery - 1};
+                      .looks = pages_look_again(engine)};
   return walk_all(engine, &walk) ? (long)walk.restored : -1;
 }

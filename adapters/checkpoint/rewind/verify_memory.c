@@ -74,6 +74,20 @@ static void compare_region(struct findings *findings, const struct engine *engin
   }
 }
 
+/* What is there of a blank region has to be zeros. */
+static void compare_blank(struct findings *findings, const struct engine *engine,
+                          const struct region *blank, int pagemap) {
+  static const char kZeros[kPageSize];
+  struct address_range run;
+  for (uintptr_t from = blank->start; from < blank->end; from = run.end) {
+    if (pages_next_there(pagemap, from, blank->end, &run) <= 0) return;
+    for (uintptr_t at = run.start; at < run.end; at += kPageSize) {
+      if (read_theirs(findings, at, findings->scratch->page, kPageSize) != kPageSize) continue;
+      compare_page(findings, engine, findings->scratch->page, kZeros, at);
+    }
+  }
+}
+
 /* What is empty in a forked child. */
 static void compare_wiped(struct findings *findings, const struct address_range *range,
                           int pagemap) {
@@ -117,15 +131,21 @@ static void compare_constants(struct findings *findings, const struct engine *en
 
 static void compare_reserved(struct findings *findings, const struct mapping *mapping,
                              int pagemap) {
-  uintptr_t at = pages_first_there(pagemap, mapping->start, mapping->end);
-  if (at < mapping->end) find(findings, "reserved room at %#lx is not empty", (unsigned long)at);
+  struct address_range there;
+  if (pages_next_there(pagemap, mapping->start, mapping->end, &there) <= 0) return;
+  find(findings, "reserved room at %#lx is not empty", (unsigned long)there.start);
 }
 
 static void compare_all(struct findings *findings, const struct engine *engine) {
   int pagemap = open_of(findings->pid, "pagemap");
   if (pagemap < 0) return find(findings, "its page map cannot be opened: %s", strerror(errno));
   for (size_t i = 0; i < engine->region_count; ++i) {
-    compare_region(findings, engine, &engine->regions[i], pagemap);
+    const struct region *region = &engine->regions[i];
+    if (region->is_blank) {
+      compare_blank(findings, engine, region, pagemap);
+    } else {
+      compare_region(findings, engine, region, pagemap);
+    }
   }
   for (size_t i = 0; i < engine->wiped_count; ++i) {
     compare_wiped(findings, &engine->wiped[i], pagemap);
