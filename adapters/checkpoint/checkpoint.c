@@ -1,5 +1,6 @@
 /* The checkpoint: the zygote reports that it is ready, or why it cannot be. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -8,10 +9,25 @@
 #include "calls/passed_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/threads.h"
 
 _Noreturn void checkpoint_refuse(const char *reason) {
   channel_note(NOTE_SHALLOWER, reason, strlen(reason));
   give_up(0);
+}
+
+/* What a fork would lack: threads are made again in each worker. Some libraries end theirs before a
+ * fork. A failure is for the bridge to see: the process still has its threads. */
+static void end_threads(char *reason, size_t reason_bytes) {
+  sigset_t all, before;
+  sigfillset(&all);
+  fork_handlers_prepare();
+  fork_handlers_parent();
+  sigprocmask(SIG_BLOCK, &all, &before);
+  if (threads_park(reason, reason_bytes) == 0 && threads_end_parked() != 0) {
+    checkpoint_refuse("one of its threads does not end");
+  }
+  sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 void checkpoint_stand(void) {
@@ -36,8 +52,7 @@ void checkpoint_stand(void) {
   environment_watch_tell();
   if (state.is_ahead) descriptors_remember_checkpoint();
   lookups_tell();
-  struct message_checkpoint body = {.level = (uint32_t)state.level,
-                                    .threads = threads_of_process()};
+  struct message_checkpoint body = {.level = (uint32_t)state.level};
   strcpy(reason, state.weaker);
   if (state.name[0] != '\0') raw_call(SYS_prctl, PR_SET_NAME, state.name, 0, 0, 0);
   if (state.level != LEVEL_LINKED) heap_take_free_pieces();
@@ -45,7 +60,7 @@ void checkpoint_stand(void) {
     strcpy(reason, "a process that was not forked is not put back");
     state.reset = RESET_FORK;
   }
-  if (state.reset == RESET_REWIND && body.threads <= 1) {
+  if (state.reset == RESET_REWIND) {
     int result = rewind_prepare(reason, sizeof reason);
     if (result == 1) { /* in a worker, with a request */
       errno = 0;
@@ -53,6 +68,8 @@ void checkpoint_stand(void) {
     }
     if (result != 0) state.reset = RESET_FORK;
   }
+  if (!state.is_ahead && threads_of_process() > 1) end_threads(reason, sizeof reason);
+  body.threads = threads_of_process();
   body.reset = (uint32_t)state.reset;
   body.text_bytes = (uint32_t)strlen(reason);
   if (channel_send(MESSAGE_CHECKPOINT, &body, sizeof body, reason, body.text_bytes,

@@ -211,7 +211,8 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
     lookups_forget_folders(rest);
     return give_word(buffer, size, "noted");
   }
-  if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left());
+  if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left(0));
+  if (strcmp(what, "left/threads") == 0) return give_text(buffer, size, load_left(1));
   if (strcmp(what, "over") == 0) {
     start_over_prepare();
     return give_word(buffer, size, "ready");

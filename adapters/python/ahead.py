@@ -142,7 +142,7 @@ class Preload:
         """None, or what the module does that a program would notice."""
         if name in sys.modules:
             return None
-        self.environment.touched = None
+        self.environment.begin()
         self.environment.reads, before = {}, self.environment.reads
         state, exits, interpreter = self.generators.state(), exit_handlers(), interpreter_state()
         writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
@@ -166,7 +166,7 @@ class Preload:
             return "draws random numbers or seeds them"
         if exits != exit_handlers() and not is_standard(name):
             return "leaves an exit handler"
-        trouble = self.environment.touched or self.main.trouble()
+        trouble = self.environment.trouble() or self.main.trouble()
         return trouble or changed_state(interpreter, interpreter_state()) or self.side_effect()
 
     def side_effect(self):
@@ -175,7 +175,7 @@ class Preload:
         is_output = any(os.fstat(output).st_size for output in self.outputs)
         if is_output and ask(b"accepts/output") is None:
             return "prints while it is imported"
-        if os.stat("/proc/self/task").st_nlink > 3:
+        if sys.modules["_thread"]._count():
             return "starts a thread"
         changed = self.words_of_query.was_changed or self.line.was_changed
         holders = self.count_holders()
@@ -183,7 +183,7 @@ class Preload:
             return "keeps or changes the list of the query's words (sys.argv)"
         if holders[1] > self.holders[1]:
             return "keeps the environment's own dictionary"
-        return os.fsdecode(ask(b"left") or b"") or None
+        return os.fsdecode(ask(b"left/threads") or b"") or None
 
     def count_holders(self):
         words = sys.getrefcount(self.words_of_query) + sys.getrefcount(self.line)

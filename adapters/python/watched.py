@@ -33,6 +33,27 @@ class WatchedEnvironment(dict):
     def __init__(self, data):
         super().__init__(data)
         self.reads, self.touched = {}, None
+        self.before, self.given = {}, {}  # of a variable that is set and taken back: its value before; what
+        # putenv() gave last
+
+    def begin(self):
+        """Before an import."""
+        self.touched = None
+        self.before.clear()
+        self.given.clear()
+
+    def trouble(self):
+        """After it. What is as it was before leaves no trace: numpy tells a library something while that is
+        loaded."""
+        if not self.touched and any(dict.get(self, name) != value for name, value in self.before.items()):
+            self._write()
+        if not self.touched and any(dict.get(self, name) != value for name, value in self.given.items()):
+            self._write()
+        return self.touched
+
+    def _set(self, name):
+        self.reads.setdefault(name, dict.get(self, name))
+        self.before.setdefault(name, dict.get(self, name))
 
     def _read(self, name):
         self.reads[name] = dict.get(self, name)
@@ -57,12 +78,20 @@ class WatchedEnvironment(dict):
         self._read(name)
         return super().get(name, default)
 
+    def __setitem__(self, name, value):
+        self._set(name)
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name):
+        self._set(name)
+        super().__delitem__(name)
+
 
 for _name in ("__iter__", "__len__", "__eq__", "__ne__", "__or__", "__ror__", "__reversed__", "keys",
               "values", "items", "copy"):
     if hasattr(dict, _name):  # some are missing before Python 3.9
         setattr(WatchedEnvironment, _name, noticing(dict, _name, WatchedEnvironment._all))
-for _name in ("__setitem__", "__delitem__", "__ior__", "pop", "popitem", "setdefault", "update", "clear"):
+for _name in ("__ior__", "pop", "popitem", "setdefault", "update", "clear"):
     if hasattr(dict, _name):
         setattr(WatchedEnvironment, _name, noticing(dict, _name, WatchedEnvironment._write))
 
@@ -79,9 +108,12 @@ class WatchedPutenv:
 
     @staticmethod
     def noticing(environment, real):
-        def noticed(*values):
-            environment._write()
-            return real(*values)
+        def noticed(name, *value):
+            if isinstance(name, bytes) and all(isinstance(one, bytes) for one in value):
+                environment.given[name] = value[0] if value else None  # os.environ's own way
+            else:
+                environment._write()
+            return real(name, *value)
         return noticed
 
     @staticmethod

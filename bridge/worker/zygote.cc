@@ -163,8 +163,9 @@ void Zygote::on_checkpoint(const message::Received& received) {
   if (state_ != ZygoteState::starting) return end("a second checkpoint");
   start_timer_.stop();
   if (making_ == Making::forked && received.threads != 1) {
-    return end(fmt::format("{} threads at its checkpoint: it cannot be forked{}", received.threads,
-                           help_against_threads(pid_)));
+    return end(fmt::format("{} threads at its checkpoint: it cannot be forked{}{}{}",
+                           received.threads, received.text.empty() ? "" : ", because ",
+                           base::printable(received.text, 300), help_against_threads(pid_)));
   }
   const config::Reset reset = reset_of(received.reset);
   // It may do the safer thing, never a cheaper one.

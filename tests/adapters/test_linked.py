@@ -278,12 +278,12 @@ int main() {}
         assert why in zygote.note(SHALLOWER)[0]
 
 
-def test_a_program_with_threads_is_not_forked(folder):
+def test_a_program_with_a_thread_that_does_not_rest_is_not_forked(folder):
     program = folder.compile("early.cc", """
 #include <pthread.h>
 #include <unistd.h>
 static pthread_t one;
-static void *work(void *) { pause(); return nullptr; }
+static void *work(void *) { for (;;) sleep(1); }
 static int started = pthread_create(&one, nullptr, work, nullptr);
 int main() {}
 """, "-pthread")

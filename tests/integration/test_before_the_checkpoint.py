@@ -358,13 +358,13 @@ def test_try_check_and_serve_launch_a_program_alike(site):
     assert bridge.program(script)["started_anew"] == 0
 
 
-# Like OpenBLAS: starts threads at load, unless only one is asked for.
+# Like OpenBLAS: starts threads at load, unless only one is asked for; this one never rests for good.
 THREADED_C = r"""
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-static void *wait_for_work(void *unused) { pause(); return unused; }
+static void *wait_for_work(void *unused) { for (;;) WAIT; return unused; }
 __attribute__((constructor)) static void start(void) {
   const char *threads = getenv("OPENBLAS_NUM_THREADS");
   pthread_t thread;
@@ -379,19 +379,34 @@ MAPS_C = r"""
     """
 
 
-def test_a_library_that_starts_threads_is_named_with_what_helps(site):
+def program_with_threads(site, wait):
+    """Linked with a library whose thread waits so, again and again."""
     library = site.folder / "libopenblas.so.0"
     source = site.folder / "threaded.c"
     source.write_text(THREADED_C)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libopenblas.so.0", "-o", library, source],
-                   check=True)
-    program = site.c("mapserv", MAPS_C, str(library), f"-Wl,-rpath,{site.folder}")
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-DWAIT={wait}", "-Wl,-soname,libopenblas.so.0", "-o",
+                    library, source], check=True)
+    return site.c("mapserv", MAPS_C, str(library), f"-Wl,-rpath,{site.folder}")
+
+
+def test_a_library_whose_threads_rest_is_rewound_with_them(site):
+    program = program_with_threads(site, "pause()")
+    bridge = site.start_bridge('mode = "persistent"\n')
+    entry = warm(bridge, program)
+    assert (entry["level"], entry["reset"]) == ("linked", "rewind"), entry
+    for _ in range(5):
+        assert bridge.request(program).body == b"42\n"
+
+
+def test_a_library_that_starts_threads_is_named_with_what_helps(site):
+    program = program_with_threads(site, "sleep(1)")
     bridge = site.start_bridge('mode = "persistent"\n')
     bridge.allow_log("runs classic")
     assert bridge.request(program).body == b"42\n"
     wait_until(lambda: bridge.program(program)["level"] == "none", "it is looked at")
     why = bridge.program(program)["level_reason"]
-    assert "2 threads at its checkpoint" in why and "libopenblas.so.0 starts threads" in why
+    assert "2 threads at its checkpoint" in why and "for a limited time" in why
+    assert "libopenblas.so.0 starts threads" in why
     assert 'env = { OPENBLAS_NUM_THREADS = "1" }' in why
     assert why in bridge.command("status")
     site.rewrite_config('mode = "persistent"\nenv = { OPENBLAS_NUM_THREADS = "1" }\n')

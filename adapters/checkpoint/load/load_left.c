@@ -15,6 +15,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/threads.h"
 
 static mode_t mask_now(void) {
   mode_t mask = (mode_t)raw_call(SYS_umask, 0);
@@ -49,7 +50,15 @@ void load_left_begin(void) {
   descriptors_list(left->open);
 }
 
-const char *load_left(void) {
+/* Threads of an interpreter are for its adapter to judge. */
+static int threads_are_left(int may_rest, char *why, size_t why_bytes) {
+  if (threads_of_process() == 1) return 0;
+  if (may_rest && threads_rest(why, why_bytes) == 0) return 0;
+  if (!may_rest) snprintf(why, why_bytes, "it has a thread");
+  return 1;
+}
+
+const char *load_left(int threads_may_rest) {
   static char reason[kReasonMax + 48];
   const struct load_left *left = &state.load.left;
   static const char kUnfit[] = "leaves a process that cannot be copied: ";
@@ -64,7 +73,10 @@ const char *load_left(void) {
     return "changes the locale";
   if (raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority) return "changes its priority";
   if ((state.touched & (TOUCHED_LIMITS | TOUCHED_SCHEDULE)) != 0) return "changes its limits";
-  if ((state.touched & TOUCHED_THREADS) != 0) return "starts a thread";
+  if ((state.touched & TOUCHED_THREADS) != 0 &&
+      threads_are_left(threads_may_rest, why, kReasonMax) != 0) {
+    return reason;
+  }
   if (state.touched_signals != 0) return "sets what a signal does";
   if (descriptors_look_at_new(left->open, why, kReasonMax) != 0) return reason;
   return "";

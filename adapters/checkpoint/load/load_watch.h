@@ -77,10 +77,11 @@ void load_watch_note_number(long number, const long *words, const void *caller);
 /* What was found, or "". Also checks what was printed. */
 const char *load_watch_found(void);
 /* load_left.c: what the load has permanently left in the process since the watch began, in words,
- * or "". A library that is loaded ahead leaves it also to requests that do not load it. */
+ * or "". A library that is loaded ahead leaves it also to requests that do not load it. Threads are
+ * left too; threads_may_rest: only those that would keep the process from being copied. */
 void load_left_remember_start(void);
 void load_left_begin(void);
-const char *load_left(void);
+const char *load_left(int threads_may_rest);
 /* load_left.c: puts the process back as it was at its start, as far as exec does not: the adapter
  * starts over without what was not pure. */
 void start_over_prepare(void);

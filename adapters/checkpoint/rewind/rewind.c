@@ -343,6 +343,7 @@ static void become_child(void) {
   state.touched = 0;
   state.touched_signals = 0;
   state.doubt = RETIRED_NOT;
+  threads_make_again();
 }
 
 int rewind_prepare(char *reason, size_t reason_bytes) {
@@ -361,11 +362,17 @@ int rewind_prepare(char *reason, size_t reason_bytes) {
   engine->wanted_tracking = (unsigned)state.tracking;
   fork_handlers_prepare();
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &kAllSignals, &engine->signal_mask, 8);
-  if (context_save(&engine->context) != 0) {
+  int result = threads_park(reason, reason_bytes);
+  if (result == 0 && context_save(&engine->context) != 0) {
     become_child();
     return 1;
   }
-  int result = snapshot_take(reason, reason_bytes);
+  if (result == 0) result = snapshot_take(reason, reason_bytes);
+  if (result != 0) {
+    threads_let_run();
+  } else if (threads_end_parked() != 0) {
+    checkpoint_refuse("one of its threads does not end");
+  }
   set_signal_mask(state.engine->signal_mask);
   fork_handlers_parent();
   return result;

@@ -1,8 +1,30 @@
-/* Threads at the end of a request: as at the end of a process, all others end with it. */
+/* Threads: those of the checkpoint, and those of a request.
+ *
+ * A zygote has one thread, so that it can be copied, compared and put back. Others that the program
+ * has at its checkpoint are parked in a signal's handler where they wait, so that all of their
+ * registers are in a frame on their own stack, which is part of the memory; then they end. What is
+ * left of one is memory and a line in a table. A request begins by making them again: clone() with
+ * the same thread block, and a return from that frame. At a request's end all of them end. */
 #ifndef CGIBRIDGE_THREADS_H
 #define CGIBRIDGE_THREADS_H
 
 #include "rewind/engine.h"
+
+/* threads_park.c, in the zygote: parks every other thread, which takes at most some 300 ms. Returns
+ * 0, also if there is none; or -1 with the reason, and then all threads run as before: one does not
+ * rest (it computes, or waits in a call that cannot be made again, or for a limited time), holds a
+ * lock under its id, has attributes of its own, or there are too many.
+ * Called with all signals blocked, after the fork handlers' prepare. */
+int threads_park(char *reason, size_t reason_bytes);
+/* After threads_park(): they end (0; or -1 if one does not within a second), or run on. */
+int threads_end_parked(void);
+void threads_let_run(void);
+/* Whether threads could be parked now: 0, or -1 with the reason. Stops nothing. */
+int threads_rest(char *reason, size_t reason_bytes);
+
+/* threads_again.c, in a process with a request: makes the parked threads again; if the kernel
+ * refuses one, the process ends, and with it the request. Does nothing if there was none. */
+void threads_make_again(void);
 
 /* Which thread called exit() or _exit(). The first is the one that the process began with, in which
  * each request starts. */

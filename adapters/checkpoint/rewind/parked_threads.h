@@ -1,0 +1,40 @@
+/* What is kept of the checkpoint's threads; see threads.h. */
+#ifndef CGIBRIDGE_PARKED_THREADS_H
+#define CGIBRIDGE_PARKED_THREADS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { kParkedMax = 256, kThreadNameBytes = 16 };
+
+/* Its first fields are read by assembly (threads_again.c). */
+struct parked_thread {
+  uintptr_t frame; /* a stack pointer from which rt_sigreturn() continues the thread */
+  void *robust_list;
+  size_t robust_list_bytes;
+  void *restartable; /* its struct rseq, or NULL */
+  size_t restartable_bytes;
+  char name[kThreadNameBytes];
+  uintptr_t block;  /* libc's thread block: the thread pointer */
+  int *tid_address; /* where libc keeps its id, and the kernel writes 0 at its end */
+  pid_t id;         /* at the checkpoint */
+  struct {          /* what it waits in, by /proc/self/task/ID/syscall */
+    long number;
+    unsigned long arguments[6];
+    uintptr_t stack, place;
+  } wait;
+  int is_parked; /* enum parking */
+};
+
+/* Of this process; part of its memory like everything else. */
+struct parked_threads {
+  size_t count;
+  struct parked_thread list[kParkedMax];
+};
+extern struct parked_threads parked_threads;
+
+/* threads_park.c: reads what the thread with this id waits in into thread->wait; -1 if it runs. */
+int thread_read_wait(struct parked_thread *thread, pid_t id);
+
+#endif

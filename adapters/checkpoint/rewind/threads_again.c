@@ -1,0 +1,84 @@
+/* Threads of the checkpoint, made again in a process that has a request; see threads.h. */
+#include <sched.h>
+#include <signal.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "rewind/parked_threads.h"
+#include "rewind/threads.h"
+
+#if defined(__x86_64__)
+
+enum { kNoThread = 73 };
+
+_Static_assert(offsetof(struct parked_thread, name) == 40, "as the assembly below has it");
+
+/* Returns the new thread's id, or -errno. The thread has no stack to call anything on: it registers
+ * its list of robust mutexes and its restartable sequences with the kernel, takes its name, and
+ * returns from the signal by which it was parked. */
+long thread_again(unsigned long flags, uintptr_t stack, int *id, uintptr_t block,
+                  const struct parked_thread *thread) __attribute__((visibility("hidden")));
+__asm__(
+    ".text\n"
+    ".globl thread_again\n.hidden thread_again\n.type thread_again, @function\n"
+    "thread_again:\n"
+    "  push %r12\n  mov %r8, %r12\n  mov %rcx, %r8\n  mov %rdx, %r10\n"
+    "  mov $56, %eax\n  syscall\n" /* clone(flags, stack, id, id, block) */
+    "  test %rax, %rax\n  jz 1f\n  pop %r12\n  ret\n"
+    "1:\n  mov 8(%r12), %rdi\n  test %rdi, %rdi\n  jz 2f\n"
+    "  mov 16(%r12), %rsi\n  mov $273, %eax\n  syscall\n" /* set_robust_list */
+    "2:\n  mov 24(%r12), %rdi\n  test %rdi, %rdi\n  jz 3f\n"
+    "  mov 32(%r12), %rsi\n  xor %edx, %edx\n  mov $0x53053053, %r10d\n"
+    "  mov $334, %eax\n  syscall\n" /* rseq, with libc's signature */
+    "3:\n  mov $15, %edi\n  lea 40(%r12), %rsi\n  mov $157, %eax\n  syscall\n" /* PR_SET_NAME */
+    "  mov 0(%r12), %rsp\n  mov $15, %eax\n  syscall\n  ud2\n"                 /* rt_sigreturn */
+    ".size thread_again, . - thread_again\n");
+
+/* As libc's pthread_create() starts a thread. */
+static const unsigned long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                                    CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                                    CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+
+/* A wait that a signal's handler ends. libc's waits on futexes go on after one; what waits for
+ * signals finds them pending. */
+static int ends_by_signal(const struct parked_thread *thread) {
+  switch (thread->wait.number) {
+    case SYS_futex:
+    case SYS_rt_sigtimedwait:
+    case SYS_rt_sigsuspend:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+/* As at the checkpoint, a signal that the request sends must find the thread in its wait. */
+static void await_wait(const struct parked_thread *thread, pid_t id) {
+  enum { kLooksMost = 1000 };
+  struct parked_thread now;
+  for (int looks = 0; looks < kLooksMost; ++looks) {
+    if (thread_read_wait(&now, id) == 0 && now.wait.number == thread->wait.number) return;
+    raw_call(SYS_sched_yield);
+  }
+}
+
+/* With every signal blocked: none may come to a thread before it has its own mask. */
+void threads_make_again(void) {
+  uint64_t all = ~0ull, before;
+  if (parked_threads.count == 0) return;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+  call_touch(TOUCHED_THREADS);
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    const struct parked_thread *thread = &parked_threads.list[i];
+    long id = thread_again(kFlags, thread->frame, thread->tid_address, thread->block, thread);
+    if (id <= 0) give_up(kNoThread);
+    if (ends_by_signal(thread)) await_wait(thread, (pid_t)id);
+  }
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
+}
+
+#else
+
+void threads_make_again(void) {}
+
+#endif

@@ -1,0 +1,405 @@
+/* Threads at the checkpoint: seen at rest, parked, noted, ended; see threads.h. */
+#include "rewind/threads.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "raw_call.h"
+#include "rewind/parked_threads.h"
+#include "rewind/thread_locks.h"
+
+struct parked_threads parked_threads;
+
+/* libc changes the user of all threads by this signal, and lets no program block it. */
+enum { kParkSignal = 33, kListBytes = 4096, kStatusBytes = 4096 };
+enum { kLooksMost = 100, kQuietLooks = 3, kLookNanoseconds = 2000000 };
+enum { kSteps = 10000, kStepNanoseconds = 100000 }; /* a second, to be parked or to end */
+enum { kAttempts = 3, kFrameBytes = 16 * 1024, kRestartableBytes = 32 };
+
+enum parking { PARK_TOLD, PARK_STANDS, PARK_MOVED };
+enum order { ORDER_STAY, ORDER_RUN, ORDER_END };
+static int order;
+
+static void pause_for(long nanoseconds) {
+  struct timespec moment = {0, nanoseconds};
+  raw_call(SYS_nanosleep, &moment, NULL);
+}
+
+static int refuse(char *reason, size_t reason_bytes, const char *why) {
+  snprintf(reason, reason_bytes, "%s", why);
+  return -1;
+}
+
+/* Reads a file of a thread's into text, as a string; returns its length, or -1. */
+static long read_of(pid_t thread, const char *name, char *text, size_t text_bytes) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)thread, name);
+  long file = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  long got = raw_call(SYS_read, file, text, text_bytes - 1);
+  raw_call(SYS_close, file);
+  if (got >= 0) text[got] = '\0';
+  return got;
+}
+
+/* Ids of all other threads: how many, or -1; only the first `most` are written. */
+static long other_threads(pid_t *ids, size_t most) {
+  _Alignas(struct dirent64) char list[kListBytes];
+  long own = raw_call(SYS_gettid), count = 0, got;
+  long folder =
+      raw_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return -1;
+  while ((got = raw_call(SYS_getdents64, folder, list, sizeof list)) > 0) {
+    for (long at = 0; at < got;) {
+      const struct dirent64 *entry = (const struct dirent64 *)(list + at);
+      long thread = strtol(entry->d_name, NULL, 10);
+      at += entry->d_reclen;
+      if (thread <= 0 || thread == own) continue;
+      if ((size_t)count < most) ids[count] = (pid_t)thread;
+      ++count;
+    }
+  }
+  raw_call(SYS_close, folder);
+  return got < 0 ? -1 : count;
+}
+
+/* ---- rest ---- */
+
+/* "202 0x.. (six arguments) 0x<stack> 0x<place>"; "running" or "-1 ..." outside of a call. */
+int thread_read_wait(struct parked_thread *thread, pid_t id) {
+  char text[256];
+  if (read_of(id, "syscall", text, sizeof text) <= 0) return -1;
+  if (text[0] < '0' || text[0] > '9') return -1;
+  char *at = text;
+  thread->wait.number = strtol(at, &at, 10);
+  for (int i = 0; i < 6; ++i) thread->wait.arguments[i] = strtoul(at, &at, 16);
+  thread->wait.stack = strtoul(at, &at, 16);
+  thread->wait.place = strtoul(at, &at, 16);
+  return thread->wait.place != 0 ? 0 : -1;
+}
+
+/* Waits that end only by what another thread or process does, and that can be begun once more with
+ * the same arguments as if nothing had been. A moment that a wait is limited to would be over when
+ * a request comes. */
+static int waits_without_limit(const struct parked_thread *thread) {
+  const unsigned long *arguments = thread->wait.arguments;
+  switch (thread->wait.number) {
+    case SYS_futex: {
+      int operation = (int)arguments[1] & FUTEX_CMD_MASK;
+      return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) && arguments[3] == 0;
+    }
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+      return (int)arguments[3] == -1;
+#ifdef SYS_poll
+    case SYS_poll:
+      return (int)arguments[2] == -1;
+#endif
+    case SYS_ppoll:
+    case SYS_rt_sigtimedwait:
+      return arguments[2] == 0;
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+      return arguments[4] == 0;
+    case SYS_read:
+      return arguments[0] > 2; /* what may be open at a checkpoint is for descriptors.c to say */
+#ifdef SYS_pause
+    case SYS_pause:
+#endif
+    case SYS_rt_sigsuspend:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+static int tell_who_moves(struct parked_thread *thread, char *reason, size_t reason_bytes) {
+  char name[kThreadNameBytes + 1] = "";
+  long length = read_of(thread->id, "comm", name, sizeof name);
+  if (length > 0) name[length - 1] = '\0';
+  if (thread_read_wait(thread, thread->id) != 0) {
+    snprintf(reason, reason_bytes, "its thread \"%s\" does not rest", name);
+  } else {
+    snprintf(reason, reason_bytes,
+             "its thread \"%s\" waits in system call %ld, for a limited time or for something that "
+             "cannot be made again",
+             name, thread->wait.number);
+  }
+  return -1;
+}
+
+/* Lists the other threads with what they wait in: 0 if all of them rest, or -1 with the reason. */
+static int look(char *reason, size_t reason_bytes) {
+  pid_t ids[kParkedMax];
+  long count = other_threads(ids, kParkedMax);
+  parked_threads.count = 0;
+  if (count < 0) return refuse(reason, reason_bytes, "its threads cannot be listed");
+  if (count > kParkedMax) {
+    snprintf(reason, reason_bytes, "%ld threads at its checkpoint are too many (at most %d)", count,
+             kParkedMax);
+    return -1;
+  }
+  for (long i = 0; i < count; ++i) {
+    struct parked_thread *thread = &parked_threads.list[i];
+    memset(thread, 0, sizeof *thread);
+    thread->id = ids[i];
+    if (thread_read_wait(thread, thread->id) != 0 || !waits_without_limit(thread)) {
+      return tell_who_moves(thread, reason, reason_bytes);
+    }
+  }
+  parked_threads.count = (size_t)count;
+  return 0;
+}
+
+static int await_rest(char *reason, size_t reason_bytes) {
+  int quiet = 0, result = 0;
+  parked_threads.count = 0;
+  if (threads_of_process() == 1) return 0;
+  for (int looks = 0; looks < kLooksMost && quiet < kQuietLooks; ++looks) {
+    if (looks > 0) pause_for(kLookNanoseconds);
+    result = look(reason, reason_bytes);
+    if (result == 0 && parked_threads.count == 0) return 0;
+    quiet = result == 0 ? quiet + 1 : 0;
+  }
+  if (result == 0 && quiet < kQuietLooks) refuse(reason, reason_bytes, "its threads do not rest");
+  return quiet == kQuietLooks ? 0 : -1;
+}
+
+int threads_rest(char *reason, size_t reason_bytes) {
+  int result = await_rest(reason, reason_bytes);
+  parked_threads.count = 0;
+  return result;
+}
+
+/* ---- what each has of its own ---- */
+
+/* Made again by the first thread, a thread has that one's rights and schedule. */
+static int has_lines_of_first(pid_t thread) {
+  static const char *const kLines[] = {
+      "Uid:",          "Gid:",         "Groups:", "SigPnd:",     "CapInh:",  "CapPrm:",
+      "CapEff:",       "CapBnd:",      "CapAmb:", "NoNewPrivs:", "Seccomp:", "Seccomp_filters:",
+      "Cpus_allowed:", "Mems_allowed:"};
+  char theirs[kStatusBytes], ours[kStatusBytes];
+  if (read_of(thread, "status", theirs, sizeof theirs) <= 0) return 0;
+  if (read_of((pid_t)raw_call(SYS_gettid), "status", ours, sizeof ours) <= 0) return 0;
+  for (size_t i = 0; i < sizeof kLines / sizeof *kLines; ++i) {
+    char name[24];
+    snprintf(name, sizeof name, "\n%s", kLines[i]);
+    const char *a = strstr(theirs, name), *b = strstr(ours, name);
+    if ((a == NULL) != (b == NULL)) return 0;
+    if (a == NULL) continue;
+    size_t length = strcspn(a + 1, "\n");
+    if (length != strcspn(b + 1, "\n") || memcmp(a, b, length + 1) != 0) return 0;
+  }
+  return 1;
+}
+
+static int has_schedule_of_first(pid_t thread) {
+  enum { kProcess = 1 };
+  char theirs[56], ours[56]; /* struct sched_attr; its time slices need not be compared */
+  memset(theirs, 0, sizeof theirs);
+  memset(ours, 0, sizeof ours);
+  enum { kUntilSlices = 24 };
+  if (raw_call(SYS_sched_getattr, thread, theirs, sizeof theirs, 0) != 0) return 0;
+  if (raw_call(SYS_sched_getattr, 0, ours, sizeof ours, 0) != 0) return 0;
+  if (memcmp(theirs, ours, kUntilSlices) != 0) return 0;
+  return raw_call(SYS_ioprio_get, kProcess, thread) == raw_call(SYS_ioprio_get, kProcess, 0);
+}
+
+/* The signal's frame is written below what the thread's stack holds now; memory that cannot take it
+ * would end the process. Linux before 5.14 cannot be asked. */
+static int has_room(const struct parked_thread *thread) {
+#ifdef MADV_POPULATE_WRITE
+  uintptr_t end = thread->wait.stack & ~(uintptr_t)(kPageSize - 1);
+  long result =
+      raw_call(SYS_madvise, end - kFrameBytes, kFrameBytes + kPageSize, MADV_POPULATE_WRITE);
+  return result == 0 || result == -EINVAL;
+#else
+  (void)thread;
+  return 1;
+#endif
+}
+
+static int check_attributes(char *reason, size_t reason_bytes) {
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    const struct parked_thread *thread = &parked_threads.list[i];
+    if (!has_lines_of_first(thread->id) || !has_schedule_of_first(thread->id)) {
+      return refuse(reason, reason_bytes,
+                    "one of its threads has rights, processors, a schedule or signals of its own");
+    }
+    if (!has_room(thread)) {
+      return refuse(reason, reason_bytes, "the stack of one of its threads is full");
+    }
+  }
+  return 0;
+}
+
+/* ---- parked ---- */
+
+#if defined(__x86_64__)
+
+static struct parked_thread *thread_of(pid_t id) {
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    if (parked_threads.list[i].id == id) return &parked_threads.list[i];
+  }
+  return NULL;
+}
+
+/* The kernel has either arranged for the call to be made once more, or left that to the program,
+ * which does not get to know of it: all arguments are still in their registers. */
+static int wait_begins_again(const struct parked_thread *thread, greg_t *registers) {
+  enum { kCallBytes = 2 };
+  uintptr_t place = (uintptr_t)registers[REG_RIP];
+  if (registers[REG_RAX] == -EINTR && place == thread->wait.place) {
+    registers[REG_RAX] = thread->wait.number;
+    registers[REG_RIP] -= kCallBytes;
+    return 1;
+  }
+  return registers[REG_RAX] == thread->wait.number && place == thread->wait.place - kCallBytes;
+}
+
+static void on_park(int number, siginfo_t *info, void *frame) {
+  (void)number;
+  (void)info;
+  struct parked_thread *thread = thread_of((pid_t)raw_call(SYS_gettid));
+  if (thread == NULL) return;
+  ucontext_t *context = frame;
+  thread->frame = (uintptr_t)frame;
+  thread->block = (uintptr_t)__builtin_thread_pointer();
+  thread->tid_address = clone_tid_address();
+  clone_robust_list(&thread->robust_list, &thread->robust_list_bytes);
+  raw_call(SYS_prctl, PR_GET_NAME, thread->name, 0, 0, 0);
+  int stands = wait_begins_again(thread, context->uc_mcontext.gregs);
+  __atomic_store_n(&thread->is_parked, stands ? PARK_STANDS : PARK_MOVED, __ATOMIC_SEQ_CST);
+  for (int now; (now = __atomic_load_n(&order, __ATOMIC_SEQ_CST)) != ORDER_RUN;) {
+    if (now == ORDER_END) raw_call(SYS_exit, 0);
+    raw_call(SYS_futex, &order, FUTEX_WAIT, ORDER_STAY, NULL, NULL, 0);
+  }
+}
+
+void threads_return(void) __attribute__((visibility("hidden")));
+__asm__(
+    ".text\n.globl threads_return\n.hidden threads_return\n.type threads_return, @function\n"
+    "threads_return:\n  mov $15, %eax\n  syscall\n"
+    ".size threads_return, . - threads_return\n");
+
+static int handle_park(struct signal_action *replaced) {
+  static const unsigned long kFlags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | 0x04000000;
+  struct signal_action action;
+  memset(&action, 0, sizeof action);
+  action.handler = (void (*)(int))(uintptr_t)on_park;
+  action.mask = ~0ull;
+  action.flags = kFlags;
+  action.restorer = threads_return;
+  return raw_call(SYS_rt_sigaction, kParkSignal, &action, replaced, 8) == 0 ? 0 : -1;
+}
+
+#else
+
+static int handle_park(struct signal_action *replaced) {
+  (void)replaced;
+  return -1;
+}
+
+#endif
+
+static void note_restartable(struct parked_thread *thread) {
+  ptrdiff_t *offset = (ptrdiff_t *)dlsym(RTLD_DEFAULT, "__rseq_offset");
+  unsigned *size = (unsigned *)dlsym(RTLD_DEFAULT, "__rseq_size");
+  if (offset == NULL || size == NULL || *size == 0) return;
+  thread->restartable = (char *)thread->block + *offset;
+  thread->restartable_bytes = kRestartableBytes;
+}
+
+/* Returns 1 if it waits in its handler as it was seen to wait before. */
+static int comes_to_park(struct parked_thread *thread, int *all_came) {
+  int is_parked = PARK_TOLD;
+  for (int steps = 0; steps < kSteps && is_parked == PARK_TOLD; ++steps) {
+    if (steps > 0) pause_for(kStepNanoseconds);
+    is_parked = __atomic_load_n(&thread->is_parked, __ATOMIC_SEQ_CST);
+  }
+  if (is_parked == PARK_TOLD) *all_came = 0;
+  return is_parked == PARK_STANDS && thread->tid_address != NULL &&
+         *thread->tid_address == thread->id;
+}
+
+static void give_order(int what) {
+  __atomic_store_n(&order, what, __ATOMIC_SEQ_CST);
+  raw_call(SYS_futex, &order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* One that has not come yet finds the order when it comes. */
+void threads_let_run(void) {
+  give_order(ORDER_RUN);
+  parked_threads.count = 0;
+}
+
+static int park_all(void) {
+  struct signal_action replaced;
+  int all_stand = 1, all_came = 1;
+  __atomic_store_n(&order, ORDER_STAY, __ATOMIC_SEQ_CST);
+  if (handle_park(&replaced) != 0) return -1;
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    raw_call(SYS_tgkill, state.pid, parked_threads.list[i].id, kParkSignal);
+  }
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    struct parked_thread *thread = &parked_threads.list[i];
+    all_stand &= comes_to_park(thread, &all_came);
+    note_restartable(thread);
+  }
+  pid_t none;
+  all_stand &= other_threads(&none, 0) == (long)parked_threads.count;
+  /* libc's own handler would not know what to do with the signal of one that comes late. */
+  if (all_came) raw_call(SYS_rt_sigaction, kParkSignal, &replaced, NULL, 8);
+  if (!all_stand) threads_let_run();
+  return all_stand ? 0 : -1;
+}
+
+int threads_park(char *reason, size_t reason_bytes) {
+  if (threads_of_process() > 1 && raw_call(SYS_gettid) != state.pid) {
+    return refuse(reason, reason_bytes, "its checkpoint is not in the first thread");
+  }
+  char why[kReasonMax];
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (await_rest(why, sizeof why) != 0) break;
+    if (parked_threads.count == 0) return 0;
+    if (check_attributes(why, sizeof why) != 0) break;
+    if (park_all() != 0) {
+      refuse(why, sizeof why, "its threads do not rest");
+      continue;
+    }
+    const char *held = lock_of_parked_thread();
+    if (held == NULL) return 0;
+    threads_let_run();
+    refuse(why, sizeof why, held);
+    break;
+  }
+  parked_threads.count = 0;
+  return refuse(reason, reason_bytes, why);
+}
+
+int threads_end_parked(void) {
+  if (parked_threads.count == 0) return 0;
+  give_order(ORDER_END);
+  for (int steps = 0; steps < kSteps; ++steps) {
+    if (threads_of_process() == 1) return 0;
+    pause_for(kStepNanoseconds);
+  }
+  return -1;
+}
