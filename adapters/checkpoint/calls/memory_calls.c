@@ -44,6 +44,7 @@ INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
                               void *(*run)(void *), void *argument) {
   static __typeof__(&pthread_create) real;
   call_touch(TOUCHED_THREADS);
+  load_left_thread(__builtin_return_address(0));
   if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create");
   return real(thread, attributes, run, argument);
 }

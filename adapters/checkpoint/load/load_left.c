@@ -1,12 +1,14 @@
 /* What a library that is loaded ahead leaves in the process, and how to get rid of it. A script's
  * own compilation may leave anything, because it does so for each of its requests. But a library
  * may be one that only some of the requests load. */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -43,6 +45,7 @@ void load_left_remember_start(void) {
 void load_left_begin(void) {
   struct load_left *left = &state.load.left;
   left->mask = mask_now();
+  left->has_interpreters_thread = 0;
   state.touched_signals = 0;
   state.touched = 0;
   left->priority = raw_call(SYS_getpriority, PRIO_PROCESS, 0);
@@ -50,12 +53,30 @@ void load_left_begin(void) {
   descriptors_list(left->open);
 }
 
-/* Threads of an interpreter are for its adapter to judge. */
+/* A library's own threads, but none that the interpreter started for a script: by it the language
+ * numbers them, and a fork ends them. */
 static int threads_are_left(int may_rest, char *why, size_t why_bytes) {
-  if (threads_of_process() == 1) return 0;
-  if (may_rest && threads_rest(why, why_bytes) == 0) return 0;
-  if (!may_rest) snprintf(why, why_bytes, "it has a thread");
+  if (may_rest && !state.load.left.has_interpreters_thread) {
+    return threads_rest(why, why_bytes) != 0;
+  }
+  snprintf(why, why_bytes, "it starts a thread");
   return 1;
+}
+
+static int is_interpreter(const void *code) {
+  static const char *const kLibraries[] = {"/libpython", "/libruby", "/libperl", "/libtcl"};
+  Dl_info object;
+  if (dladdr(code, &object) == 0) return 1;
+  for (size_t i = 0; i < sizeof kLibraries / sizeof *kLibraries; ++i) {
+    if (strstr(object.dli_fname, kLibraries[i]) != NULL) return 1;
+  }
+  return (uintptr_t)getauxval(AT_PHDR) - (uintptr_t)object.dli_fbase < kPageSize;
+}
+
+void load_left_thread(const void *caller) {
+  if (state.role != ROLE_ZYGOTE || !is_interpreter(caller)) return;
+  state.load.left.has_interpreters_thread = 1;
+  state.load.interpreter_started_thread = 1;
 }
 
 const char *load_left(int threads_may_rest) {

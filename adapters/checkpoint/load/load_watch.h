@@ -32,6 +32,7 @@ struct load_left {
   struct rlimit limits_at_start[RLIM_NLIMITS];
   char locale[kLocaleMax];
   unsigned char open[kOpenNumbersMax / 8];
+  int has_interpreters_thread; /* was started, and may have ended */
 };
 
 /* A standard stream that is a pipe until the checkpoint. */
@@ -46,6 +47,7 @@ struct load_watch {
   char found[kFoundMax]; /* the first that was found, in words; or empty */
   char renewed[512];     /* files whose own code may do it, one a line */
   struct load_left left;
+  int interpreter_started_thread; /* at any time before the checkpoint */
   struct caught_stream input, output;
   int printed;       /* the other end of output's pipe */
   int counts_output; /* what it prints is an impurity */
@@ -82,6 +84,7 @@ const char *load_watch_found(void);
 void load_left_remember_start(void);
 void load_left_begin(void);
 const char *load_left(int threads_may_rest);
+void load_left_thread(const void *caller); /* of pthread_create(), in the zygote */
 /* load_left.c: puts the process back as it was at its start, as far as exec does not: the adapter
  * starts over without what was not pure. */
 void start_over_prepare(void);

@@ -375,6 +375,11 @@ int threads_park(char *reason, size_t reason_bytes) {
   if (threads_of_process() > 1 && raw_call(SYS_gettid) != state.pid) {
     return refuse(reason, reason_bytes, "its checkpoint is not in the first thread");
   }
+  /* An adapter has its interpreter do what a forked child does, which forgets such threads. */
+  if (threads_of_process() > 1 && state.level == LEVEL_COMPILED &&
+      state.load.interpreter_started_thread) {
+    return refuse(reason, reason_bytes, "its interpreter has started one");
+  }
   char why[kReasonMax];
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (await_rest(why, sizeof why) != 0) break;
