@@ -197,6 +197,7 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if ((rest = behind(what, "reset/fork/")) != NULL) return fork_instead(rest, buffer, size);
   if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
+  if (strcmp(what, "is-ahead") == 0 && state.is_ahead) return give_word(buffer, size, "yes");
   if (strcmp(what, "learn") == 0) return give_word(buffer, size, learn_name());
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
   if ((rest = behind(what, "watch")) != NULL && (*rest == '\0' || *rest == '/')) {
@@ -236,6 +237,7 @@ static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
     return give_word(buffer, size, "set");
   }
   if (strcmp(what, "streams") == 0) return give_streams(buffer, size);
+  if (strcmp(what, "pid") == 0) return give_number(buffer, size, (size_t)state.pid);
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
   if (strcmp(what, "argv/count") == 0) return give_number(buffer, size, request->argc);

@@ -62,7 +62,7 @@ function streamsWatched(run) {
 }
 
 // Loads everything. files: the files loaded for what was asked for, which are part of the checkpoint.
-// touched: a stream that was asked for.
+// touched: a stream that was asked for. builtins: the names of Node's own modules among it.
 function load(script, asked) {
   let builtins = new Set();
   try {
@@ -76,7 +76,7 @@ function load(script, asked) {
   const [touched] = streamsWatched(() => {
     for (const name of asked) createRequire(script)(name);
   });
-  return { touched, files: Object.keys(require.cache).filter((file) => !before.has(file)) };
+  return { touched, builtins, files: Object.keys(require.cache).filter((file) => !before.has(file)) };
 }
 
 delete require.cache[__filename];

@@ -2,6 +2,7 @@
 // already compiled: a main module is run (an empty one), something is written to a pipe. What a program
 // could see of this is undone.
 'use strict';
+const fs = require('fs');
 const Module = require('module');
 const net = require('net');
 const path = require('path');
@@ -23,11 +24,11 @@ function write() {
   const handle = { writeUtf8String: () => 0, writeLatin1String: () => 0, getAsyncId: () => 0 };
   const stream = new net.Socket({ handle, readable: false, writable: true });
   new console.Console({ stdout: stream, colorMode: false }).log('a %s', 'line');
+  const fd = fs.openSync('/dev/null'); // what it throws, it throws only after all that is to be compiled
   try {
-    new net.Socket({ fd: 0 });
-  } catch {
-    // It is the null device.
-  }
+    new net.Socket({ fd });
+  } catch {}
+  fs.closeSync(fd);
 }
 
 function rehearse() {

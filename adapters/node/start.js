@@ -4,6 +4,7 @@
 'use strict';
 const { readlinkSync } = require('fs');
 const { resolve } = require('path');
+const { setFlagsFromString } = require('v8');
 
 // What Node, V8, OpenSSL and libuv read of the environment while they start.
 const kReadAtStart = /^(NODE_|UV_|SSL_CERT_|OPENSSL_|LC_|LANG$|LANGUAGE$|HOME$|FORCE_COLOR$|NO_COLOR$)/;
@@ -115,6 +116,28 @@ function holdClocks() {
   };
 }
 
+// A whole number of so many bits (at most 32) that no other request gets.
+function drawBits(ask, bits) {
+  let value = 0;
+  for (let got = 0; got < 8;) {
+    for (const byte of ask('random', 'buffer')) { // an answer ends at its first NUL
+      value = Math.imul(value, 0x01000193) ^ byte;
+      ++got;
+    }
+  }
+  return value >>> (32 - bits);
+}
+
+// In a copy of the process that stood at the checkpoint: what a process of its own would have drawn or been
+// given. Math.random() has 32 bits of a seed here, and up to 1,023 of its numbers are skipped.
+function renew(ask) {
+  method(process, 'pid', Number(ask('pid')));
+  const skipped = drawBits(ask, 10);
+  setFlagsFromString('--random-seed=' + ((drawBits(ask, 32) | 0) || 1));
+  for (let i = 0; i <= skipped; ++i) Math.random();
+  setFlagsFromString('--random-seed=0');
+}
+
 function takeRequest(ask, launch) {
   process.chdir('.'); // the folder is the request's; this makes Node forget the old one
   takeEnvironment(ask, launch);
@@ -139,7 +162,12 @@ function stand() {
   }
   const asked = (process.env.CGIBRIDGE_PRELOAD ?? '').split(',').filter(Boolean);
   delete process.env.CGIBRIDGE_PRELOAD;
-  const { files, touched } = require('./ahead.js').load(process.argv[1], asked);
+  const { files, touched, builtins } = require('./ahead.js').load(process.argv[1], asked);
+  const isCopied = call('is-ahead') === null;
+  if (isCopied && asked.length > 0) say('note/shallower', 'modules of its own are loaded ahead');
+  if (isCopied && builtins.has('vm')) {
+    say('note/shallower', 'it uses vm, whose contexts would draw the same random numbers in each copy');
+  }
   if (touched) say('note/shallower', `a module uses process.${touched} while it is loaded ahead`);
   for (const file of files) say('note/file', file);
   if (!again || why) require('./ending.js').watch(call);
@@ -150,6 +178,7 @@ function stand() {
   startClocks();
   if (call('checkpoint/booted') === null) process.reallyExit(70);
   if (again && !why) again.begin({ call, takeRequest: () => takeRequest(call, launch) });
+  if (isCopied) renew(call);
   startClocks();
   takeRequest(call, launch);
 }

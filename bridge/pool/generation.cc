@@ -37,7 +37,7 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       plan_(std::move(plan)),
       events_(std::move(events)),
       by_fastcgi_(worker::speaks_fastcgi(plan_.executable, plan_.settings.launch)),
-      level_(worker::deepest_level(plan_.executable, plan_.settings.level)),
+      attempt_(first_attempt()),
       start_variables_(launched_with(plan_, by_fastcgi_), plan_.executable.assignments),
       files_(surroundings.loop),
       sudden_ends_(kSuddenEndPause, kSuddenEndPauseMost, kSuddenEndsAtOnce),
@@ -111,16 +111,17 @@ worker::WarmProgram Generation::warm_program() const {
   WarmEnvironment environment = warm_environment(start_variables_.launched(), plan_.settings,
                                                  {.program = plan_.program,
                                                   .adapters = surroundings_.adapters,
-                                                  .level = level_,
+                                                  .level = attempt_.level,
                                                   .reset = reset_to_ask(),
                                                   .making = making(),
-                                                  .binding = binding_});
-  for (const auto& [name, value] :
-       worker::zygote_variables(plan_.executable, level_, surroundings_.adapters, preload)) {
+                                                  .binding = attempt_.binding});
+  for (const auto& [name, value] : worker::zygote_variables(plan_.executable, attempt_.level,
+                                                            surroundings_.adapters, preload)) {
     environment.add_first(name, value);
   }
   return {.file = plan_.executable.file,
-          .argv = worker::zygote_argv(plan_.executable, level_, surroundings_.adapters, preload),
+          .argv = worker::zygote_argv(plan_.executable, attempt_.level, surroundings_.adapters,
+                                      preload),
           .environment = std::move(environment.block),
           .environment_count = environment.count,
           .cwd = plan_.program.substr(0, plan_.program.rfind('/') + 1),
@@ -156,11 +157,24 @@ void Generation::on_note(std::uint32_t kind, const std::string& text) {
   }
 }
 
+// One process that serves again and again, or that holds what a module of the program made ready
+// for one request, is not copied.
+Attempt Generation::first_attempt() const {
+  Attempt first{worker::deepest_level(plan_.executable, plan_.settings.level)};
+  const bool is_one =
+      plan_.settings.reset == config::Reset::none || !plan_.settings.preload.empty();
+  if (is_one && worker::may_be_ahead(plan_.executable.language, first.level)) {
+    first.making = worker::Making::ahead;
+  }
+  return first;
+}
+
 // A program can keep its state only if its adapter can give it the next request.
 config::Reset Generation::reset_to_ask() const {
   if (!plan_.demotion.empty()) return config::Reset::fork;
   const bool none = plan_.settings.reset == config::Reset::none;
-  if (none && worker::runs_again(plan_.executable.language, level_)) return config::Reset::none;
+  if (none && worker::runs_again(plan_.executable.language, attempt_.level))
+    return config::Reset::none;
   if (making() == worker::Making::ahead) return config::Reset::fork;
   return none ? config::Reset::rewind : plan_.settings.reset;
 }
@@ -171,7 +185,7 @@ std::string Generation::reset_reason() const {
   std::string reason;
   if (reset_to_ask() != plan_.settings.reset) {
     reason = making() == worker::Making::ahead
-                 ? "it has threads: each request gets a process that was started ahead of need"
+                 ? "it is not forked: each request gets a process that was started ahead of need"
                  : "none is for programs whose language has an adapter, at its level";
   }
   if (warmth_ != Warmth::warm || starter_->reset_reason().empty()) return reason;
@@ -181,7 +195,7 @@ std::string Generation::reset_reason() const {
 std::string Generation::misfit(std::string_view environment) const {
   const worker::Language language = plan_.executable.language;
   if (by_fastcgi_ && language != worker::Language::php) return {};
-  const config::Level level = by_fastcgi_ ? config::Level::compiled : level_;
+  const config::Level level = by_fastcgi_ ? config::Level::compiled : attempt_.level;
   return start_variables_.misfit(environment, language, level);
 }
 
@@ -202,28 +216,38 @@ void Generation::on_zygote_gone(const std::string& why) {
 void Generation::step_back(const std::string& why) {
   const auto after =
       std::chrono::duration_cast<base::Duration>(surroundings_.loop.now() - launched_at_).count();
-  steps_.push_back(
-      fmt::format("{}{}: {} (after {} ms)",
-                  by_fastcgi_ ? "as FastCGI" : fmt::format("level {}", config::to_string(level_)),
-                  plan_.learned.empty() ? "" : " with learned modules", why, after));
+  steps_.push_back(fmt::format(
+      "{}{}: {} (after {} ms)",
+      by_fastcgi_ ? "as FastCGI" : fmt::format("level {}", config::to_string(attempt_.level)),
+      plan_.learned.empty() ? "" : " with learned modules", why, after));
   if (by_fastcgi_) {
     become_cold(why);
-  } else if (binding_ == Binding::early && why.find("undefined symbol") != std::string::npos) {
+  } else if (attempt_.binding == Binding::early &&
+             why.find("undefined symbol") != std::string::npos) {
     base::log_warn("program={} gen={}: {}; trying without binding it early", plan_.program,
                    plan_.number, why);
-    binding_ = Binding::lazy;
+    attempt_.binding = Binding::lazy;
+    restart_.schedule();
+  } else if (attempt_.making == worker::Making::forked &&
+             worker::may_be_ahead(plan_.executable.language, attempt_.level)) {
+    base::log_info(
+        "program={} gen={}: its workers cannot be forked: {}; starting them ahead of need",
+        plan_.program, plan_.number, why);
+    attempt_.making = worker::Making::ahead;
+    shallower_reason_.clear();
     restart_.schedule();
   } else if (!plan_.learned.empty() && shallower_reason_.empty()) {
     base::log_warn("program={} gen={}: no zygote with the learned modules: {}; trying without them",
                    plan_.program, plan_.number, why);
     plan_.learned.clear();
     restart_.schedule();
-  } else if (level_ != config::Level::linked && plan_.depth == Depth::any) {
+  } else if (attempt_.level != config::Level::linked && plan_.depth == Depth::any) {
     base::log_warn("program={} gen={}: not at level {}: {}; trying level linked", plan_.program,
-                   plan_.number, config::to_string(level_), why);
+                   plan_.number, config::to_string(attempt_.level), why);
     reason_ = why;
     fell_back_ = shallower_reason_.empty();
-    level_ = config::Level::linked;
+    attempt_.level = config::Level::linked;
+    attempt_.making = worker::Making::forked;
     restart_.schedule();
   } else {
     become_cold(why);
@@ -232,7 +256,7 @@ void Generation::step_back(const std::string& why) {
 }
 
 void Generation::demote(const std::string& why) {
-  if (warmth_ != Warmth::warm || level_ == config::Level::linked) return;
+  if (warmth_ != Warmth::warm || attempt_.level == config::Level::linked) return;
   warmth_ = Warmth::warming;
   shallower_reason_ = why;
   step_back(why);

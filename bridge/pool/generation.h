@@ -38,8 +38,16 @@ struct Surroundings {
 // cold: there will be no zygote; reason() says why, and the program runs classic.
 enum class Warmth { warming, warm, cold };
 
+// How a zygote is made.
+struct Attempt {
+  config::Level level;
+  worker::Making making = worker::Making::forked;
+  Binding binding = Binding::early;
+};
+
 // Owned by its pool, which destroys it at the end of a turn. If its zygote does not come up, it is
-// tried again without what was learned, then one level less deep, then not at all.
+// tried again with workers started ahead of need (for Node), without what was learned, then one
+// level less deep, then not at all.
 class Generation {
  public:
   struct Events {
@@ -70,7 +78,7 @@ class Generation {
   const GenerationPlan& plan() const { return plan_; }
   const limits::Terms& terms() const { return terms_; }  // for what it started last
   // forked: workers are cheap and come at once. ahead: each one takes an interpreter's start.
-  worker::Making making() const { return worker::making_of(plan_.executable.language, level_); }
+  worker::Making making() const { return attempt_.making; }
   bool is_up() const { return warmth_ != Warmth::cold; }  // it may hold processes
   pid_t zygote_pid() const { return starter_ == nullptr ? -1 : starter_->pid(); }
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end);
@@ -107,6 +115,7 @@ class Generation {
   void judge_lost_workers();
   void on_ready();
   void on_note(std::uint32_t kind, const std::string& text);
+  Attempt first_attempt() const;
   config::Reset reset_to_ask() const;
   std::unique_ptr<worker::Starter> make_starter();
   worker::WarmProgram warm_program() const;
@@ -117,8 +126,7 @@ class Generation {
   limits::Terms terms_;
   const bool by_fastcgi_;
   Warmth warmth_ = Warmth::warming;
-  config::Level level_;
-  Binding binding_ = Binding::early;
+  Attempt attempt_;
   std::string reason_;
   std::vector<std::string> steps_;
   std::string shallower_reason_;  // why this level is not possible, from the adapter

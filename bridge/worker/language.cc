@@ -11,7 +11,7 @@ struct Traits {
   std::string_view interpreter;  // its file's name, without a version
   std::string_view name;
   config::Level deepest;
-  bool ahead;  // its workers are started ahead of need, not forked
+  bool ahead;  // its workers may be started ahead of need instead of being forked
 };
 
 constexpr std::array kTraits{
@@ -65,10 +65,9 @@ bool runs_again(Language language, config::Level level) {
   return traits != nullptr && level == traits->deepest && level != config::Level::linked;
 }
 
-Making making_of(Language language, config::Level level) {
+bool may_be_ahead(Language language, config::Level level) {
   const Traits* traits = traits_of(language);
-  const bool ahead = traits != nullptr && traits->ahead && level == traits->deepest;
-  return ahead ? Making::ahead : Making::forked;
+  return traits != nullptr && traits->ahead && level == traits->deepest;
 }
 
 WayIn way_in(Language language, const std::string& adapters,

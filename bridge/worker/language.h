@@ -29,8 +29,9 @@ config::Level deepest_level(Language language, config::Level ceiling);
 // Whether its adapter can run a script again in the unchanged process (reset none), at this level.
 bool runs_again(Language language, config::Level level);
 
-// How workers are made at that level: Node has threads as soon as it has started.
-Making making_of(Language language, config::Level level);
+// Whether workers at that level can be started ahead of need where they cannot be forked: by Node,
+// which has threads as soon as it has started.
+bool may_be_ahead(Language language, config::Level level);
 
 // How the adapter gets in at a level deeper than linked: words for the command line, inserted at
 // place, and variables. adapters: the folder of all adapters. preload: what is to be loaded in

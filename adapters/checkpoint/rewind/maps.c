@@ -51,10 +51,9 @@ static void parse(const char *line, struct mapping *mapping) {
 }
 
 int mapping_is_saved(const struct mapping *mapping) {
-  const int is_code = PROT_READ | PROT_EXEC;
   if (mapping->is_shared) return 0;
   if ((mapping->prot & PROT_WRITE) != 0) return 1;
-  return mapping->inode == 0 && mapping->kind == MAPPING_PLAIN && mapping->prot == is_code;
+  return mapping->inode == 0 && mapping->kind == MAPPING_PLAIN && (mapping->prot & PROT_READ) != 0;
 }
 
 static int is_same_kind(const struct mapping *a, const struct mapping *b) {

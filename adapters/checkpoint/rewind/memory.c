@@ -49,7 +49,7 @@ enum retirement memory_put_back(struct engine *engine) {
   }
   if (pages < 0) pages = tracking_put_back_all(engine);
   if (pages_close(engine) != 0) {
-    strcpy(engine->reason, "generated code cannot be put back");
+    strcpy(engine->reason, "memory that is not writable at rest cannot be put back");
     return RETIRED_MAPPINGS;
   }
   engine->last_pages = (uint32_t)pages;

@@ -51,8 +51,8 @@ enum retirement wiped_put_back(struct engine *engine);
 
 /* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. */
 long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list);
-/* Whether it is part of the snapshot: private and writable, or anonymous code, which a compiler in
- * the process writes in moments in which it is writable. */
+/* Whether it is part of the snapshot: private and writable, or anonymous, like code and constants
+ * that a compiler in the process writes in moments in which they are writable. */
 int mapping_is_saved(const struct mapping *mapping);
 /* Puts every mapping back in its place, and unmaps what is new. changed is set to 1 if one of the
  * snapshot's was changed in a way that the tracking in use may not see: then its pages have to be

@@ -21,7 +21,7 @@ int page_is_changed(const char *now, const char *then) {
   return then == NULL ? !page_is_zero(now) : memcmp(now, then, kPageSize) != 0;
 }
 
-/* ---- generated code, which is not writable at rest ---- */
+/* ---- what is not writable at rest ---- */
 
 static void protect_opened(struct engine *engine, int prot) {
   const struct region *region = engine->opened;

@@ -1,4 +1,4 @@
-/* The snapshot: every private writable mapping of the zygote at its checkpoint, and generated code,
+/* The snapshot: every private writable mapping of the zygote at its checkpoint, and anonymous ones,
  * copied once into a sealed memfd that all its workers share. */
 #include <dlfcn.h>
 #include <errno.h>
