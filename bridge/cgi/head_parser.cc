@@ -19,6 +19,7 @@ constexpr std::string_view kProxy = "Proxy-";
 // Fields that a CGI program sends to its server are never connection options.
 constexpr std::array<std::string_view, 4> kOwn = {"Status", "Location", "Content-Type",
                                                   "Content-Length"};
+enum : std::size_t { kStatus, kLocation, kType };  // in kOwn
 // A limit on the text about dropped lines.
 constexpr std::size_t kWhyBytesMax = 600;
 
@@ -57,7 +58,7 @@ std::optional<std::string_view> nph_status(std::string_view line) {
 
 HeadFault HeadParser::parse() {
   if (bytes_.find('\0') != base::ByteView::npos) return HeadFault::nul_byte;
-  read_connection();
+  survey();
   for (std::size_t start = 0;;) {
     const std::size_t end = bytes_.find('\n', start) + 1;
     std::string_view line = bytes_.substr(start, end - 1 - start);
@@ -77,21 +78,48 @@ HeadFault HeadParser::parse() {
   return HeadFault::none;
 }
 
-// If a head has both, the Status field is what the program wants its server to send, as in any
-// other head, and the HTTP line before it is left out.
-bool HeadParser::has_status_field() const {
+// Of two fields the last one counts. Measured, given two with different values:
+//
+//                  Apache mod_cgid 2.4   lighttpd mod_cgi 1.4   fcgiwrap behind nginx 1.22
+//   Content-Type   the last              both are sent          the last
+//   Status         the last              the last               the first
+//   Location       the last              both are sent          both are sent
+//
+// Browsers refuse an answer with two different Locations, so the last one takes nothing away. An
+// empty Location, or a Status that is none, does not count if another one does.
+void HeadParser::survey() {
   for (std::size_t start = 0; start < bytes_.size();) {
     const std::size_t end = std::min(bytes_.find('\n', start), bytes_.size());
-    const std::optional<HeaderField> field = parse_header_field(bytes_.substr(start, end - start));
-    if (field && same_name(field->name, kOwn[0])) return true;
+    std::string_view line = bytes_.substr(start, end - start);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::optional<HeaderField> field = parse_header_field(line);
+    if (field) note_last(*field);
+    if (field && same_name(field->name, kHopByHop[0])) read_connection(field->value);
     start = end + 1;
   }
-  return false;
 }
 
+void HeadParser::note_last(const HeaderField& field) {
+  const auto is = [&](std::size_t own) { return same_name(field.name, kOwn[own]); };
+  if (is(kStatus)) {
+    has_status_field_ = true;
+    if (parse_status(field.value)) last_[kStatus] = field.name.data();
+  } else if (is(kLocation)) {
+    if (!field.value.empty()) last_[kLocation] = field.name.data();
+  } else if (is(kType)) {
+    last_[kType] = field.name.data();
+  }
+}
+
+bool HeadParser::is_last(std::size_t own, const HeaderField& field) const {
+  return last_[own] == field.name.data();
+}
+
+// If a head has both, the Status field is what the program wants its server to send, as in any
+// other head, and the HTTP line before it is left out.
 HeadParser::Verdict HeadParser::take_nph(std::string_view status_text) {
   head_.form = HeadForm::nph;
-  if (has_status_field()) {
+  if (has_status_field_) {
     replace(0, bytes_.find('\n') + 1, "");
     return Verdict::keep;
   }
@@ -104,24 +132,14 @@ HeadParser::Verdict HeadParser::take_nph(std::string_view status_text) {
 }
 
 // RFC 9110 7.6.1: the fields that Connection names are not forwarded.
-void HeadParser::read_connection() {
-  constexpr std::string_view kConnection = kHopByHop[0];
-  for (std::size_t start = 0; start < bytes_.size();) {
-    const std::size_t end = std::min(bytes_.find('\n', start), bytes_.size());
-    const std::string_view line = bytes_.substr(start, end - start);
-    start = end + 1;
-    if (!same_name(line.substr(0, kConnection.size()), kConnection)) continue;
-    const std::optional<HeaderField> field = parse_header_field(line);
-    if (!field || !same_name(field->name, kConnection)) continue;
-    constexpr std::string_view kBetween = " \t\r,";
-    std::string_view rest = field->value;
-    for (;;) {
-      rest.remove_prefix(std::min(rest.find_first_not_of(kBetween), rest.size()));
-      if (rest.empty()) break;
-      const std::size_t length = std::min(rest.find_first_of(kBetween), rest.size());
-      connection_names_.push_back(rest.substr(0, length));
-      rest.remove_prefix(length);
-    }
+void HeadParser::read_connection(std::string_view names) {
+  constexpr std::string_view kBetween = " \t,";
+  for (;;) {
+    names.remove_prefix(std::min(names.find_first_not_of(kBetween), names.size()));
+    if (names.empty()) return;
+    const std::size_t length = std::min(names.find_first_of(kBetween), names.size());
+    connection_names_.push_back(names.substr(0, length));
+    names.remove_prefix(length);
   }
 }
 
@@ -136,10 +154,6 @@ HeadParser::Verdict HeadParser::drop(std::string_view why) {
   return Verdict::drop;
 }
 
-HeadParser::Verdict HeadParser::once(bool& seen) {
-  return std::exchange(seen, true) ? drop("a second one") : Verdict::keep;
-}
-
 HeadParser::Verdict HeadParser::judge(std::string_view line) {
   // A folded line (RFC 9112 5.2: obsolete) would be read differently by each web server.
   if (line.front() == ' ' || line.front() == '\t') return drop("a folded line");
@@ -149,28 +163,18 @@ HeadParser::Verdict HeadParser::judge(std::string_view line) {
 
 HeadParser::Verdict HeadParser::judge_field(const HeaderField& field) {
   const auto is = [&](std::string_view name) { return same_name(field.name, name); };
-  if (is("Status")) {
-    if (once(has_status_) == Verdict::drop) return Verdict::drop;
-    const std::optional<int> status = parse_status(field.value);
-    if (!status) return Verdict::status_is_bad;
-    head_.status = *status;
-    return Verdict::keep;
-  }
-  if (is("Location")) {
+  if (is(kOwn[kStatus])) return judge_status(field);
+  if (is("Content-Length")) return judge_length(field);
+  if (is(kOwn[kLocation])) {
     if (field.value.empty()) return drop("it is empty");
-    if (once(has_location_) == Verdict::drop) return Verdict::drop;
+    if (!is_last(kLocation, field)) return drop("a later one counts");
+    has_location_ = true;
     head_.location = field.value;
     return Verdict::keep;
   }
-  if (is("Content-Type")) return once(has_type_);
-  if (is("Content-Length")) {
-    std::uint64_t length = 0;
-    const auto [end, error] =
-        std::from_chars(field.value.data(), field.value.data() + field.value.size(), length);
-    // A number that is too large would be read differently by each web server.
-    if (!all_digits(field.value) || error != std::errc()) return drop("no number of 64 bits");
-    if (once(has_length_) == Verdict::drop) return Verdict::drop;
-    head_.content_length = length;
+  if (is(kOwn[kType])) {
+    if (!is_last(kType, field)) return drop("a later one counts");
+    has_type_ = true;
     return Verdict::keep;
   }
   for (const ReservedName& reserved : rules_.reserved_names) {
@@ -181,6 +185,27 @@ HeadParser::Verdict HeadParser::judge_field(const HeaderField& field) {
     return drop("the connection is the web server's");
   }
   return belongs_to_connection(field.name) ? drop("Connection names it") : Verdict::keep;
+}
+
+HeadParser::Verdict HeadParser::judge_status(const HeaderField& field) {
+  if (last_[kStatus] == nullptr) return Verdict::status_is_bad;
+  const std::optional<int> status = parse_status(field.value);
+  if (!status) return drop("no number from 200 to 999");
+  if (!is_last(kStatus, field)) return drop("a later one counts");
+  has_status_ = true;
+  head_.status = *status;
+  return Verdict::keep;
+}
+
+HeadParser::Verdict HeadParser::judge_length(const HeaderField& field) {
+  std::uint64_t length = 0;
+  const auto [end, error] =
+      std::from_chars(field.value.data(), field.value.data() + field.value.size(), length);
+  // A number that is too large would be read differently by each web server.
+  if (!all_digits(field.value) || error != std::errc()) return drop("no number of 64 bits");
+  if (std::exchange(has_length_, true)) return drop("a second one");
+  head_.content_length = length;
+  return Verdict::keep;
 }
 
 void HeadParser::drop_line(std::string_view line, std::size_t start, std::size_t end) {

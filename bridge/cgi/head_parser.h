@@ -1,6 +1,7 @@
 // Reads a whole response head. response_head.h finds where the head ends; this interprets it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -30,12 +31,15 @@ class HeadParser {
   enum class Verdict { keep, drop, status_is_bad };
 
   Verdict take_nph(std::string_view status_text);
-  bool has_status_field() const;
+  void survey();
+  void note_last(const HeaderField& field);
+  void read_connection(std::string_view names);
   Verdict judge(std::string_view line);
   Verdict judge_field(const HeaderField& field);
+  Verdict judge_status(const HeaderField& field);
+  Verdict judge_length(const HeaderField& field);
   Verdict drop(std::string_view why);
-  Verdict once(bool& seen);
-  void read_connection();
+  bool is_last(std::size_t own, const HeaderField& field) const;
   bool belongs_to_connection(std::string_view name) const;
   void drop_line(std::string_view line, std::size_t start, std::size_t end);
   void put_status_last(std::string_view added);
@@ -47,10 +51,14 @@ class HeadParser {
   std::string& rewritten_;
   const Rules rules_;
   std::vector<std::string_view> connection_names_;  // named by the head's Connection fields
-  std::string_view why_;                            // the current line is dropped
+  // Of Status, Location and Content-Type: where the last one that counts begins; null: there is
+  // none.
+  std::array<const char*, 3> last_{};
+  std::string_view why_;    // the current line is dropped
   std::size_t copied_ = 0;  // how much of bytes_ rewritten_ covers, once something has changed
   bool is_rewritten_ = false;
   std::size_t fields_ = 0;
+  bool has_status_field_ = false;
   bool has_status_ = false;
   bool has_location_ = false;
   bool has_type_ = false;

@@ -80,7 +80,7 @@ def test_what_belongs_to_the_connection_or_contradicts_itself_is_left_out(answer
     where an answer ends: the program could then forge the next request's answer."""
     response = answer("Content-Type: text/plain\\r\\nContent-Length: 3\\r\\nContent-Length: 30\\r\\n"
                       "Transfer-Encoding: chunked\\r\\nConnection: close\\r\\nProxy-Authenticate: Basic\\r\\n"
-                      "Trailer: X\\r\\nUpgrade: h2c\\r\\nStatus: 201\\r\\nStatus: 500\\r\\n"
+                      "Trailer: X\\r\\nUpgrade: h2c\\r\\nStatus: 500\\r\\nStatus: 201\\r\\n"
                       " folded: x\\r\\nX-A: b\\r\\n\\r\\nabc")
     assert response.head == {"content-type": "text/plain", "content-length": "3", "status": "201",
                              "x-a": "b"}
@@ -88,10 +88,17 @@ def test_what_belongs_to_the_connection_or_contradicts_itself_is_left_out(answer
     answer.bridge.expect_log("8 line.s. of its head are dropped: .*a folded line")
 
 
+def test_of_two_fields_with_one_name_the_last_counts(answer):
+    response = answer("Status: 404 No\\nContent-Type: x/first\\nLocation: http://a.example/\\n"
+                      "Status: 301 Moved\\nContent-Type: x/last\\nLocation: http://b.example/\\n\\n")
+    assert response.head == {"content-type": "x/last", "location": "http://b.example/",
+                             "status": "301 Moved"}
+
+
 def test_what_is_dropped_or_changed_of_a_head_is_named_with_its_reason(site, mode):
     script = site.sh("head", r"""
         printf 'Content-Type: t/p\nTransfer-Encoding: chunked\nConnection: close, X-Foo\nX-Foo: 1\n'
-        printf 'Status: 200 \001OK\nStatus: 404\nX-Ctl: a\033b\tc\nX-CGI-Arm: none\n\nbody\n'
+        printf 'Status: 404\nStatus: 200 \001OK\nX-Ctl: a\033b\tc\nX-CGI-Arm: none\n\nbody\n'
         """)
     bridge = site.start_bridge(f'mode = "{mode}"\narm_header = "X-CGI-Arm"')
     head = bridge.request(script).head
@@ -100,7 +107,7 @@ def test_what_is_dropped_or_changed_of_a_head_is_named_with_its_reason(site, mod
     bridge.expect_log("5 line.s. of its head are dropped: "
                       "Transfer-Encoding: the connection is the web server's; "
                       "Connection: the connection is the web server's; X-Foo: Connection names it; "
-                      r"Status: a second one; X-CGI-Arm: the bridge's own \(arm_header\)")
+                      r"Status: a later one counts; X-CGI-Arm: the bridge's own \(arm_header\)")
     bridge.expect_log("2 control byte.s. in its head are replaced by spaces")
 
 

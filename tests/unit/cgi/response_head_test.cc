@@ -58,11 +58,21 @@ const GoodCase kGood[] = {
     {"Bad Name: x\nX : y\n: z\nX: y\r\n\r\n", "X: y\n\n", 200, ResponseKind::document, "", 3},
     {"X: y\n folded\n\tfolded again\nZ: z\n\n", "X: y\nZ: z\n\n", 200, ResponseKind::document, "",
      2},
-    {"Content-Type: a/b\nContent-Type: c/d\n\n", "Content-Type: a/b\n\n", 200,
+    {"Content-Type: a/b\nContent-Type: c/d\n\n", "Content-Type: c/d\n\n", 200,
      ResponseKind::document, "", 1},
-    {"Status: 404\nStatus: 200\n\n", "Status: 404\n\n", 404, ResponseKind::document, "", 1},
-    {"Location: /a\nLocation: /b\n\n", "Location: /a\n\n", 302, ResponseKind::local_redirect, "/a",
+    {"Content-Type: a/b\r\nContent-Type:\r\nX: y\r\n\r\n", "Content-Type:\r\nX: y\r\n\r\n", 200,
+     ResponseKind::document, "", 1},
+    {"Status: 404\nStatus: 200\n\n", "Status: 200\n\n", 200, ResponseKind::document, "", 1},
+    {"Status: 404\nX: y\nSTATUS: 403\nStatus: 401\n\n", "X: y\nStatus: 401\n\n", 401,
+     ResponseKind::document, "", 2},
+    {"Status: 404\nStatus: bad\n\n", "Status: 404\n\n", 404, ResponseKind::document, "", 1},
+    {"Status: bad\nStatus: 404\n\n", "Status: 404\n\n", 404, ResponseKind::document, "", 1},
+    {"Location: /a\nLocation: /b\n\n", "Location: /b\n\n", 302, ResponseKind::local_redirect, "/b",
      1},
+    {"Location: http://a/\nLocation: /b\nLocation:\n\n", "Location: /b\n\n", 302,
+     ResponseKind::local_redirect, "/b", 2},
+    {"Location: /a\nStatus: 201\nLocation: http://b/\nStatus: 301\n\n",
+     "Location: http://b/\nStatus: 301\n\n", 301, ResponseKind::client_redirect, "http://b/", 2},
     {"Location:\nX: y\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
     {"Content-Length: 3\nContent-Length: 4\n\n", "Content-Length: 3\n\n", 200,
      ResponseKind::document, "", 1},
@@ -92,7 +102,7 @@ const GoodCase kGood[] = {
     {"HTTP/1.0 200\nStatus: 404 Not Found\n\n", "Status: 404 Not Found\n\n", 404,
      ResponseKind::document, "", 0, HeadForm::nph},
     {"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nstatus: 404\r\nStatus: 403\r\n\r\n",
-     "Content-Type: a/b\r\nstatus: 404\r\n\r\n", 404, ResponseKind::document, "", 1, HeadForm::nph},
+     "Content-Type: a/b\r\nStatus: 403\r\n\r\n", 403, ResponseKind::document, "", 1, HeadForm::nph},
     {"HTTP/1.1 200 OK\nConnection: close\n\n", "Status: 200 OK\n\n", 200, ResponseKind::document,
      "", 1, HeadForm::nph},
     {"HTTP/1.1  301 Moved\nLocation: http://a/\n\n", "Location: http://a/\nStatus: 301 Moved\n\n",
@@ -229,7 +239,7 @@ TEST(ResponseHeadReader, says_which_fields_it_dropped_and_why) {
   EXPECT_EQ(reader.head().why_dropped,
             "Content-Length: a second one; Transfer-Encoding: the connection is the web server's; "
             "Connection: the connection is the web server's; X-Foo: Connection names it; "
-            "Status: a second one; Location: it is empty; Proxy-A: a proxy's own; "
+            "Status: a later one counts; Location: it is empty; Proxy-A: a proxy's own; "
             " folded: a folded line; hello: no header field");
   EXPECT_EQ(reader.head().replaced_bytes, 1u);
 }
