@@ -1,5 +1,6 @@
 #include "gateway/connection.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +21,18 @@ constexpr std::size_t kReadBytes = 64 * base::kKiB;
 constexpr std::chrono::milliseconds kLingerMax{2000};
 // How long a new connection stays unwatched if its request has arrived completely.
 constexpr std::chrono::milliseconds kUnwatched{2};
+
+// Whether the other end of fd, which sends no more, still reads. A TCP client that is gone looks
+// like one that has only finished sending, so it counts as gone.
+bool still_reads(int fd) {
+  int domain = AF_UNSPEC;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) {
+    return false;
+  }
+  pollfd state{.fd = fd, .events = 0, .revents = 0};
+  return ::poll(&state, 1, 0) == 0;
+}
 
 std::array<char, kReadBytes>& read_bytes() {
   static std::array<char, kReadBytes> bytes;  // one loop; used only within a turn
@@ -51,17 +64,18 @@ void Connection::begin() {
 void Connection::on_ready(unsigned readiness) {
   if (gone_) return;
   if ((readiness & loop::kWritable) != 0) flush_.schedule();
-  if ((readiness & loop::kReadable) != 0) {
-    read();
-  } else if ((readiness & loop::kPeerGone) != 0) {
-    client_gone("closed its connection");
-  }
+  if ((readiness & loop::kReadable) != 0) return read();
+  if ((readiness & (loop::kPeerGone | loop::kHungUp)) == 0) return;
+  half_closed_ = still_reads(fd_.get());
+  if (!half_closed_) return client_gone("closed its connection");
+  flush_.schedule();
 }
 
 void Connection::read() {
   const ssize_t got = ::recv(fd_.get(), read_bytes().data(), kReadBytes, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return client_gone(got == 0 ? "closed its connection" : "reset its connection");
+  if (got < 0) return client_gone("reset its connection");
+  if (got == 0) return client_sends_no_more();
   if (phase_ != Phase::open) return;  // lingering: dropped
   codec_.feed(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
   fastcgi::Event event;
@@ -129,6 +143,17 @@ Request& Connection::add_request(fastcgi::RequestId id) {
   return added;
 }
 
+// Requests that are whole are answered; the connection then closes.
+void Connection::client_sends_no_more() {
+  const bool whole = std::ranges::all_of(
+      requests_, [](const auto& entry) { return entry.second->body_complete(); });
+  half_closed_ = whole && phase_ != Phase::lingering && still_reads(fd_.get());
+  if (!half_closed_) return client_gone("closed its connection");
+  all_read_ = true;
+  if (requests_.empty()) phase_ = Phase::closing;
+  flush_.schedule();
+}
+
 void Connection::client_gone(const char* how) {
   if (out_.empty()) {
     std::vector<fastcgi::RequestId> whole;
@@ -161,7 +186,7 @@ void Connection::finish(fastcgi::RequestId id, std::uint32_t app_status) {
       requests_.erase(found);
     }
   }
-  const bool stays = !gateway_.draining() || gateway_.hands_over();
+  const bool stays = !all_read_ && (!gateway_.draining() || gateway_.hands_over());
   if (codec_.finish(id) == fastcgi::ConnectionFate::closes || !stays) {
     if (requests_.empty()) phase_ = Phase::closing;
   }
@@ -281,8 +306,9 @@ void Connection::set_asked() {
   bool may_read = true;
   for (const auto& [id, request] : requests_) may_read &= !request->body_full();
   // If a client does not take its answers, no further requests are read from it.
-  may_read &= out_.size() < 2 * kOutHeldMax;
-  watch_.ask((may_read ? loop::kReadable : loop::kPeerGone) |
+  may_read &= !all_read_ && out_.size() < 2 * kOutHeldMax;
+  const unsigned other = half_closed_ ? loop::kHungUp : loop::kPeerGone;
+  watch_.ask((may_read ? loop::kReadable : other) |
              (out_.empty() ? loop::kNothing : loop::kWritable));
 }
 

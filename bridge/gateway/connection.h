@@ -62,6 +62,7 @@ class Connection : public Answer {
   void end_of_turn();
   void after_last_byte();
   bool handed_over();
+  void client_sends_no_more();
   void client_gone(const char* how);
   void let_finish(fastcgi::RequestId id);
   void note_use();
@@ -78,7 +79,9 @@ class Connection : public Answer {
   Phase phase_ = Phase::open;
   policy::ConnectionView view_;
   bool gone_ = false;
-  bool body_cut_ = false;  // a request finished before its body was complete
+  bool half_closed_ = false;  // the client sends no more, but reads; over a unix socket
+  bool all_read_ = false;     // and everything that it has sent is read
+  bool body_cut_ = false;     // a request finished before its body was complete
   bool short_of_room_ = false;
   bool refusal_told_ = false;
   loop::FdWatch watch_;

@@ -9,11 +9,19 @@
 namespace loop {
 
 // What is asked for, or what happened. Values can be combined with |.
-enum Readiness : unsigned { kNothing = 0, kReadable = 1, kWritable = 2, kPeerGone = 4 };
+// kPeerGone: the other end sends no more. kHungUp: it does not read any more either (TCP does not
+// tell that before something is sent to it).
+enum Readiness : unsigned {
+  kNothing = 0,
+  kReadable = 1,
+  kWritable = 2,
+  kPeerGone = 4,
+  kHungUp = 8
+};
 
 // Combined with what is asked for: on_ready runs once when asked, and once whenever more has
 // arrived, but not again for data that was left unread.
-constexpr unsigned kOnlyNew = 8;
+constexpr unsigned kOnlyNew = 16;
 
 class FdWatch {
  public:

@@ -1,9 +1,11 @@
 #include "loop/fd_watch.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <memory>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "loop/timer.h"
@@ -74,6 +76,25 @@ TEST_F(FdWatchTest, tells_of_what_was_left_once_it_is_asked_for_all) {
   write_byte();
   loop_.run();
   EXPECT_EQ(calls, 2);
+}
+
+TEST_F(FdWatchTest, tells_of_a_hang_up_only_when_the_other_end_does_not_read_either) {
+  base::FdPair sockets = base::make_socket_pair(SOCK_STREAM).take();
+  std::vector<unsigned> happened;
+  FdWatch watch(loop_, sockets.first.get(), [&](unsigned readiness) {
+    happened.push_back(readiness);
+    loop_.stop();
+  });
+  Timer end(loop_, [&] { loop_.stop(); });
+  watch.ask(kHungUp);
+  ASSERT_EQ(::shutdown(sockets.second.get(), SHUT_WR), 0);
+  end.start(base::Duration(20));
+  loop_.run();
+  EXPECT_EQ(happened, std::vector<unsigned>{});
+  sockets.second.reset();
+  end.start(base::Duration(20'000));
+  loop_.run();
+  EXPECT_EQ(happened, std::vector<unsigned>{kHungUp});
 }
 
 TEST_F(FdWatchTest, is_silent_while_paused_even_if_the_other_end_closes) {
