@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/adapters_folder.h"
+#include "cli/doubts.h"
 #include "config/load.h"
 #include "config/show.h"
 #include "limits/identities.h"
@@ -50,6 +51,7 @@ int run_config(const Invocation& invocation) {
     for (const std::string& problem : roots.problems()) {
       fmt::print("bridge.roots: {}\n", problem);
     }
+    for (const std::string& doubt : doubts_about(loaded.settings())) fmt::print("{}\n", doubt);
     tell_of_sandboxes(loaded.settings());
   }
   return 0;

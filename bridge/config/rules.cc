@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -95,12 +96,30 @@ void check_sandbox(Section& section, const ProgramSettings::Sandbox& sandbox) {
   }
 }
 
+// The bridge would not start: whoever is bound second finds the first there.
+void check_control(Section& section, const BridgeSettings& settings) {
+  const auto plain = [](const std::string& path) {
+    return std::filesystem::path(path).lexically_normal();
+  };
+  const auto same = std::ranges::find_if(settings.listen, [&](const ListenAddress& address) {
+    return address.kind == ListenAddress::Kind::unix_socket &&
+           plain(address.path) == plain(settings.control);
+  });
+  if (same == settings.listen.end() || section.refused("control")) return;
+  const bool is_given = section.given("control") != nullptr;
+  section.complain(is_given ? "control" : "listen",
+                   quote(settings.control) + " is also " +
+                       (is_given ? "in bridge.listen" : "bridge.control") +
+                       ": commands and web servers need a socket each");
+}
+
 }  // namespace
 
 void check_bridge(Section& section, const BridgeSettings& settings) {
   if (settings.roots.empty() && section.given("roots") == nullptr) {
     section.complain("roots", "is missing: the folders that programs may be in");
   }
+  check_control(section, settings);
   check_limits(section, settings.limits);
   const BridgeSettings::Page& page = settings.page;
   if (!page.path.empty() && page.from.empty() && !section.refused("page.from")) {

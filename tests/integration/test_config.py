@@ -59,6 +59,18 @@ class TestCheck:
         done = site.cgibridge("config", "check", "--config", path)
         assert "bridge.roots: root /nowhere/at/all: No such file or directory" in done.stdout
 
+    def test_what_can_never_apply_or_is_not_there_is_told_of(self, site):
+        path = site.write_config('mode = "classic"', bridge='prewarm = ["/absent.cgi"]\n')
+        path.write_text(path.read_text() + '[[program]]\nmatch = "/elsewhere/[a"\n'
+                        '[[program]]\nmatch = "/elsewhere/[a"\ninterpreter = "/no/php-cgi"\n')
+        done = site.cgibridge("config", "check", "--config", path)
+        for told in ('program[1].match: "/elsewhere/[a" has a \'[\' without a \']\'',
+                     'program[1].match: "/elsewhere/[a" is in none of bridge.roots',
+                     'program[2].match: "/elsewhere/[a" is never used: program[1]',
+                     "program[2].interpreter: /no/php-cgi: No such file or directory",
+                     "bridge.prewarm[1]: /absent.cgi: No such file or directory"):
+            assert told in done.stdout
+
     def test_the_project_s_own_file_passes(self, site):
         from harness.site import PROJECT
         site.cgibridge("config", "check", "--config", PROJECT / "config" / "config.toml")

@@ -57,6 +57,13 @@ const std::vector<BadFile> kBadFiles = {
       R"(3:19: bridge.listen[2]: "x" is not an absolute path)",
       R"(3:29: bridge.listen[3]: "localhost:0" has no port from 1 to 65535 after the last colon)",
       "3:44: bridge.listen[4]: is an integer, but a string (address) is wanted"}},
+    {"control_is_listen",
+     kBridge + "listen = [\"127.0.0.1:9\", \"unix:/run//a.sock\"]\ncontrol = \"/run/a.sock\"\n",
+     {R"(4:11: bridge.control: "/run/a.sock" is also in bridge.listen: )"
+      "commands and web servers need a socket each"}},
+    {"listen_is_control", kBridge + "listen = [\"unix:/run/cgibridge/control.sock\"]\n",
+     {R"(3:10: bridge.listen: "/run/cgibridge/control.sock" is also bridge.control: )"
+      "commands and web servers need a socket each"}},
     {"bad_socket_mode", kBridge + "socket_mode = \"0888\"\n",
      {R"(3:15: bridge.socket_mode: "0888" is no octal permission like "0660")"}},
     {"control_not_absolute", kBridge + "control = \"c.sock\"\n",

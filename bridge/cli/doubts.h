@@ -1,0 +1,15 @@
+// What an operator probably did not mean, in settings that are not wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+
+namespace cli {
+
+// One sentence for each: sections that can never apply, patterns that say something else than they
+// seem to, programs that are not there. Looks at the file system, as far as the user who asks may.
+std::vector<std::string> doubts_about(const config::Settings& settings);
+
+}  // namespace cli
