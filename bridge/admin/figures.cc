@@ -36,7 +36,7 @@ constexpr Figure<BridgeView> kBridge[] = {
      [](const BridgeView& b) { return counts(b).connections_total; }},
     {"connections_closed_for_room",
      {"cgibridge_connections_closed_for_room", "counter",
-      "Idle connections that were closed at bridge.connections_max"},
+      "Idle connections that were closed to make room for others"},
      [](const BridgeView& b) { return counts(b).closed_for_room; }},
     {"connections_closed_unfinished",
      {"cgibridge_connections_closed_unfinished", "counter",

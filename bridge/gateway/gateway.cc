@@ -30,6 +30,14 @@ constexpr std::chrono::minutes kTellFullEvery{1};
 // How many paths of programs are remembered with their files.
 constexpr std::size_t kProgramsRemembered = 4096;
 
+// told: when it was logged last.
+void tell_full(std::size_t connections, const char* limit, base::TimePoint now,
+               base::TimePoint& told) {
+  if (now - told < kTellFullEvery) return;
+  told = now;
+  base::log_warn("{} connections are open ({}): others wait until one is idle", connections, limit);
+}
+
 std::size_t descriptor_limit() {
   rlimit limit{};
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
@@ -44,7 +52,7 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
       journal_(loop, pools.surroundings().processes),
       shadows_(loop, pools, comparisons_,
                [this](const auto& program, auto match) { compared(program, match); }),
-      care_(loop, [this] { close_connections(); }),
+      care_(loop, [this] { close_connections(fitting_.connections_max); }),
       sweep_(loop, [this] { sweep(); }) {
   settings_changed();
   pools_.set_judge([this](const std::string& program) -> std::optional<cgi::Refusal> {
@@ -64,7 +72,11 @@ Gateway::~Gateway() {
 std::uint64_t Gateway::add_listener(base::UniqueFd fd, const std::string& name) {
   const std::uint64_t id = next_listener_id_++;
   listeners_[id] = std::make_unique<Listener>(
-      loop_, std::move(fd), name, [this](base::UniqueFd accepted) { take(std::move(accepted)); });
+      loop_, std::move(fd), name, [this](base::UniqueFd accepted) { take(std::move(accepted)); },
+      [this] {
+        tell_full(connections_.size(), "no descriptor is free", loop_.now(), full_told_);
+        return close_connections(1) > 0;
+      });
   base::log_info("listening on {}", name);
   pace_listeners();
   return id;
@@ -129,7 +141,8 @@ void Gateway::look_after_connections() {
   if (!std::exchange(caring_, true)) care_.start(kCareEvery);
 }
 
-void Gateway::close_connections() {
+// Those whose time is up, and idle ones if there are connections_max or more.
+std::size_t Gateway::close_connections(std::size_t connections_max) {
   caring_ = false;
   const auto now = loop_.now();
   std::vector<Connection*> all;
@@ -140,21 +153,21 @@ void Gateway::close_connections() {
     views.push_back(connection->view());
     if (views.back().use == policy::ConnectionUse::unfinished) look_after_connections();
   }
-  const policy::ConnectionRules rules{.max = fitting_.connections_max,
+  const policy::ConnectionRules rules{.max = connections_max,
                                       .patience = settings_now_()->bridge.params_timeout,
                                       .at_rest_at_least = kAtRest};
-  for (const std::size_t i : policy::connections_to_close(views, rules, now)) {
+  const auto chosen = policy::connections_to_close(views, rules, now);
+  for (const std::size_t i : chosen) {
     const bool idle = views[i].use == policy::ConnectionUse::idle;
     (idle ? counts_.closed_for_room : counts_.closed_unfinished) += 1;
     if (!idle) base::log_info("connection: params not whole within bridge.params_timeout: closed");
     all[i]->close();
   }
-  if (!full()) return;
-  look_after_connections();
-  if (now - full_told_ < kTellFullEvery) return;
-  full_told_ = now;
-  base::log_warn("{} connections are open (bridge.connections_max): others wait until one is idle",
-                 connections_.size());
+  if (full()) {
+    look_after_connections();
+    tell_full(connections_.size(), "bridge.connections_max", now, full_told_);
+  }
+  return chosen.size();
 }
 
 void Gateway::hold(Accepting accepting) {

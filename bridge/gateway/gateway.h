@@ -29,7 +29,7 @@ struct Counts {
   std::uint64_t errors = 0;             // answered by the bridge itself, not by a program
   std::uint64_t requests_refused = 0;   // FCGI_OVERLOADED, FCGI_UNKNOWN_ROLE: never begun
   std::uint64_t peers_refused = 0;      // that bridge.allow, or the control socket, refused
-  std::uint64_t closed_for_room = 0;    // idle connections, at bridge.connections_max
+  std::uint64_t closed_for_room = 0;    // idle connections, if others waited
   std::uint64_t closed_unfinished = 0;  // for bridge.params_timeout
   RequestTime::Counts background;       // programs that go on after their answers
 };
@@ -114,7 +114,7 @@ class Gateway {
   void pace_listeners();
   bool full() const { return connections_.size() >= fitting_.connections_max; }
   void fit_descriptors(const config::BridgeSettings& bridge);
-  void close_connections();
+  std::size_t close_connections(std::size_t connections_max);
 
   loop::Loop& loop_;
   pool::Pools& pools_;

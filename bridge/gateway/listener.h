@@ -14,10 +14,11 @@ enum class Accepting { off, on };
 
 class Listener {
  public:
-  // on_connection gets each new connection, close-on-exec and non-blocking. It must not destroy the
-  // listener.
+  // on_connection gets each new connection, close-on-exec and non-blocking. make_room is asked for
+  // a descriptor if none is left, unless it is empty: whether one will be free at the end of this
+  // turn. Neither may destroy the listener.
   Listener(loop::Loop& loop, base::UniqueFd fd, std::string name,
-           std::function<void(base::UniqueFd)> on_connection);
+           std::function<void(base::UniqueFd)> on_connection, std::function<bool()> make_room = {});
 
   // off: connections wait in the kernel's queue.
   void set_accepting(Accepting accepting);
@@ -32,6 +33,7 @@ class Listener {
   base::UniqueFd fd_;
   const std::string name_;
   std::function<void(base::UniqueFd)> on_connection_;
+  std::function<bool()> make_room_;
   Accepting accepting_ = Accepting::on;
   loop::FdWatch watch_;
   // Without free descriptors accept() would fail again at once: pause instead of a busy loop.

@@ -1,5 +1,9 @@
 """FastCGI 1.0 as a web server sees it: connections, requests on them, management records."""
 
+import os
+import resource
+import time
+
 import pytest
 
 from harness import AUTHORIZER, fastcgi, programs
@@ -218,3 +222,28 @@ def test_more_connections_than_allowed_wait_or_are_closed_but_harm_none(site):
         peer.close()
     with bridge.connect() as peer:
         assert peer.request(hello).body == b"hello\n"
+
+
+def test_without_descriptors_the_connection_idle_longest_makes_room(site, bridge):
+    """A management record needs no descriptor, unlike a request."""
+    idle = []
+    for _ in range(3):
+        idle.append(bridge.connect())
+        idle[-1].get_values("FCGI_MPXS_CONNS")
+    time.sleep(1.2)  # younger ones may be about to get a request
+    taken = {int(fd) for fd in os.listdir(f"/proc/{bridge.pid}/fd")}
+    least_free = next(fd for fd in range(len(taken) + 1) if fd not in taken)
+    before = resource.prlimit(bridge.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(bridge.pid, resource.RLIMIT_NOFILE, (least_free, before[1]))
+    try:
+        with bridge.connect() as peer:
+            assert peer.get_values("FCGI_MPXS_CONNS") == {"FCGI_MPXS_CONNS": "1"}
+        assert idle[0].expect_closed() == []
+    finally:
+        resource.prlimit(bridge.pid, resource.RLIMIT_NOFILE, before)
+    for peer in idle[1:]:
+        assert peer.request(hello_of(site)).body == b"hello\n"
+        peer.close()
+    idle[0].close()
+    bridge.expect_log(r"connections are open \(no descriptor is free\)")
+    assert bridge.status()["bridge"]["connections_closed_for_room"] == 1

@@ -38,6 +38,12 @@ TEST(ConnectionsToClose, are_an_eighth_at_most) {
   EXPECT_EQ(chosen.front(), 7u);
 }
 
+TEST(ConnectionsToClose, are_a_single_one_if_only_one_may_stay) {
+  EXPECT_EQ(connections_to_close({since(serving, 9s), since(idle, 5s), since(idle, 6s)},
+                                 {.max = 1, .patience = 60s, .at_rest_at_least = 1s}, kNow),
+            Indices{2});
+}
+
 TEST(ConnectionsToClose, are_no_idle_ones_that_may_have_a_request_on_its_way) {
   EXPECT_EQ(connections_to_close(std::vector(4, since(idle, 999ms)), kRules, kNow), Indices{});
 }
