@@ -97,8 +97,12 @@ std::string LoadedFiles::changed() {
   return found;
 }
 
+base::Duration ChangeDamper::life(base::TimePoint now) const {
+  return is_started_ ? std::chrono::duration_cast<base::Duration>(now - started_) : kCalm;
+}
+
 void ChangeDamper::note_change(base::TimePoint now) {
-  if (is_started_) thrown_away_ = now - started_ < kCalm ? thrown_away_ + 1 : 0;
+  if (is_started_) thrown_away_ = life(now) < kCalm ? thrown_away_ + 1 : 0;
   is_started_ = false;
   changed_ = now;
 }

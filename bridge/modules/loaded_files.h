@@ -67,6 +67,10 @@ class ChangeDamper {
 
   void note_change(base::TimePoint now);
   void note_start(base::TimePoint now);
+  // How long the present generation has lived; kCalm or more if there is none.
+  base::Duration life(base::TimePoint now) const;
+  // The reason for the changes is known and is no more: they do not count.
+  void forgive() { *this = ChangeDamper(); }
   // How much longer to wait before a start; zero: it may happen now.
   base::Duration wait(base::TimePoint now) const;
   // For how long nothing may change before a start.

@@ -114,7 +114,8 @@ worker::WarmProgram Generation::warm_program() const {
                                                   .level = attempt_.level,
                                                   .reset = reset_to_ask(),
                                                   .making = making(),
-                                                  .binding = attempt_.binding});
+                                                  .binding = attempt_.binding,
+                                                  .restless = plan_.restless});
   for (const auto& [name, value] : worker::zygote_variables(plan_.executable, attempt_.level,
                                                             surroundings_.adapters, preload)) {
     environment.add_first(name, value);

@@ -34,6 +34,7 @@ Generations::Generations(const Surroundings& surroundings, const std::string& pr
       version_(program, settings),
       learner_(program),
       demotion_(kColdPause, kColdPauseMost),
+      changes_(surroundings.loop, program),
       retry_(kColdPause, kColdPauseMost),
       calm_timer_(surroundings.loop, [this] { begin_when_calm(); }) {}
 
@@ -61,6 +62,7 @@ void Generations::see(const router::ProgramFile& file, bool other_interpreter,
 }
 
 void Generations::keep_up(std::string_view environment) {
+  changes_.note_request();
   const policy::GenerationsView seen = view();
   carry_out(policy::next_generation(seen, now()), seen, environment);
 }
@@ -78,7 +80,7 @@ policy::GenerationsView Generations::view() {
               active_->plan().executable.cold_reason.empty();
   view.try_again_at = retry_.due_at();
   if (const auto changed = active_ == nullptr ? "" : active_->changed_file(); !changed.empty()) {
-    base::log_info("program={}: {} has changed: a new generation", program_, changed);
+    changes_.note_file(changed);
     view.loaded_file = true;
   }
   if (!view.demoted) return view;
@@ -104,7 +106,7 @@ void Generations::carry_out(const policy::NextGeneration& next, const policy::Ge
   if (next.step == policy::Step::keep) return;
   if (next.step == policy::Step::trust_again) return begin();
   if (next.is_change) retry_.forget_failures();
-  if (next.is_new_version) damper_.note_change(now());
+  if (next.is_new_version) changes_.note_end();
   if (view.other_file) forget_version();
   if (next.lets_go) cool_down();
   start_choice_.take(environment);
@@ -117,18 +119,19 @@ void Generations::forget_version() {
   using Names = modules::Learner::Names;
   learner_.begin_anew(newest_ > 0 ? Names::go : Names::stay);  // at 0, the names are inherited
   start_choice_.forget_read();
+  changes_.forget_restless();
 }
 
 // While its files change all the time, the program runs classic.
 void Generations::begin_when_calm() {
   if (active_ != nullptr || upcoming_ != nullptr || !surroundings_.shares->zygote_room()) return;
-  const base::Duration wait = damper_.wait(now());
+  const base::Duration wait = changes_.wait();
   if (wait.count() == 0) return begin();
-  if (damper_.tell()) base::log_info("program={}: {}", program_, damper_.describe());
   calm_timer_.start(wait);
 }
 
 void Generations::begin(Depth depth) {
+  (void)changes_.have_calmed();
   GenerationPlan plan{.number = ++newest_,
                       .program = program_,
                       .executable = version_.look(),
@@ -136,6 +139,7 @@ void Generations::begin(Depth depth) {
                       .demotion = demotion_.why(),
                       .constants = start_choice_.constants(),
                       .learned = {},
+                      .restless = changes_.restless(),
                       .enclosed = surroundings_.cgroups.wanted(settings_.limits),
                       .depth = depth};
   if (settings_.learn != config::Learn::none) plan.learned = learner_.names();
@@ -145,7 +149,7 @@ void Generations::begin(Depth depth) {
   }
   if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
   learner_.generation_begins();
-  damper_.note_start(now());
+  changes_.note_start();
   retry_.begins(now());
   upcoming_ = std::make_unique<Generation>(
       surroundings_, std::move(plan),
@@ -216,6 +220,7 @@ void Generations::improve() {
     begin();
   }
   demote_if_due();
+  if (upcoming_ == nullptr && active_ != nullptr && changes_.have_calmed()) begin();
 }
 
 void Generations::adopt_upcoming() {
@@ -361,7 +366,7 @@ void Generations::describe(PoolStatus& status) const {
   const Generation* generation = active_ != nullptr ? active_.get() : upcoming_.get();
   status.level = "none";
   if (generation == nullptr) {
-    if (damper_.is_told()) status.level_reason = damper_.describe();
+    status.level_reason = changes_.why_waiting();
     if (!surroundings_.shares->zygote_room() && settings_.mode != config::Mode::classic) {
       status.level_reason = "as many others as bridge.zygotes_max are warm and asked for";
     }
@@ -371,6 +376,11 @@ void Generations::describe(PoolStatus& status) const {
   status.failed_steps = generation->steps();
   status.failed_steps.insert(status.failed_steps.end(), failed_.steps.begin(), failed_.steps.end());
   status.level_reason = generation->reason();
+  const auto& restless = generation->plan().restless;
+  if (status.level_reason.empty() && !restless.empty()) {
+    status.level_reason =
+        restless.front() + " changes all the time: what looks at it is left to the requests";
+  }
   status.zygote_pid = generation->zygote_pid();
   if (generation->warmth() == Warmth::warming) status.level = "warming";
   if (generation->warmth() == Warmth::warm) {

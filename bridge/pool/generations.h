@@ -11,6 +11,7 @@
 #include "policy/backoff.h"
 #include "policy/demotion.h"
 #include "policy/next_generation.h"
+#include "pool/file_changes.h"
 #include "pool/generation.h"
 #include "pool/pool_status.h"
 #include "pool/program_version.h"
@@ -111,7 +112,7 @@ class Generations {
   std::uint64_t started_anew_ = 0;  // requests, because the level was wrong for them
   std::string anew_why_;            // reason for the last of them
   std::string misfit_name_;         // the variable that made the last request unsuitable
-  modules::ChangeDamper damper_;
+  FileChanges changes_;
   Failed failed_;
   // upcoming takes over from active once it is no longer warming.
   std::unique_ptr<Generation> active_, upcoming_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "message/path_sum.h"
 #include "message/wire.h"
 #include "worker/launch.h"
 
@@ -44,6 +45,20 @@ RequestVariables::RequestVariables(std::string_view environment, std::uint32_t c
   count_ = changed_.count;
 }
 
+namespace {
+
+// Their names may contain anything, and would be too long.
+std::string restless_word(const std::vector<std::string>& paths) {
+  std::string word;
+  for (const std::string& path : paths) {
+    word += fmt::format("{}{:x}", word.empty() ? " restless=" : ",",
+                        path_sum(path.data(), path.size()));
+  }
+  return word;
+}
+
+}  // namespace
+
 WarmEnvironment warm_environment(policy::LaunchVariables variables,
                                  const config::ProgramSettings& settings, const WarmStart& start) {
   const std::string library = start.adapters + "/libcgibridge_checkpoint.so";
@@ -58,7 +73,7 @@ WarmEnvironment warm_environment(policy::LaunchVariables variables,
       " tracking=" + std::string(config::to_string(settings.rewind.tracking)) +
       (settings.accept.empty() ? ""
                                : " accept=" + fmt::format("{}", fmt::join(settings.accept, ","))) +
-      " name=" + start.program.substr(start.program.rfind('/') + 1);
+      restless_word(start.restless) + " name=" + start.program.substr(start.program.rfind('/') + 1);
   if (start.binding == Binding::early) variables["LD_BIND_NOW"] = "1";
   WarmEnvironment environment;
   for (const auto& [name, value] : variables) environment.add(name, value);

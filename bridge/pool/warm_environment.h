@@ -27,6 +27,7 @@ struct GenerationPlan {
   std::string demotion{};
   policy::ConstantVariables constants{};  // from a request, or empty
   std::vector<std::string> learned;       // modules to load before the checkpoint, besides preload
+  std::vector<std::string> restless{};    // files that nothing may look at before the checkpoint
   bool enclosed = false;                  // its processes are in a cgroup for the program
   Depth depth = Depth::any;               // until it has come up
 };
@@ -78,6 +79,7 @@ struct WarmStart {
   config::Reset reset;
   worker::Making making = worker::Making::forked;
   Binding binding = Binding::early;
+  std::vector<std::string> restless{};
 };
 
 // The variables in launched, and those that make the checkpoint library stop at start's level and

@@ -30,7 +30,7 @@ LAYERS = [
 NEVER = {"pool": {"fastcgi"}, "admin": {"fastcgi"}, "worker": {"fastcgi"}, "loop": {"fastcgi"}}
 
 # The headers that both sides share: for a channel, and for the steps before a program is executed.
-SHARED_WITH_ADAPTERS = {"message/wire.h", "sandbox/steps.h"}
+SHARED_WITH_ADAPTERS = {"message/wire.h", "message/path_sum.h", "sandbox/steps.h"}
 
 SOURCE_ENDINGS = {".c", ".cc", ".h"}
 

@@ -130,7 +130,7 @@ void *look_at_open(const struct passed_call *call, const long *arguments) {
   note_open_of_load(call->name, (const char *)arguments[0], (int)arguments[1],
                     caller_of(arguments));
   note_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
-  lookups_see_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
+  lookups_see_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1], caller_of(arguments));
   return NULL;
 }
 
@@ -138,7 +138,8 @@ void *look_at_openat(const struct passed_call *call, const long *arguments) {
   note_open_of_load(call->name, (const char *)arguments[1], (int)arguments[2],
                     caller_of(arguments));
   note_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
-  lookups_see_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
+  lookups_see_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2],
+                   caller_of(arguments));
   return NULL;
 }
 
@@ -156,7 +157,7 @@ void *look_at_path_in(const struct passed_call *call, const long *arguments) {
 
 void *look_at_folder(const struct passed_call *call, const long *arguments) {
   (void)call;
-  lookups_see_folder((const char *)arguments[0]);
+  lookups_see_folder((const char *)arguments[0], caller_of(arguments));
   return NULL;
 }
 
@@ -185,7 +186,8 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
   int writes = strpbrk(mode, "wa+") != NULL;
   note_open_of_load(call->name, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
                     caller_of(arguments));
-  lookups_see_open(AT_FDCWD, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY);
+  lookups_see_open(AT_FDCWD, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
+                   caller_of(arguments));
   if (!writes) return NULL;
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;

@@ -25,7 +25,8 @@ static const struct {
                         {"output", "prints"},
                         {"children", "starts a process"},
                         {"sockets", "opens a connection"},
-                        {"files", "changes files"}};
+                        {"files", "changes files"},
+                        {"restless", "looks at a file that changes all the time"}};
 
 void load_watch_accept(const char *list, size_t bytes) {
   const char *end = list + bytes;
@@ -189,11 +190,11 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   if (raw_call(SYS_getpid) != state.pid) return;
   int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
   const char *name = is_known ? name_of(library.dli_fname) : "code that was made";
-  if (renews_itself(name, kind)) return;
+  if (kind != IMPURE_RESTLESS && renews_itself(name, kind)) return;
   load->is_on = 0; /* finding the place may call what is watched */
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
-  if (!is_renewed(place))
+  if (kind == IMPURE_RESTLESS || !is_renewed(place))
     snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
   load->is_on = 1;
 }

@@ -17,6 +17,7 @@ enum impurity {
   IMPURE_CHILDREN,
   IMPURE_SOCKETS,
   IMPURE_FILES,
+  IMPURE_RESTLESS, /* which no operator can allow */
   IMPURITIES
 };
 

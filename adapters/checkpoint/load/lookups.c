@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 #include "calls/passed_calls.h"
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
+#include "message/path_sum.h"
 #include "raw_call.h"
 
 static int is_watching(void) {
@@ -42,10 +44,8 @@ static int is_installed(const char *path) {
   return 0;
 }
 
-/* Whether the line is new; once the table is full, every line counts as new. (FNV-1a) */
-static int is_new(unsigned *known, const char *line, size_t bytes) {
-  unsigned sum = 2166136261U;
-  for (size_t i = 0; i < bytes; ++i) sum = (sum ^ (unsigned char)line[i]) * 16777619U;
+/* Whether the line is new; once the table is full, every line counts as new. */
+static int is_new(unsigned *known, unsigned sum) {
   if (sum == 0) sum = 1;
   for (unsigned i = 0; i < 64; ++i) {
     unsigned *place = &known[(sum + i) % kKnownPaths];
@@ -58,11 +58,28 @@ static int is_new(unsigned *known, const char *line, size_t bytes) {
   return 1;
 }
 
+void lookups_mind_restless(const char *sums) {
+  char *end = NULL;
+  for (int i = 0; i < kRestlessMax; ++i, sums = end + 1) {
+    state.lookups.restless[i] = (unsigned)strtoul(sums, &end, 16);
+    if (*end != ',') return;
+  }
+}
+
+static int is_restless(unsigned sum) {
+  for (int i = 0; i < kRestlessMax; ++i) {
+    if (state.lookups.restless[i] == sum) return sum != 0;
+  }
+  return 0;
+}
+
 /* Several threads may be here at once: Node's. */
-static void note_path(struct path_list *list, const char *path, const char *end) {
+static void note_path(struct path_list *list, const char *path, const char *end,
+                      const void *caller) {
   struct lookups *lookups = &state.lookups;
   char folder[1024] = "";
   if (path == NULL || path[0] == '\0' || strchr(path, '\n') != NULL || is_no_file(path)) return;
+  unsigned sum = 0;
   if (path[0] != '/') {
     long length = syscall(SYS_getcwd, folder, sizeof folder - 1);
     if (length <= 0 || folder[0] != '/') return;
@@ -79,9 +96,11 @@ static void note_path(struct path_list *list, const char *path, const char *end)
     char *line = list->lines + list->bytes;
     stpcpy(mempcpy(stpcpy(line, folder), path, path_bytes), end);
     line[bytes] = '\n';
-    if (is_new(lookups->known, line, bytes)) list->bytes += bytes + 1;
+    sum = path_sum(line, bytes);
+    if (is_new(lookups->known, sum)) list->bytes += bytes + 1;
   }
   __atomic_clear(&lookups->is_held, __ATOMIC_RELEASE);
+  if (is_restless(sum)) load_watch_note(IMPURE_RESTLESS, path, caller);
 }
 
 /* Python compares the time in its compiled file with that of the source, which its adapter reports;
@@ -102,18 +121,18 @@ void lookups_see_look(int directory, const char *path, const void *caller) {
   if (is_of_this_library(caller)) return;
   int failure = errno;
   long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
-  if (is_missing(result)) note_path(&state.lookups.read, path, "");
+  if (is_missing(result)) note_path(&state.lookups.read, path, "", caller);
   if (result == 0 && !is_installed(path) && !is_compiled_text(path)) {
-    note_path(&state.lookups.looked, path, S_ISREG(status.st_mode) ? "" : "/");
+    note_path(&state.lookups.looked, path, S_ISREG(status.st_mode) ? "" : "/", caller);
   }
   if (result == 0 && load_place_asks_age()) load_watch_note(IMPURE_TIME, "-M", caller);
   errno = failure;
 }
 
-void lookups_see_folder(const char *path) {
+void lookups_see_folder(const char *path, const void *caller) {
   if (!is_watching()) return;
   int failure = errno;
-  note_path(&state.lookups.read, path, "");
+  note_path(&state.lookups.read, path, "", caller);
   errno = failure;
 }
 
@@ -126,7 +145,7 @@ static int is_run_by_site(const char *path) {
          (end != NULL && strcmp(end, ".pth") == 0);
 }
 
-void lookups_see_open(int directory, const char *path, int flags) {
+void lookups_see_open(int directory, const char *path, int flags, const void *caller) {
   struct stat status;
   if (!is_watching() || path == NULL || (directory != AT_FDCWD && path[0] != '/')) return;
   int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
@@ -136,7 +155,9 @@ void lookups_see_open(int directory, const char *path, int flags) {
   long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
   int is_file = result == 0 && S_ISREG(status.st_mode) && !is_compiled_text(path);
   int is_folder = result == 0 && S_ISDIR(status.st_mode) && (flags & O_DIRECTORY) != 0;
-  if (is_file || is_folder || is_missing(result)) note_path(&state.lookups.read, path, "");
+  if (is_file || is_folder || is_missing(result)) {
+    note_path(&state.lookups.read, path, "", caller);
+  }
   errno = failure;
 }
 
@@ -174,7 +195,8 @@ static void tell(const struct path_list *list, const char *when_full) {
 }
 
 void lookups_tell(void) {
-  note_path(&state.lookups.read, "/etc/localtime", ""); /* which libc reads, and nobody sees it */
+  /* libc reads it, and nobody sees that. */
+  note_path(&state.lookups.read, "/etc/localtime", "", NULL);
   tell(&state.lookups.read, "reads or looks for more files than can be watched");
   tell(&state.lookups.looked, "looks at more files than can be watched");
 }
@@ -232,7 +254,7 @@ INTERPOSED int open(const char *path, int flags, ...) {
   va_end(more);
   note_open_of_load("open", path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
-  lookups_see_open(AT_FDCWD, path, flags);
+  lookups_see_open(AT_FDCWD, path, flags, __builtin_return_address(0));
   return real_open != NULL ? real_open(path, flags, mode) : (int)OPEN(path, flags, mode);
 }
 
@@ -243,7 +265,7 @@ INTERPOSED int open64(const char *path, int flags, ...) {
   va_end(more);
   note_open_of_load("open64", path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
-  lookups_see_open(AT_FDCWD, path, flags);
+  lookups_see_open(AT_FDCWD, path, flags, __builtin_return_address(0));
   return real_open64 != NULL ? real_open64(path, flags, mode) : (int)OPEN(path, flags, mode);
 }
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-enum { kReadMax = 96 * 1024, kLookedMax = 32 * 1024, kKnownPaths = 4096 };
+enum { kReadMax = 96 * 1024, kLookedMax = 32 * 1024, kKnownPaths = 4096, kRestlessMax = 4 };
 
 /* A path a line; if it ends with a slash, only whether the same file is still there matters. */
 struct path_list {
@@ -18,18 +18,22 @@ struct lookups {
   struct path_list looked; /* what was looked at, but not read */
   char read_lines[kReadMax], looked_lines[kLookedMax];
   unsigned known[kKnownPaths]; /* sums of the lines, 0: free */
-  char is_held;                /* a lock */
-  char input_was_read;         /* descriptor 0 was read */
+  /* Sums of lines that change all the time: what looks at them is left to the requests. */
+  unsigned restless[kRestlessMax];
+  char is_held;        /* a lock */
+  char input_was_read; /* descriptor 0 was read */
 };
 
 /* Finds libc's functions. */
 void lookups_begin(void);
+/* "1f,2e": the sums of restless. */
+void lookups_mind_restless(const char *sums);
 /* A file is about to be opened. */
-void lookups_see_open(int directory, const char *path, int flags);
+void lookups_see_open(int directory, const char *path, int flags, const void *caller);
 /* It is asked what is there: by stat(), access(), readlink() and the like. */
 void lookups_see_look(int directory, const char *path, const void *caller);
 /* A folder is about to be listed. */
-void lookups_see_folder(const char *path);
+void lookups_see_folder(const char *path, const void *caller);
 /* Folders, one a line, that the interpreter lists for itself: a new file there changes nothing. */
 void lookups_forget_folders(const char *paths);
 /* Whether standard input was read, which no request has brought yet. */

@@ -1,6 +1,9 @@
 #include "pool/warm_environment.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "message/path_sum.h"
 
 namespace pool {
 namespace {
@@ -51,6 +54,21 @@ TEST(WarmEnvironment, says_when_the_process_itself_becomes_the_worker) {
   EXPECT_NE(start_with(start).block.find("CGIBRIDGE_CHECKPOINT=fd=3 level=booted reset=none ahead "
                                          "learn=installed tracking=auto name=guest book.pl\0"s),
             std::string::npos);
+}
+
+TEST(WarmEnvironment, names_restless_files_by_their_sums) {
+  const std::vector<std::string> paths = {"/srv/a counter", "/srv/b"};
+  const WarmStart start{.program = kProgram,
+                        .adapters = kAdapters,
+                        .level = config::Level::compiled,
+                        .reset = config::Reset::fork,
+                        .restless = paths};
+  const auto sum = [](const std::string& path) {
+    return fmt::format("{:x}", path_sum(path.data(), path.size()));
+  };
+  EXPECT_NE(
+      start_with(start).block.find(" restless=" + sum(paths[0]) + "," + sum(paths[1]) + " name="),
+      std::string::npos);
 }
 
 TEST(WarmEnvironment, counts_its_variables) {
