@@ -27,8 +27,8 @@ int ending_expect(int exit_code) {
 }
 
 /* Other threads have loops of their own. By then Node has ended those that its program started, so
- * a thread that hangs keeps the request open, as it does in classic. A worker that is put back needs
- * no end at all; one that was forked makes it, with its own pipes. */
+ * a thread that hangs keeps the request open, as it does in classic. A worker that is put back
+ * needs no end at all; one that was forked makes it, with its own pipes. */
 static void waits_for_events(void) {
   if (state.end_expected == 0 || state.role != ROLE_ANSWERING || gettid() != state.pid) return;
   int exit_code = state.end_expected - 1;

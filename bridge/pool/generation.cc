@@ -30,6 +30,17 @@ policy::LaunchVariables launched_with(const GenerationPlan& plan, bool by_fastcg
   });
   return policy::launch_variables(constants, plan.settings, plan.executable.assignments);
 }
+
+// One process that serves again and again, or that holds what a module of the program made ready
+// for one request, is not copied.
+Attempt first_attempt(const GenerationPlan& plan) {
+  Attempt first{worker::deepest_level(plan.executable, plan.settings.level)};
+  const bool is_one = plan.settings.reset == config::Reset::none || !plan.settings.preload.empty();
+  if (is_one && worker::may_be_ahead(plan.executable.language, first.level)) {
+    first.making = worker::Making::ahead;
+  }
+  return first;
+}
 }  // namespace
 
 Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Events events)
@@ -37,7 +48,7 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       plan_(std::move(plan)),
       events_(std::move(events)),
       by_fastcgi_(worker::speaks_fastcgi(plan_.executable, plan_.settings.launch)),
-      attempt_(first_attempt()),
+      attempt_(first_attempt(plan_)),
       start_variables_(launched_with(plan_, by_fastcgi_), plan_.executable.assignments),
       files_(surroundings.loop),
       sudden_ends_(kSuddenEndPause, kSuddenEndPauseMost, kSuddenEndsAtOnce),
@@ -156,18 +167,6 @@ void Generation::on_note(std::uint32_t kind, const std::string& text) {
   if (kind == NOTE_WARNING) {
     base::log_warn("program={} {}", plan_.program, base::printable(text, 300));
   }
-}
-
-// One process that serves again and again, or that holds what a module of the program made ready
-// for one request, is not copied.
-Attempt Generation::first_attempt() const {
-  Attempt first{worker::deepest_level(plan_.executable, plan_.settings.level)};
-  const bool is_one =
-      plan_.settings.reset == config::Reset::none || !plan_.settings.preload.empty();
-  if (is_one && worker::may_be_ahead(plan_.executable.language, first.level)) {
-    first.making = worker::Making::ahead;
-  }
-  return first;
 }
 
 // A program can keep its state only if its adapter can give it the next request.

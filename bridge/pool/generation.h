@@ -115,7 +115,6 @@ class Generation {
   void judge_lost_workers();
   void on_ready();
   void on_note(std::uint32_t kind, const std::string& text);
-  Attempt first_attempt() const;
   config::Reset reset_to_ask() const;
   std::unique_ptr<worker::Starter> make_starter();
   worker::WarmProgram warm_program() const;

@@ -69,31 +69,36 @@ KINDS = {
     "one thread that is joined": (
         "return pool();", "start(1);",
         'give(100); pthread_mutex_lock(&mutex); quits = 1; pthread_cond_signal(&work); '
-        'pthread_mutex_unlock(&mutex); void *got; pthread_join(threads[0], &got); printf("%ld\\n", (long)got);'),
+        'pthread_mutex_unlock(&mutex); void *got; pthread_join(threads[0], &got); '
+        'printf("%ld\\n", (long)got);'),
     "many threads": ("return pool();", "start(100);", 'give(100); printf("%ld %d\\n", sum, thread_count());'),
     "as many as can be": ("return pool();", "start(256);", 'printf("%d\\n", thread_count());'),
     "semaphores": ("for (;;) { sem_wait(&begin); sum += 3; sem_post(&end); }",
                    "sem_init(&begin, 0, 0); sem_init(&end, 0, 0); start(3);",
-                   'for (int i = 0; i < 50; ++i) { sem_post(&begin); sem_wait(&end); } printf("%ld\\n", sum);'),
+                   'for (int i = 0; i < 50; ++i) { sem_post(&begin); sem_wait(&end); } '
+                   'printf("%ld\\n", sum);'),
     "an epoll": (
         "struct epoll_event e; uint64_t v; for (;;) { epoll_wait((int)sum, &e, 1, -1); read(event, &v, 8); "
         "done += v; sem_post(&end); }",
         "event = eventfd(0, EFD_CLOEXEC); sum = epoll_create1(EPOLL_CLOEXEC); "
-        "struct epoll_event e = {.events = EPOLLIN}; epoll_ctl((int)sum, EPOLL_CTL_ADD, event, &e); start(1);",
+        "struct epoll_event e = {.events = EPOLLIN}; epoll_ctl((int)sum, EPOLL_CTL_ADD, event, &e); "
+        "start(1);",
         'uint64_t v = 5; for (int i = 0; i < 20; ++i) { write(event, &v, 8); sem_wait(&end); } '
         'printf("%d\\n", done);'),
     "a read of an event": ("uint64_t v; for (;;) { read(event, &v, 8); done += v; sem_post(&end); }",
                            "event = eventfd(0, 0); start(1);",
                            'uint64_t v = 5; write(event, &v, 8); sem_wait(&end); printf("%d\\n", done);'),
     "a wait for signals": (
-        "sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR1); int n; sigwait(&s, &n); return (void *)(long)n;",
+        "sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR1); int n; sigwait(&s, &n); "
+        "return (void *)(long)n;",
         "sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR1); pthread_sigmask(SIG_BLOCK, &s, 0); start(1);",
         'void *got; kill(getpid(), SIGUSR1); pthread_join(threads[0], &got); printf("%ld\\n", (long)got);'),
     "pause": ("pause(); return 0;", "start(2);", 'printf("%d\\n", thread_count());'),
     "state of its own": (
         'mine = 40; errno = 33; fesetround(FE_UPWARD); prctl(PR_SET_NAME, "own name"); sigset_t s; '
         'sigemptyset(&s); sigaddset(&s, SIGUSR2); pthread_sigmask(SIG_BLOCK, &s, 0); '
-        'static char other[65536]; stack_t a = {.ss_sp = other, .ss_size = sizeof other}; sigaltstack(&a, 0); '
+        'static char other[65536]; stack_t a = {.ss_sp = other, .ss_size = sizeof other}; '
+        'sigaltstack(&a, 0); '
         'register double kept __asm__("xmm7") = 1.5; __asm__ volatile("" : "+x"(kept)); '
         'while (sem_wait(&begin)); __asm__ volatile("" : "+x"(kept)); char name[20] = ""; '
         'prctl(PR_GET_NAME, name); sigset_t now; pthread_sigmask(0, 0, &now); stack_t b; sigaltstack(0, &b); '
@@ -130,9 +135,11 @@ KINDS = {
     "a child of the request": ("return pool();", "start(2);",
                                'pid_t child = fork(); if (!child) _exit(thread_count()); int s; '
                                'waitpid(child, &s, 0); give(100); printf("%d %ld\\n", s, sum);'),
-    "its end in one of them": ('sem_wait(&begin); puts("late"); exit(5);', "sem_init(&begin, 0, 0); start(2);",
+    "its end in one of them": ('sem_wait(&begin); puts("late"); exit(5);',
+                               "sem_init(&begin, 0, 0); start(2);",
                                "sem_post(&begin); for (;;) pause();"),
-    "the last of them": ("return pool();", "start(2);", 'puts("x"); fflush(stdout); pthread_mutex_lock(&mutex); '
+    "the last of them": ("return pool();", "start(2);",
+                         'puts("x"); fflush(stdout); pthread_mutex_lock(&mutex); '
                          'jobs = 1000000; pthread_cond_broadcast(&work); pthread_mutex_unlock(&mutex);'),
 }
 
@@ -192,7 +199,12 @@ struct Pool {
         auto task = std::move(tasks.front()); tasks.pop(); lock.unlock(); task();
       }
     });
-    threads.emplace_back([this] { turn.wait(0); std::unique_lock lock(shared); read += turn; left.release(); });
+    threads.emplace_back([this] {
+      turn.wait(0);
+      std::unique_lock lock(shared);
+      read += turn;
+      left.release();
+    });
   }
   ~Pool() {
     { std::unique_lock lock(mutex); ends = true; }
@@ -261,7 +273,8 @@ REFUSED = {
         "pthread_cond_timedwait(&work, &mutex, &t); return 0;", "start(1);", "for a limited time"),
     "holding a mutex": ("pthread_mutex_lock(&mutex); pause(); return 0;", "start(1);", "holds a lock"),
     "holding a lock for writing": (
-        "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER; pthread_rwlock_wrlock(&l); pause(); return 0;",
+        "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER; pthread_rwlock_wrlock(&l); pause(); "
+        "return 0;",
         "start(1);", "holds a lock"),
     "on one processor": ("cpu_set_t s; CPU_ZERO(&s); CPU_SET(0, &s); sched_setaffinity(0, sizeof s, &s); "
                          "pause(); return 0;", "start(1);", "of its own"),

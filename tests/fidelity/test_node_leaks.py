@@ -1,5 +1,5 @@
-"""The leak battery in Node: nothing leaks if each request has its own process, and under `none` exactly what
-its README says."""
+"""The leak battery in Node: nothing leaks if each request has its own process or one that was put back, and
+under `none` exactly what its README says."""
 
 import os
 import random
@@ -79,10 +79,31 @@ def test_a_kind_under_none(script, reference, name, leaks_under):
         assert (name in found) == (leaks_under == "none"), found
 
 
-def test_requests_see_nothing_of_each_other(site):
-    """Each request has its own process or runs classic; it cannot tell which."""
+@pytest.fixture(scope="module", params=["rewind", "fork"])
+def copied(request, script):
+    """One worker after another, of one zygote."""
+    argv = [NODE, "--require", f"{driver.adapters_dir()}/node/start.js", str(script)]
+    with driver.Warm(argv, reset=request.param, level="booted", cwd=str(script.parent)) as warm:
+        assert (warm.reset, warm.threads) == (request.param, 1)
+        warm.argv = [NODE, str(script)]
+        yield warm
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_in_a_copy(copied, script, name):
+    def ask(query=""):
+        return copied.ask(env=batteries.environment(query), cwd=str(script.parent), body=batteries.BODY)
+    first = ask()
+    ask(name)
+    again = ask()
+    assert batteries.differences(again.text, first.text) == {} and again.code == first.code
+
+
+@pytest.mark.parametrize("preload, reset", [("", "rewind"), ('preload = ["fs"]', "fork")])
+def test_requests_see_nothing_of_each_other(site, preload, reset):
+    """Each request has its own process, one that was put back, or runs classic; it cannot tell which."""
     script = install(site.cgi_bin)
-    bridge = site.start_bridge('mode = "classic"\nworkers = { max = 4, spare = 3 }')
+    bridge = site.start_bridge(f'mode = "classic"\nworkers = {{ max = 4, spare = 3 }}\n{preload}')
 
     def ask(query=""):
         return bridge.request(script, "POST", query, batteries.BODY)
@@ -100,4 +121,5 @@ def test_requests_see_nothing_of_each_other(site):
         if n % 3 == 0:  # if no processor is idle, few processes are started in advance during requests
             bridge.wait_warm(script)
     entry = bridge.program(script)
-    assert entry["level"] == "booted" and entry["requests_persistent"] > REQUESTS / 4
+    assert (entry["level"], entry["reset"]) == ("booted", reset)
+    assert entry["requests_persistent"] > REQUESTS / 4

@@ -34,7 +34,14 @@ struct parked_threads {
 };
 extern struct parked_threads parked_threads;
 
-/* threads_park.c: reads what the thread with this id waits in into thread->wait; -1 if it runs. */
+/* threads_rest.c. Ids of all other threads: how many, or -1; only the first `most` are written. */
+long threads_list_others(pid_t *ids, size_t most);
+/* Reads a file of /proc/self/task/ID as a string; its length, or -1. */
+long thread_read_file(pid_t id, const char *name, char *text, size_t text_bytes);
+/* Reads what the thread with this id waits in into thread->wait; -1 if it runs. */
 int thread_read_wait(struct parked_thread *thread, pid_t id);
+/* Waits until all other threads rest, at most some 200 ms, and fills parked_threads. 0, or -1 with
+ * the reason. */
+int threads_await_rest(char *reason, size_t reason_bytes);
 
 #endif

@@ -19,7 +19,7 @@ int threads_park(char *reason, size_t reason_bytes);
 /* After threads_park(): they end (0; or -1 if one does not within a second), or run on. */
 int threads_end_parked(void);
 void threads_let_run(void);
-/* Whether threads could be parked now: 0, or -1 with the reason. Stops nothing. */
+/* threads_rest.c. Whether threads could be parked now: 0, or -1 with the reason. Stops nothing. */
 int threads_rest(char *reason, size_t reason_bytes);
 
 /* threads_again.c, in a process with a request: makes the parked threads again; if the kernel

@@ -1,15 +1,12 @@
-/* Threads at the checkpoint: seen at rest, parked, noted, ended; see threads.h. */
+/* Threads at the checkpoint: parked, noted, ended; see threads.h. */
 #include "rewind/threads.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -20,11 +17,8 @@
 #include "rewind/parked_threads.h"
 #include "rewind/thread_locks.h"
 
-struct parked_threads parked_threads;
-
 /* libc changes the user of all threads by this signal, and lets no program block it. */
-enum { kParkSignal = 33, kListBytes = 4096, kStatusBytes = 4096 };
-enum { kLooksMost = 100, kQuietLooks = 3, kLookNanoseconds = 2000000 };
+enum { kParkSignal = 33, kStatusBytes = 4096 };
 enum { kSteps = 10000, kStepNanoseconds = 100000 }; /* a second, to be parked or to end */
 enum { kAttempts = 3, kFrameBytes = 16 * 1024, kRestartableBytes = 32 };
 
@@ -42,151 +36,6 @@ static int refuse(char *reason, size_t reason_bytes, const char *why) {
   return -1;
 }
 
-/* Reads a file of a thread's into text, as a string; returns its length, or -1. */
-static long read_of(pid_t thread, const char *name, char *text, size_t text_bytes) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)thread, name);
-  long file = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return -1;
-  long got = raw_call(SYS_read, file, text, text_bytes - 1);
-  raw_call(SYS_close, file);
-  if (got >= 0) text[got] = '\0';
-  return got;
-}
-
-/* Ids of all other threads: how many, or -1; only the first `most` are written. */
-static long other_threads(pid_t *ids, size_t most) {
-  _Alignas(struct dirent64) char list[kListBytes];
-  long own = raw_call(SYS_gettid), count = 0, got;
-  long folder =
-      raw_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return -1;
-  while ((got = raw_call(SYS_getdents64, folder, list, sizeof list)) > 0) {
-    for (long at = 0; at < got;) {
-      const struct dirent64 *entry = (const struct dirent64 *)(list + at);
-      long thread = strtol(entry->d_name, NULL, 10);
-      at += entry->d_reclen;
-      if (thread <= 0 || thread == own) continue;
-      if ((size_t)count < most) ids[count] = (pid_t)thread;
-      ++count;
-    }
-  }
-  raw_call(SYS_close, folder);
-  return got < 0 ? -1 : count;
-}
-
-/* ---- rest ---- */
-
-/* "202 0x.. (six arguments) 0x<stack> 0x<place>"; "running" or "-1 ..." outside of a call. */
-int thread_read_wait(struct parked_thread *thread, pid_t id) {
-  char text[256];
-  if (read_of(id, "syscall", text, sizeof text) <= 0) return -1;
-  if (text[0] < '0' || text[0] > '9') return -1;
-  char *at = text;
-  thread->wait.number = strtol(at, &at, 10);
-  for (int i = 0; i < 6; ++i) thread->wait.arguments[i] = strtoul(at, &at, 16);
-  thread->wait.stack = strtoul(at, &at, 16);
-  thread->wait.place = strtoul(at, &at, 16);
-  return thread->wait.place != 0 ? 0 : -1;
-}
-
-/* Waits that end only by what another thread or process does, and that can be begun once more with
- * the same arguments as if nothing had been. A moment that a wait is limited to would be over when
- * a request comes. */
-static int waits_without_limit(const struct parked_thread *thread) {
-  const unsigned long *arguments = thread->wait.arguments;
-  switch (thread->wait.number) {
-    case SYS_futex: {
-      int operation = (int)arguments[1] & FUTEX_CMD_MASK;
-      return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) && arguments[3] == 0;
-    }
-    case SYS_epoll_pwait:
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-      return (int)arguments[3] == -1;
-#ifdef SYS_poll
-    case SYS_poll:
-      return (int)arguments[2] == -1;
-#endif
-    case SYS_ppoll:
-    case SYS_rt_sigtimedwait:
-      return arguments[2] == 0;
-#ifdef SYS_select
-    case SYS_select:
-#endif
-    case SYS_pselect6:
-      return arguments[4] == 0;
-    case SYS_read:
-      return arguments[0] > 2; /* what may be open at a checkpoint is for descriptors.c to say */
-#ifdef SYS_pause
-    case SYS_pause:
-#endif
-    case SYS_rt_sigsuspend:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
-static int tell_who_moves(struct parked_thread *thread, char *reason, size_t reason_bytes) {
-  char name[kThreadNameBytes + 1] = "";
-  long length = read_of(thread->id, "comm", name, sizeof name);
-  if (length > 0) name[length - 1] = '\0';
-  if (thread_read_wait(thread, thread->id) != 0) {
-    snprintf(reason, reason_bytes, "its thread \"%s\" does not rest", name);
-  } else {
-    snprintf(reason, reason_bytes,
-             "its thread \"%s\" waits in system call %ld, for a limited time or for something that "
-             "cannot be made again",
-             name, thread->wait.number);
-  }
-  return -1;
-}
-
-/* Lists the other threads with what they wait in: 0 if all of them rest, or -1 with the reason. */
-static int look(char *reason, size_t reason_bytes) {
-  pid_t ids[kParkedMax];
-  long count = other_threads(ids, kParkedMax);
-  parked_threads.count = 0;
-  if (count < 0) return refuse(reason, reason_bytes, "its threads cannot be listed");
-  if (count > kParkedMax) {
-    snprintf(reason, reason_bytes, "%ld threads at its checkpoint are too many (at most %d)", count,
-             kParkedMax);
-    return -1;
-  }
-  for (long i = 0; i < count; ++i) {
-    struct parked_thread *thread = &parked_threads.list[i];
-    memset(thread, 0, sizeof *thread);
-    thread->id = ids[i];
-    if (thread_read_wait(thread, thread->id) != 0 || !waits_without_limit(thread)) {
-      return tell_who_moves(thread, reason, reason_bytes);
-    }
-  }
-  parked_threads.count = (size_t)count;
-  return 0;
-}
-
-static int await_rest(char *reason, size_t reason_bytes) {
-  int quiet = 0, result = 0;
-  parked_threads.count = 0;
-  if (threads_of_process() == 1) return 0;
-  for (int looks = 0; looks < kLooksMost && quiet < kQuietLooks; ++looks) {
-    if (looks > 0) pause_for(kLookNanoseconds);
-    result = look(reason, reason_bytes);
-    if (result == 0 && parked_threads.count == 0) return 0;
-    quiet = result == 0 ? quiet + 1 : 0;
-  }
-  if (result == 0 && quiet < kQuietLooks) refuse(reason, reason_bytes, "its threads do not rest");
-  return quiet == kQuietLooks ? 0 : -1;
-}
-
-int threads_rest(char *reason, size_t reason_bytes) {
-  int result = await_rest(reason, reason_bytes);
-  parked_threads.count = 0;
-  return result;
-}
-
 /* ---- what each has of its own ---- */
 
 /* Made again by the first thread, a thread has that one's rights and schedule. */
@@ -196,8 +45,8 @@ static int has_lines_of_first(pid_t thread) {
       "CapEff:",       "CapBnd:",      "CapAmb:", "NoNewPrivs:", "Seccomp:", "Seccomp_filters:",
       "Cpus_allowed:", "Mems_allowed:"};
   char theirs[kStatusBytes], ours[kStatusBytes];
-  if (read_of(thread, "status", theirs, sizeof theirs) <= 0) return 0;
-  if (read_of((pid_t)raw_call(SYS_gettid), "status", ours, sizeof ours) <= 0) return 0;
+  if (thread_read_file(thread, "status", theirs, sizeof theirs) <= 0) return 0;
+  if (thread_read_file((pid_t)raw_call(SYS_gettid), "status", ours, sizeof ours) <= 0) return 0;
   for (size_t i = 0; i < sizeof kLines / sizeof *kLines; ++i) {
     char name[24];
     snprintf(name, sizeof name, "\n%s", kLines[i]);
@@ -254,7 +103,7 @@ static int check_attributes(char *reason, size_t reason_bytes) {
 
 #if defined(__x86_64__)
 
-static struct parked_thread *thread_of(pid_t id) {
+static struct parked_thread *ththread_read_file(pid_t id) {
   for (size_t i = 0; i < parked_threads.count; ++i) {
     if (parked_threads.list[i].id == id) return &parked_threads.list[i];
   }
@@ -277,7 +126,7 @@ static int wait_begins_again(const struct parked_thread *thread, greg_t *registe
 static void on_park(int number, siginfo_t *info, void *frame) {
   (void)number;
   (void)info;
-  struct parked_thread *thread = thread_of((pid_t)raw_call(SYS_gettid));
+  struct parked_thread *thread = ththread_read_file((pid_t)raw_call(SYS_gettid));
   if (thread == NULL) return;
   ucontext_t *context = frame;
   thread->frame = (uintptr_t)frame;
@@ -364,7 +213,7 @@ static int park_all(void) {
     note_restartable(thread);
   }
   pid_t none;
-  all_stand &= other_threads(&none, 0) == (long)parked_threads.count;
+  all_stand &= threads_list_others(&none, 0) == (long)parked_threads.count;
   /* libc's own handler would not know what to do with the signal of one that comes late. */
   if (all_came) raw_call(SYS_rt_sigaction, kParkSignal, &replaced, NULL, 8);
   if (!all_stand) threads_let_run();
@@ -382,7 +231,7 @@ int threads_park(char *reason, size_t reason_bytes) {
   }
   char why[kReasonMax];
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (await_rest(why, sizeof why) != 0) break;
+    if (threads_await_rest(why, sizeof why) != 0) break;
     if (parked_threads.count == 0) return 0;
     if (check_attributes(why, sizeof why) != 0) break;
     if (park_all() != 0) {
