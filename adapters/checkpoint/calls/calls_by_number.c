@@ -1,4 +1,5 @@
 /* syscall(): what rare_calls.c and its siblings note, by number; and the ways to leave. */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/types.h>
 #include <stdarg.h>
@@ -152,6 +153,13 @@ static void note_number(long number, const long *words) {
   }
 }
 
+/* Rings are shared with the kernel, and cannot be copied. libuv makes one for each of its loops,
+ * and does without where the kernel has none. */
+static int has_no_rings(long number) {
+  return number == SYS_io_uring_setup && state.role == ROLE_ZYGOTE && state.level == LEVEL_BOOTED &&
+         !state.is_ahead;
+}
+
 INTERPOSED long syscall(long number, ...) {
   va_list list;
   va_start(list, number);
@@ -159,6 +167,7 @@ INTERPOSED long syscall(long number, ...) {
   for (int i = 0; i < 6; ++i) words[i] = va_arg(list, long);
   load_watch_note_number(number, words, __builtin_return_address(0));
   va_end(list);
+  if (has_no_rings(number)) return call_result(-ENOSYS);
   if (number == SYS_prctl) return prctl_watched(words);
   if (number == SYS_madvise) {
     return madvise_watched((void *)words[0], (size_t)words[1], (int)words[2]);
