@@ -14,7 +14,6 @@ struct parked_thread {
   void *robust_list;
   size_t robust_list_bytes;
   void *restartable; /* its struct rseq, or NULL */
-  size_t restartable_bytes;
   char name[kThreadNameBytes];
   uintptr_t block;  /* libc's thread block: the thread pointer */
   int *tid_address; /* where libc keeps its id, and the kernel writes 0 at its end */
@@ -33,9 +32,10 @@ struct parked_threads {
   struct parked_thread list[kParkedMax];
 };
 extern struct parked_threads parked_threads;
+struct parked_thread *parked_thread_of(pid_t id); /* NULL: none; threads_rest.c */
 
-/* threads_rest.c. Ids of all other threads: how many, or -1; only the first `most` are written. */
-long threads_list_others(pid_t *ids, size_t most);
+/* threads_rest.c. Writes why into reason; returns -1. */
+int threads_refuse(char *reason, size_t reason_bytes, const char *why);
 /* Reads a file of /proc/self/task/ID as a string; its length, or -1. */
 long thread_read_file(pid_t id, const char *name, char *text, size_t text_bytes);
 /* Reads what the thread with this id waits in into thread->wait; -1 if it runs. */

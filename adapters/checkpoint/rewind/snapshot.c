@@ -1,6 +1,5 @@
 /* The snapshot: every private writable mapping of the zygote at its checkpoint, and anonymous ones,
  * copied once into a sealed memfd that all its workers share. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -14,6 +13,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/other_threads.h"
 #include "unforked.h"
 
 enum {
@@ -34,11 +34,8 @@ static int fail(char *reason, size_t reason_bytes, const char *what) {
 /* ---- before: what would otherwise be made again in each request ---- */
 
 static void find_volatile_words(struct engine *engine) {
-  ptrdiff_t *offset = (ptrdiff_t *)dlsym(RTLD_DEFAULT, "__rseq_offset");
-  unsigned *size = (unsigned *)dlsym(RTLD_DEFAULT, "__rseq_size");
-  if (offset == NULL || size == NULL || *size == 0) return;
-  engine->volatile_words = (char *)__builtin_thread_pointer() + *offset;
-  engine->volatile_bytes = 32;
+  engine->volatile_words = thread_restartable(__builtin_thread_pointer());
+  if (engine->volatile_words != NULL) engine->volatile_bytes = kRestartableBytes;
 }
 
 /* Free pieces are scattered over a heap, and a request would write to as many pages. Once they are

@@ -24,28 +24,18 @@ enum {
 };
 enum { kKindMost = 0x3ff, kUsersMost = 0xffff, kHeldForWriting = 3 };
 enum { kIdIsLock = 0x30 }; /* of a kind: robust, or with priority inheritance */
-enum { kWordsOfPage = kPageSize / sizeof(uint32_t) };
 
 struct search {
   struct mapping mappings[kMappingsMax];
-  uint64_t entries[kEntriesMax];
   char maps_text[16 * 1024];
 };
-
-static int is_parked_thread(uint32_t id) {
-  if (id == 0) return 0;
-  for (size_t i = 0; i < parked_threads.count; ++i) {
-    if ((uint32_t)parked_threads.list[i].id == id) return 1;
-  }
-  return 0;
-}
 
 static int is_held_mutex(const uint32_t *words) {
   uint32_t lock = words[kMutexLock];
   int is_by_id = (words[kMutexKind] & kIdIsLock) != 0;
   int is_locked = is_by_id ? (lock & FUTEX_TID_MASK) == words[kMutexOwner] : lock == 1 || lock == 2;
   return is_locked && words[kMutexUsers] - 1 < kUsersMost && words[kMutexKind] <= kKindMost &&
-         is_parked_thread(words[kMutexOwner]);
+         parked_thread_of((pid_t)words[kMutexOwner]) != NULL;
 }
 
 /* 1, and 2 if somebody waits. */
@@ -56,39 +46,30 @@ static int is_taken(uint32_t word) {
 static int is_held_read_write_lock(const uint32_t *words) {
   return (words[kReaders] & kHeldForWriting) == kHeldForWriting && is_taken(words[kPhase]) &&
          is_taken(words[kWriters]) && words[kPadding] == 0 && words[kPadding + 1] == 0 &&
-         words[kShared] <= 1 && is_parked_thread(words[kWriter]);
+         words[kShared] <= 1 && parked_thread_of((pid_t)words[kWriter]) != NULL;
 }
 
-/* Locks are aligned like a long. Words that go on in the next page are part of it, if that one is
- * there. */
-static int page_has_lock(const uint32_t *page, size_t words) {
-  for (size_t i = 0; i + kMutexWords <= words && i < kWordsOfPage; i += 2) {
-    if (is_held_mutex(page + i)) return 1;
-    if (i + kReadWriteWords <= words && is_held_read_write_lock(page + i)) return 1;
+/* Locks are aligned like a long. */
+static int run_has_lock(const struct address_range *run) {
+  const uint32_t *words = (const uint32_t *)run->start;
+  for (size_t left = (run->end - run->start) / sizeof *words; left >= kMutexWords;
+       left -= 2, words += 2) {
+    if (is_held_mutex(words)) return 1;
+    if (left >= kReadWriteWords && is_held_read_write_lock(words)) return 1;
   }
   return 0;
 }
 
-static int is_there(uint64_t entry) {
-  return (entry & (kPagePresent | kPageSwapped)) != 0;
-}
-
-/* 1: found; 0: not; -1: the page map cannot be read. Pages that nobody touched stay so. */
-static int range_has_lock(struct search *search, long pagemap, const struct mapping *mapping) {
-  uintptr_t own_frame = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)(kPageSize - 1);
-  int is_own_stack = mapping->start <= own_frame && own_frame < mapping->end;
-  for (uintptr_t at = is_own_stack ? own_frame : mapping->start; at < mapping->end;) {
-    size_t pages = (mapping->end - at) / kPageSize;
-    if (pages > kEntriesMax) pages = kEntriesMax;
-    long bytes = (long)(pages * sizeof *search->entries);
-    if (raw_call(SYS_pread64, pagemap, search->entries, bytes, at / kPageSize * 8) != bytes)
-      return -1;
-    for (size_t i = 0; i < pages; ++i, at += kPageSize) {
-      if (!is_there(search->entries[i])) continue;
-      int continues = i + 1 < pages && is_there(search->entries[i + 1]);
-      size_t words = kWordsOfPage + (continues ? (size_t)kReadWriteWords : 0);
-      if (page_has_lock((const uint32_t *)at, words)) return 1;
-    }
+/* 1: found; 0: not; -1: which pages exist is not known. What is on the stack below this function's
+ * frame is of calls that are over. */
+static int range_has_lock(int pagemap, const struct mapping *mapping) {
+  uintptr_t frame = (uintptr_t)__builtin_frame_address(0), page = frame & -(uintptr_t)kPageSize;
+  int is_own_stack = mapping->start <= frame && frame < mapping->end;
+  struct address_range run = {.end = is_own_stack ? page : mapping->start};
+  while (run.end < mapping->end) {
+    int found = pages_next_there(pagemap, run.end, mapping->end, &run);
+    if (found > 0 && is_own_stack && run.start < frame) run.start = frame;
+    if (found <= 0 || run_has_lock(&run)) return found;
   }
   return 0;
 }
@@ -106,7 +87,7 @@ static int memory_has_lock(struct search *search) {
     int is_private = !mapping->is_shared && mapping->kind != MAPPING_KERNEL;
     if (!is_private || (mapping->prot & PROT_WRITE) == 0 || (mapping->prot & PROT_READ) == 0)
       continue;
-    found = range_has_lock(search, pagemap, mapping);
+    found = range_has_lock((int)pagemap, mapping);
   }
   if (maps >= 0) raw_call(SYS_close, maps);
   if (pagemap >= 0) raw_call(SYS_close, pagemap);

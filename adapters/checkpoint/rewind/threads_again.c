@@ -4,6 +4,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/other_threads.h"
 #include "rewind/parked_threads.h"
 #include "rewind/threads.h"
 
@@ -11,7 +12,8 @@
 
 enum { kNoThread = 73 };
 
-_Static_assert(offsetof(struct parked_thread, name) == 40, "as the assembly below has it");
+_Static_assert(kRestartableBytes == 32, "as the assembly below has it");
+_Static_assert(offsetof(struct parked_thread, name) == 32, "as the assembly below has it");
 
 /* Returns the new thread's id, or -errno. The thread has no stack to call anything on: it registers
  * its list of robust mutexes and its restartable sequences with the kernel, takes its name, and
@@ -28,9 +30,9 @@ __asm__(
     "1:\n  mov 8(%r12), %rdi\n  test %rdi, %rdi\n  jz 2f\n"
     "  mov 16(%r12), %rsi\n  mov $273, %eax\n  syscall\n" /* set_robust_list */
     "2:\n  mov 24(%r12), %rdi\n  test %rdi, %rdi\n  jz 3f\n"
-    "  mov 32(%r12), %rsi\n  xor %edx, %edx\n  mov $0x53053053, %r10d\n"
+    "  mov $32, %esi\n  xor %edx, %edx\n  mov $0x53053053, %r10d\n"
     "  mov $334, %eax\n  syscall\n" /* rseq, with libc's signature */
-    "3:\n  mov $15, %edi\n  lea 40(%r12), %rsi\n  mov $157, %eax\n  syscall\n" /* PR_SET_NAME */
+    "3:\n  mov $15, %edi\n  lea 32(%r12), %rsi\n  mov $157, %eax\n  syscall\n" /* PR_SET_NAME */
     "  mov 0(%r12), %rsp\n  mov $15, %eax\n  syscall\n  ud2\n"                 /* rt_sigreturn */
     ".size thread_again, . - thread_again\n");
 

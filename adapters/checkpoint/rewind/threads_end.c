@@ -2,22 +2,17 @@
  * block, whose handler is the exit of the thread: the kernel then tells those who wait for a robust
  * mutex of it, as at the end of a process. Destructors, cleanup handlers and locks do not matter:
  * exit() would not have cared for them either, and the memory is put back. */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "raw_call.h"
+#include "rewind/other_threads.h"
 #include "rewind/threads.h"
 
-/* libc changes the user of all threads by this signal, and puts its handler back with the first
- * thread that a program creates; a reset puts back what was there at the checkpoint. */
-enum { kEndSignal = 33, kListBytes = 4096 };
 enum { kPatience = 250000000, kLooksAtOnce = 10, kLookNanoseconds = 100000 };
-static const unsigned long kOnStack = 0x08000000, kWithRestorer = 0x04000000;
 
 /* Who ends the request: the first thread, or another that waits for the first to take over, or does
  * no longer wait. */
@@ -36,11 +31,6 @@ static int is_first_thread(void) {
   return raw_call(SYS_gettid) == state.pid;
 }
 
-static void pause_for(long nanoseconds) {
-  struct timespec moment = {0, nanoseconds};
-  raw_call(SYS_nanosleep, &moment, NULL);
-}
-
 static uint64_t now_ns(void) {
   struct timespec now;
   raw_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
@@ -51,35 +41,27 @@ static uint64_t now_ns(void) {
 
 /* The first thread gets the signal only if it is to take over. If it comes too late for that, the
  * other is about to end the process. */
-static void on_end(int number) {
+static void on_end(int number, siginfo_t *info, void *frame) {
   (void)number;
+  (void)info;
+  (void)frame;
   if (!is_first_thread()) {
     for (;;) raw_call(SYS_exit, 0);
   }
   if (takes_end(ENDER_CALLS_FIRST, ENDER_FIRST)) {
     context_call_on(state.engine->stack + kEngineStackBytes, end_of_request);
   }
-  for (;;) pause_for(kLookNanoseconds);
+  for (;;) thread_pause(kLookNanoseconds);
 }
 
 static int handle_end(void) {
-  if (is_handled) return 0;
-  struct signal_action action;
-  memset(&action, 0, sizeof action);
-  action.handler = on_end;
-  action.mask = ~0ull;
-  action.flags = kOnStack;
-#if defined(__x86_64__)
-  action.flags |= kWithRestorer; /* which the kernel insists on, though the handler never returns */
-  action.restorer = (void (*)(void))on_end;
-#endif
-  if (raw_call(SYS_rt_sigaction, kEndSignal, &action, &replaced, 8) != 0) return -1;
+  if (!is_handled && threads_handle(on_end, &replaced) != 0) return -1;
   is_handled = 1;
   return 0;
 }
 
 void threads_end_forget(void) {
-  if (is_handled) raw_call(SYS_rt_sigaction, kEndSignal, &replaced, NULL, 8);
+  if (is_handled) raw_call(SYS_rt_sigaction, kThreadSignal, &replaced, NULL, 8);
   is_handled = 0;
 }
 
@@ -92,7 +74,7 @@ enum leaver thread_that_leaves(void) {
 
 /* Left by the handler only. */
 static _Noreturn void wait_to_be_ended(void) {
-  uint64_t others = ~(1ull << (kEndSignal - 1));
+  uint64_t others = ~(1ull << (kThreadSignal - 1));
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &others, NULL, 8);
   for (;;) raw_call(SYS_ppoll, NULL, 0, NULL, NULL, 8);
 }
@@ -109,11 +91,11 @@ static int first_thread_has_ended(const struct engine *engine) {
 
 static void call_first_thread(struct engine *engine) {
   int can_come = !first_thread_has_ended(engine) && handle_end() == 0 &&
-                 raw_call(SYS_tgkill, state.pid, state.pid, kEndSignal) == 0;
+                 raw_call(SYS_tgkill, state.pid, state.pid, kThreadSignal) == 0;
   uint64_t until = now_ns() + kPatience;
   while (can_come && now_ns() < until) {
     if (__atomic_load_n(&ender, __ATOMIC_SEQ_CST) != ENDER_CALLS_FIRST) wait_to_be_ended();
-    pause_for(kLookNanoseconds);
+    thread_pause(kLookNanoseconds);
   }
   if (!takes_end(ENDER_CALLS_FIRST, ENDER_OTHER)) wait_to_be_ended();
 }
@@ -130,29 +112,15 @@ void threads_claim_end(enum leaver leaver, int exit_code, void (*end)(void)) {
 
 /* ---- the others ---- */
 
-/* The folder lists directories by their number; each look finds those that others have started
- * meanwhile. */
+static void tell(pid_t thread, void *unused) {
+  (void)unused;
+  raw_call(SYS_tgkill, state.pid, thread, kThreadSignal);
+}
+
+/* Each look finds those that others have started meanwhile. */
 static int tell_all(void) {
-  char list[kListBytes];
-  long own = raw_call(SYS_gettid), got;
   call_touch(TOUCHED_THREADS);
-  if (handle_end() != 0) return -1;
-  long folder =
-      raw_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return -1;
-  while ((got = raw_call(SYS_getdents64, folder, list, sizeof list)) > 0) {
-    for (long at = 0; at < got;) {
-      const struct dirent64 *entry = (const struct dirent64 *)(list + at);
-      long thread = 0;
-      for (const char *digit = entry->d_name; *digit >= '0' && *digit <= '9'; ++digit) {
-        thread = thread * 10 + (*digit - '0');
-      }
-      if (thread > 0 && thread != own) raw_call(SYS_tgkill, state.pid, thread, kEndSignal);
-      at += entry->d_reclen;
-    }
-  }
-  raw_call(SYS_close, folder);
-  return (int)got;
+  return handle_end() != 0 || threads_visit(tell, NULL) < 0 ? -1 : 0;
 }
 
 /* Refused while another thread, or another process in this memory, is alive: not by a thread that
@@ -202,7 +170,7 @@ int threads_end(struct engine *engine) {
     if (looks < kLooksAtOnce) {
       raw_call(SYS_sched_yield);
     } else {
-      pause_for(kLookNanoseconds);
+      thread_pause(kLookNanoseconds);
     }
   }
   strcpy(engine->reason, why);

@@ -1,7 +1,6 @@
 /* Threads at the checkpoint: parked, noted, ended; see threads.h. */
 #include "rewind/threads.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -9,32 +8,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "raw_call.h"
+#include "rewind/other_threads.h"
 #include "rewind/parked_threads.h"
 #include "rewind/thread_locks.h"
 
-/* libc changes the user of all threads by this signal, and lets no program block it. */
-enum { kParkSignal = 33, kStatusBytes = 4096 };
+enum { kStatusBytes = 4096 };
 enum { kSteps = 10000, kStepNanoseconds = 100000 }; /* a second, to be parked or to end */
-enum { kAttempts = 3, kFrameBytes = 16 * 1024, kRestartableBytes = 32 };
+enum { kAttempts = 3, kFrameBytes = 16 * 1024 };
 
 enum parking { PARK_TOLD, PARK_STANDS, PARK_MOVED };
 enum order { ORDER_STAY, ORDER_RUN, ORDER_END };
 static int order;
-
-static void pause_for(long nanoseconds) {
-  struct timespec moment = {0, nanoseconds};
-  raw_call(SYS_nanosleep, &moment, NULL);
-}
-
-static int refuse(char *reason, size_t reason_bytes, const char *why) {
-  snprintf(reason, reason_bytes, "%s", why);
-  return -1;
-}
 
 /* ---- what each has of its own ---- */
 
@@ -89,11 +76,12 @@ static int check_attributes(char *reason, size_t reason_bytes) {
   for (size_t i = 0; i < parked_threads.count; ++i) {
     const struct parked_thread *thread = &parked_threads.list[i];
     if (!has_lines_of_first(thread->id) || !has_schedule_of_first(thread->id)) {
-      return refuse(reason, reason_bytes,
-                    "one of its threads has rights, processors, a schedule or signals of its own");
+      return threads_refuse(
+          reason, reason_bytes,
+          "one of its threads has rights, processors, a schedule or signals of its own");
     }
     if (!has_room(thread)) {
-      return refuse(reason, reason_bytes, "the stack of one of its threads is full");
+      return threads_refuse(reason, reason_bytes, "the stack of one of its threads is full");
     }
   }
   return 0;
@@ -101,14 +89,18 @@ static int check_attributes(char *reason, size_t reason_bytes) {
 
 /* ---- parked ---- */
 
-#if defined(__x86_64__)
-
-static struct parked_thread *ththread_read_file(pid_t id) {
-  for (size_t i = 0; i < parked_threads.count; ++i) {
-    if (parked_threads.list[i].id == id) return &parked_threads.list[i];
-  }
-  return NULL;
+static void give_order(int what) {
+  __atomic_store_n(&order, what, __ATOMIC_SEQ_CST);
+  raw_call(SYS_futex, &order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
+
+/* One that has not come yet finds the order when it comes. */
+void threads_let_run(void) {
+  give_order(ORDER_RUN);
+  parked_threads.count = 0;
+}
+
+#if defined(__x86_64__)
 
 /* The kernel has either arranged for the call to be made once more, or left that to the program,
  * which does not get to know of it: all arguments are still in their registers. */
@@ -126,7 +118,7 @@ static int wait_begins_again(const struct parked_thread *thread, greg_t *registe
 static void on_park(int number, siginfo_t *info, void *frame) {
   (void)number;
   (void)info;
-  struct parked_thread *thread = ththread_read_file((pid_t)raw_call(SYS_gettid));
+  struct parked_thread *thread = parked_thread_of((pid_t)raw_call(SYS_gettid));
   if (thread == NULL) return;
   ucontext_t *context = frame;
   thread->frame = (uintptr_t)frame;
@@ -142,45 +134,11 @@ static void on_park(int number, siginfo_t *info, void *frame) {
   }
 }
 
-void threads_return(void) __attribute__((visibility("hidden")));
-__asm__(
-    ".text\n.globl threads_return\n.hidden threads_return\n.type threads_return, @function\n"
-    "threads_return:\n  mov $15, %eax\n  syscall\n"
-    ".size threads_return, . - threads_return\n");
-
-static int handle_park(struct signal_action *replaced) {
-  static const unsigned long kFlags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | 0x04000000;
-  struct signal_action action;
-  memset(&action, 0, sizeof action);
-  action.handler = (void (*)(int))(uintptr_t)on_park;
-  action.mask = ~0ull;
-  action.flags = kFlags;
-  action.restorer = threads_return;
-  return raw_call(SYS_rt_sigaction, kParkSignal, &action, replaced, 8) == 0 ? 0 : -1;
-}
-
-#else
-
-static int handle_park(struct signal_action *replaced) {
-  (void)replaced;
-  return -1;
-}
-
-#endif
-
-static void note_restartable(struct parked_thread *thread) {
-  ptrdiff_t *offset = (ptrdiff_t *)dlsym(RTLD_DEFAULT, "__rseq_offset");
-  unsigned *size = (unsigned *)dlsym(RTLD_DEFAULT, "__rseq_size");
-  if (offset == NULL || size == NULL || *size == 0) return;
-  thread->restartable = (char *)thread->block + *offset;
-  thread->restartable_bytes = kRestartableBytes;
-}
-
 /* Returns 1 if it waits in its handler as it was seen to wait before. */
 static int comes_to_park(struct parked_thread *thread, int *all_came) {
   int is_parked = PARK_TOLD;
   for (int steps = 0; steps < kSteps && is_parked == PARK_TOLD; ++steps) {
-    if (steps > 0) pause_for(kStepNanoseconds);
+    if (steps > 0) thread_pause(kStepNanoseconds);
     is_parked = __atomic_load_n(&thread->is_parked, __ATOMIC_SEQ_CST);
   }
   if (is_parked == PARK_TOLD) *all_came = 0;
@@ -188,64 +146,69 @@ static int comes_to_park(struct parked_thread *thread, int *all_came) {
          *thread->tid_address == thread->id;
 }
 
-static void give_order(int what) {
-  __atomic_store_n(&order, what, __ATOMIC_SEQ_CST);
-  raw_call(SYS_futex, &order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-/* One that has not come yet finds the order when it comes. */
-void threads_let_run(void) {
-  give_order(ORDER_RUN);
-  parked_threads.count = 0;
+static void only_count(pid_t thread, void *unused) {
+  (void)thread;
+  (void)unused;
 }
 
 static int park_all(void) {
   struct signal_action replaced;
   int all_stand = 1, all_came = 1;
   __atomic_store_n(&order, ORDER_STAY, __ATOMIC_SEQ_CST);
-  if (handle_park(&replaced) != 0) return -1;
+  if (threads_handle(on_park, &replaced) != 0) return -1;
   for (size_t i = 0; i < parked_threads.count; ++i) {
-    raw_call(SYS_tgkill, state.pid, parked_threads.list[i].id, kParkSignal);
+    raw_call(SYS_tgkill, state.pid, parked_threads.list[i].id, kThreadSignal);
   }
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
     all_stand &= comes_to_park(thread, &all_came);
-    note_restartable(thread);
+    thread->restartable = thread_restartable((void *)thread->block);
   }
-  pid_t none;
-  all_stand &= threads_list_others(&none, 0) == (long)parked_threads.count;
+  all_stand &= threads_visit(only_count, NULL) == (long)parked_threads.count;
   /* libc's own handler would not know what to do with the signal of one that comes late. */
-  if (all_came) raw_call(SYS_rt_sigaction, kParkSignal, &replaced, NULL, 8);
+  if (all_came) raw_call(SYS_rt_sigaction, kThreadSignal, &replaced, NULL, 8);
   if (!all_stand) threads_let_run();
   return all_stand ? 0 : -1;
 }
 
+#else
+
+/* Which registers a frame has is not known. */
+static int park_all(void) {
+  return -1;
+}
+
+#endif
+
+/* Why threads cannot be parked however they wait, or NULL. An adapter has its interpreter do what a
+ * forked child does, which forgets the interpreter's own. */
+static const char *why_never(void) {
+  if (threads_of_process() == 1) return NULL;
+  if (raw_call(SYS_gettid) != state.pid) return "its checkpoint is not in the first thread";
+  int is_interpreters = state.level == LEVEL_COMPILED && state.load.interpreter_started_thread;
+  return is_interpreters ? "its interpreter has started one" : NULL;
+}
+
 int threads_park(char *reason, size_t reason_bytes) {
-  if (threads_of_process() > 1 && raw_call(SYS_gettid) != state.pid) {
-    return refuse(reason, reason_bytes, "its checkpoint is not in the first thread");
-  }
-  /* An adapter has its interpreter do what a forked child does, which forgets such threads. */
-  if (threads_of_process() > 1 && state.level == LEVEL_COMPILED &&
-      state.load.interpreter_started_thread) {
-    return refuse(reason, reason_bytes, "its interpreter has started one");
-  }
+  const char *never = why_never();
+  if (never != NULL) return threads_refuse(reason, reason_bytes, never);
   char why[kReasonMax];
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (threads_await_rest(why, sizeof why) != 0) break;
     if (parked_threads.count == 0) return 0;
     if (check_attributes(why, sizeof why) != 0) break;
     if (park_all() != 0) {
-      refuse(why, sizeof why, "its threads do not rest");
+      threads_refuse(why, sizeof why, "its threads do not rest");
       continue;
     }
     const char *held = lock_of_parked_thread();
     if (held == NULL) return 0;
     threads_let_run();
-    refuse(why, sizeof why, held);
+    threads_refuse(why, sizeof why, held);
     break;
   }
   parked_threads.count = 0;
-  return refuse(reason, reason_bytes, why);
+  return threads_refuse(reason, reason_bytes, why);
 }
 
 int threads_end_parked(void) {
@@ -253,7 +216,7 @@ int threads_end_parked(void) {
   give_order(ORDER_END);
   for (int steps = 0; steps < kSteps; ++steps) {
     if (threads_of_process() == 1) return 0;
-    pause_for(kStepNanoseconds);
+    thread_pause(kStepNanoseconds);
   }
   return -1;
 }

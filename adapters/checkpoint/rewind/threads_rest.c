@@ -1,29 +1,32 @@
 /* Whether the threads at the checkpoint rest, and in which calls they wait; see threads.h. */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/other_threads.h"
 #include "rewind/parked_threads.h"
 #include "rewind/threads.h"
 
 struct parked_threads parked_threads;
 
-enum { kListBytes = 4096 };
+struct parked_thread *parked_thread_of(pid_t id) {
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    if (parked_threads.list[i].id == id) return &parked_threads.list[i];
+  }
+  return NULL;
+}
+
 enum { kLooksMost = 100, kQuietLooks = 3, kLookNanoseconds = 2000000 };
 
-static int refuse(char *reason, size_t reason_bytes, const char *why) {
+int threads_refuse(char *reason, size_t reason_bytes, const char *why) {
   snprintf(reason, reason_bytes, "%s", why);
   return -1;
 }
 
-/* Reads a file of a thread's into text, as a string; returns its length, or -1. */
 long thread_read_file(pid_t thread, const char *name, char *text, size_t text_bytes) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)thread, name);
@@ -33,27 +36,6 @@ long thread_read_file(pid_t thread, const char *name, char *text, size_t text_by
   raw_call(SYS_close, file);
   if (got >= 0) text[got] = '\0';
   return got;
-}
-
-/* Ids of all other threads: how many, or -1; only the first `most` are written. */
-long threads_list_others(pid_t *ids, size_t most) {
-  _Alignas(struct dirent64) char list[kListBytes];
-  long own = raw_call(SYS_gettid), count = 0, got;
-  long folder =
-      raw_call(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return -1;
-  while ((got = raw_call(SYS_getdents64, folder, list, sizeof list)) > 0) {
-    for (long at = 0; at < got;) {
-      const struct dirent64 *entry = (const struct dirent64 *)(list + at);
-      long thread = strtol(entry->d_name, NULL, 10);
-      at += entry->d_reclen;
-      if (thread <= 0 || thread == own) continue;
-      if ((size_t)count < most) ids[count] = (pid_t)thread;
-      ++count;
-    }
-  }
-  raw_call(SYS_close, folder);
-  return got < 0 ? -1 : count;
 }
 
 /* "202 0x.. (six arguments) 0x<stack> 0x<place>"; "running" or "-1 ..." outside of a call. */
@@ -123,26 +105,30 @@ static int tell_who_moves(struct parked_thread *thread, char *reason, size_t rea
   return -1;
 }
 
+static void list_one(pid_t id, void *unused) {
+  (void)unused;
+  if (parked_threads.count == kParkedMax) return;
+  struct parked_thread *thread = &parked_threads.list[parked_threads.count++];
+  memset(thread, 0, sizeof *thread);
+  thread->id = id;
+}
+
 /* Lists the other threads with what they wait in: 0 if all of them rest, or -1 with the reason. */
 static int look(char *reason, size_t reason_bytes) {
-  pid_t ids[kParkedMax];
-  long count = threads_list_others(ids, kParkedMax);
   parked_threads.count = 0;
-  if (count < 0) return refuse(reason, reason_bytes, "its threads cannot be listed");
+  long count = threads_visit(list_one, NULL);
+  if (count < 0) return threads_refuse(reason, reason_bytes, "its threads cannot be listed");
   if (count > kParkedMax) {
     snprintf(reason, reason_bytes, "%ld threads at its checkpoint are too many (at most %d)", count,
              kParkedMax);
     return -1;
   }
-  for (long i = 0; i < count; ++i) {
+  for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
-    memset(thread, 0, sizeof *thread);
-    thread->id = ids[i];
     if (thread_read_wait(thread, thread->id) != 0 || !waits_without_limit(thread)) {
       return tell_who_moves(thread, reason, reason_bytes);
     }
   }
-  parked_threads.count = (size_t)count;
   return 0;
 }
 
@@ -151,13 +137,13 @@ int threads_await_rest(char *reason, size_t reason_bytes) {
   parked_threads.count = 0;
   if (threads_of_process() == 1) return 0;
   for (int looks = 0; looks < kLooksMost && quiet < kQuietLooks; ++looks) {
-    struct timespec moment = {0, kLookNanoseconds};
-    if (looks > 0) raw_call(SYS_nanosleep, &moment, NULL);
+    if (looks > 0) thread_pause(kLookNanoseconds);
     result = look(reason, reason_bytes);
     if (result == 0 && parked_threads.count == 0) return 0;
     quiet = result == 0 ? quiet + 1 : 0;
   }
-  if (result == 0 && quiet < kQuietLooks) refuse(reason, reason_bytes, "its threads do not rest");
+  if (result == 0 && quiet < kQuietLooks)
+    threads_refuse(reason, reason_bytes, "its threads do not rest");
   return quiet == kQuietLooks ? 0 : -1;
 }
 
