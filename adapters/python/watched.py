@@ -45,9 +45,8 @@ class WatchedEnvironment(dict):
     def trouble(self):
         """After it. What is as it was before leaves no trace: numpy tells a library something while that is
         loaded."""
-        if not self.touched and any(dict.get(self, name) != value for name, value in self.before.items()):
-            self._write()
-        if not self.touched and any(dict.get(self, name) != value for name, value in self.given.items()):
+        changes = (*self.before.items(), *self.given.items())
+        if not self.touched and any(dict.get(self, name) != value for name, value in changes):
             self._write()
         return self.touched
 
