@@ -402,3 +402,12 @@ class Warm(Zygote):
             assert answer.difference == "", answer.difference
             assert pages > 0
         return answer
+
+
+def answers_in_one_worker(argv, plain, times=6, **options):
+    """Each request gets the plain answer, from one worker, which is put back every time."""
+    with Warm(argv, **options) as warm:
+        assert warm.reset == "rewind", warm.weaker
+        for _ in range(times):
+            assert warm.ask().seen() == plain.seen()
+        assert (warm.workers, warm.retired) == (1, [])

@@ -3,7 +3,7 @@ costs nothing by its size."""
 
 import pytest
 
-from driver import Warm, Zygote, run_plainly
+from driver import Warm, Zygote, answers_in_one_worker, run_plainly
 
 # A gigabyte of which a few pages are in use, one that is executable, and one with short gaps only.
 BLANK = r"""
@@ -69,11 +69,7 @@ def test_what_nobody_had_touched_is_empty(folder, name, tracking):
     argv = compile_with(folder, DEEDS[name])
     plain = run_plainly(argv)
     assert plain.text.startswith("5 6 7 ") and plain.text.endswith(" 0\n")
-    with Warm(argv, tracking=tracking) as warm:
-        assert warm.reset == "rewind", warm.weaker
-        for _ in range(6):
-            assert warm.ask().seen() == plain.seen()
-        assert (warm.workers, warm.retired) == (1, [])
+    answers_in_one_worker(argv, plain, tracking=tracking)
 
 
 def test_what_is_no_more_used_is_given_back(folder):

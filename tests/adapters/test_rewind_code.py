@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from driver import Warm, Zygote, run_plainly
+from driver import Zygote, answers_in_one_worker, run_plainly
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="machine code of x86-64")
 
@@ -79,10 +79,7 @@ def test_the_next_request_runs_the_checkpoint_s_code(folder, name, tracking):
     argv = compile_with(folder, DEEDS[name])
     plain = run_plainly(argv)
     assert plain.text.startswith("11 22 ") and plain.code == 0
-    with Warm(argv, tracking=tracking) as warm:
-        for _ in range(6):
-            assert warm.ask().seen() == plain.seen()
-        assert (warm.workers, warm.retired) == (1, [])
+    answers_in_one_worker(argv, plain, tracking=tracking)
 
 
 def test_verify_finds_other_code(folder):

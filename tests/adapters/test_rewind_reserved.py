@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from driver import Warm, Zygote, run_plainly
+from driver import Warm, Zygote, answers_in_one_worker, run_plainly
 
 # 64 MiB are reserved, the middle of it kept from children, with memory in use beside it.
 RESERVED = r"""
@@ -105,10 +105,7 @@ def test_what_a_request_commits_is_gone(folder, name, tracking):
     argv = compile_with(folder, DEEDS[name])
     plain = run_plainly(argv)
     assert plain.text.endswith(" 0 0\n") and plain.code == 0
-    with Warm(argv, tracking=tracking) as warm:
-        for _ in range(5):
-            assert warm.ask().seen() == plain.seen()
-        assert (warm.workers, warm.retired) == (1, [])
+    answers_in_one_worker(argv, plain, times=5, tracking=tracking)
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86-64 only")
