@@ -1,6 +1,7 @@
 """reset = "rewind" and "none" as an operator sees them: workers that stay, what `status` says about them, and
 what happens to those that cannot stay. tests/fidelity checks what a rewind puts back."""
 
+import json
 import os
 import signal
 
@@ -114,7 +115,7 @@ class TestStaying:
         bridge = site.start_bridge('mode = "persistent"\nworkers = { spare = 3 }')
         warm(bridge, script)
         wait_until(lambda: bridge.program(script)["workers"]["idle"] >= 3, "three are idle")
-        entry = bridge.program(script)
+        [entry] = json.loads(bridge.command("status", "--json"))["programs"]
         memory = entry["memory"]
         assert set(memory["workers_kib"]) <= {str(pid) for pid in entry["worker_pids"]}
         assert len(memory["workers_kib"]) >= 3 and min(memory["workers_kib"].values()) > 0
