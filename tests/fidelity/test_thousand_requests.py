@@ -1,6 +1,6 @@
 """1,000 requests to each battery through a running bridge, several at a time, each leaving a kind chosen at
 random: every answer is the same as classic's, and every rewind is compared with its zygote. A usual run has
-250 requests; the slow tests have 1,000.
+125 requests; the slow tests have 1,000.
 
 CGIBRIDGE_FIDELITY_REQUESTS sets another number, CGIBRIDGE_FIDELITY_SEED another order.
 """
@@ -71,7 +71,7 @@ LEARN = {"tcl": "none"}
 def cases():
     for language in batteries.LANGUAGES:
         for reset in batteries.RESETS.get(language, ["rewind", "fork"]):
-            yield language, reset, REQUESTS // 4
+            yield language, reset, REQUESTS // 8
             yield pytest.param(language, reset, REQUESTS, marks=pytest.mark.slow)
 
 
