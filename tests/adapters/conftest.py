@@ -2,7 +2,6 @@
 
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import driver  # noqa: E402
+from harness.compiled import compile_program  # noqa: E402
 
 
 class Folder:
@@ -29,7 +29,7 @@ class Folder:
         source = self.script(name, text)
         program = source.rpartition(".")[0]
         compiler = "g++" if name.endswith(".cc") else "gcc"
-        subprocess.run([compiler, "-O1", "-w", "-o", program, source, *flags], check=True)
+        compile_program(compiler, source, program, ["-O1", "-w", *flags])
         return program
 
 

@@ -12,6 +12,7 @@ import textwrap
 
 from harness import processes
 from harness.bridge import BINARY, BUILD, Bridge, environment, write_at_once
+from harness.compiled import compile_program
 from harness.webserver import Apache, Lighttpd, Nginx
 
 # These are errors in gcc 14 and warnings in gcc 12. With them, a test's program compiles in both Debian
@@ -77,7 +78,7 @@ class Site:
         path = self.cgi_bin / name
         source = self.folder / (name + ".c")
         source.write_text(textwrap.dedent(text))
-        subprocess.run(["cc", "-O1", "-Wall", *REFUSED, "-o", str(path), str(source), *flags], check=True)
+        compile_program("cc", source, path, ["-O1", "-Wall", *REFUSED, *flags])
         return path
 
     def example(self, name):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from harness.compiled import compile_program
 from harness.processes import wait_until
 
 PLAIN = "Content-Type: text/plain\\n\\n"
@@ -42,7 +43,7 @@ def compiled(site, target, text, *flags):
     source = site.folder / (target.name + ".c")
     source.write_text(text)
     fresh = site.folder / (target.name + ".fresh")
-    subprocess.run(["cc", "-O1", "-o", fresh, source, *flags], check=True)
+    compile_program("cc", source, fresh, ["-O1", *flags])
     os.rename(fresh, target)
     return target
 

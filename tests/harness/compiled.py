@@ -1,0 +1,34 @@
+"""Compiles the C and C++ programs of tests. Many tests compile the same text, so what a compiler made is kept
+in the build folder and copied from there."""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+from harness.bridge import BUILD
+
+KEPT = BUILD / "test-programs"
+
+
+def compile_program(compiler, source, program, flags):
+    """Makes `program` from the file `source`, as `compiler -o program source flags` would. It is a new file,
+    even if it is a copy."""
+    command = [compiler, *map(str, flags)]
+    text = pathlib.Path(source).read_bytes()
+    # With a file of the test's own, the same words may mean something else the next time.
+    if b'#include "' in text or any("/" in word for word in command):
+        subprocess.run([compiler, "-o", program, source, *flags], check=True)
+        return
+    found = os.stat(shutil.which(compiler))
+    suffix = pathlib.Path(source).suffix
+    key = repr((command, suffix, found.st_size, found.st_mtime_ns)).encode() + text
+    kept = KEPT / hashlib.sha256(key).hexdigest()
+    if not kept.exists():
+        KEPT.mkdir(exist_ok=True)
+        fresh = f"{kept}.{os.getpid()}"
+        subprocess.run([compiler, "-o", fresh, source, *flags], check=True)
+        os.rename(fresh, kept)
+    # By another process: what a child of this one holds open to write cannot be executed.
+    subprocess.run(["cp", "--remove-destination", kept, program], check=True)
