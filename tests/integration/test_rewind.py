@@ -354,9 +354,9 @@ class TestVerify:
             assert bridge.request(script).status == 200
             os.kill(zygote, signal.SIGKILL)
             assert bridge.request(script).status == 200
-            wait_until(lambda: bridge.program(script)["zygote_pid"] not in (zygote, None), "a new zygote")
+            new = wait_until(lambda: {bridge.program(script)["zygote_pid"]} - {zygote, None}, "a new one")
             # One that dies before its checkpoint is another matter.
-            bridge.expect_log(f"zygote={bridge.program(script)['zygote_pid']}: ready")
+            bridge.expect_log(f"zygote={new.pop()}: ready")
         wait_until(lambda: bridge.program(script)["workers"]["checking"] == 0, "none is checked for ever")
 
     def test_a_worker_that_differs_from_its_zygote_is_ended_and_told_of(self, site):

@@ -1,32 +1,13 @@
 """The mode changes under load, again and again, and no request notices."""
 
-import json
 import re
-import socket
 import subprocess
 
 import pytest
 
+from harness.control import Control
+
 MODES = ("classic", "persistent", "split", "shadow")
-
-
-class Control:
-    """One connection to the control socket, for many commands."""
-
-    def __init__(self, path):
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(str(path))
-        self._lines = self._socket.makefile("rb")
-
-    def mode(self, program, mode):
-        line = json.dumps({"command": "mode", "program": str(program), "mode": mode}) + "\n"
-        self._socket.sendall(line.encode())
-        answer = json.loads(self._lines.readline())
-        assert answer["ok"], answer
-
-    def close(self):
-        self._lines.close()
-        self._socket.close()
 
 
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
@@ -38,14 +19,13 @@ def test_a_thousand_switches_under_load_fail_no_request(site, reset):
     url = f"http://127.0.0.1:{nginx.port}/cgi-bin/{script.name}"
     load = site.start("ab", "-q", "-k", "-c", 4, "-t", 300, "-n", 10_000_000, url,
                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    control = Control(bridge.control)
-    for number in range(1000):
-        control.mode(script, MODES[number % len(MODES)])
-        if number % 50 == 0:  # leave some modes the time to answer
-            seen = bridge.status()["bridge"]["requests_total"]
-            while bridge.status()["bridge"]["requests_total"] < seen + 20:
-                assert load.poll() is None, load.stdout.read()
-    control.close()
+    with Control(bridge.control) as control:
+        for number in range(1000):
+            control.ask("mode", program=str(script), mode=MODES[number % len(MODES)])
+            if number % 50 == 0:  # leave some modes the time to answer
+                seen = bridge.status()["bridge"]["requests_total"]
+                while bridge.status()["bridge"]["requests_total"] < seen + 20:
+                    assert load.poll() is None, load.stdout.read()
     load.send_signal(2)  # makes ab report what it has seen so far
     report, _ = load.communicate(timeout=30)
     complete = int(re.search(r"Complete requests: +(\d+)", report).group(1))
