@@ -94,10 +94,11 @@ struct checkpoint_state {
   size_t timer_count;
   unsigned long long loads_at_start; /* of shared objects, before the program's own loads */
   int end_expected; /* the exit code plus one, if the next wait for events comes after the answer */
-  int stands_at_fork;  /* the next fork() is the checkpoint */
-  int ruby_goes_by;    /* see ruby_run.c */
-  int ruby_end;        /* the exit code plus one, if Ruby reported it */
-  char ruby_code[128]; /* code to evaluate between compiler and run */
+  int teardown_expected; /* the same, if the interpreter now frees everything */
+  int stands_at_fork;    /* the next fork() is the checkpoint */
+  int ruby_goes_by;      /* see ruby_run.c */
+  int ruby_end;          /* the exit code plus one, if Ruby reported it */
+  char ruby_code[128];   /* code to evaluate between compiler and run */
   struct request request;
   struct adapters_call call;
   struct load_watch load;
@@ -135,10 +136,6 @@ int worker_next(int exit_code);
 void request_remember_auxiliary_vector(char **envp);
 int request_parse(struct request *request, const struct message_request *head, char *text,
                   char **pointers, size_t pointers_max);
-
-/* ending.c: the main thread's next wait for events comes after the answer; -1: that is not sure. */
-int ending_expect(int exit_code);
-unsigned long long ending_count_loads(void); /* of shared objects, since the process began */
 
 /* ruby_run.c: code that libruby evaluates when the script is compiled; -1 if this interpreter does
  * not call these functions. */

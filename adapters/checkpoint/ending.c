@@ -2,10 +2,12 @@
  * that its next turn in its event loop belongs to that end, and DONE is sent there. */
 #include <dlfcn.h>
 #include <link.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "ending.h"
 
 static int give_loads(struct dl_phdr_info *info, size_t bytes, void *loads) {
   (void)bytes;
@@ -19,11 +21,23 @@ unsigned long long ending_count_loads(void) {
   return loads;
 }
 
-/* A library that was loaded later may have an end of its own, in which it writes. */
+/* A library that was loaded later may have an end of its own, in which it writes: the interpreter
+ * makes its end with it, as far as ending_leave(). */
 int ending_expect(int exit_code) {
-  if (ending_count_loads() != state.loads_at_start) return -1;
-  state.end_expected = (exit_code & 0xff) + 1;
+  int expected = (exit_code & 0xff) + 1;
+  if (ending_count_loads() != state.loads_at_start) {
+    state.teardown_expected = expected;
+    return -1;
+  }
+  state.end_expected = expected;
   return 0;
+}
+
+void ending_leave(void) {
+  int expected = state.teardown_expected;
+  if (expected == 0 || state.reset != RESET_REWIND || gettid() != state.pid) return;
+  state.teardown_expected = 0;
+  exit(expected - 1);
 }
 
 /* Other threads have loops of their own. By then Node has ended those that its program started, so

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "ending.h"
 #include "raw_call.h"
 
 static const char kRoot[] = "/.cgibridge/";

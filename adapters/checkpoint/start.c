@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "ending.h"
 #include "raw_call.h"
 #include "usage.h"
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, library, run_plainly
+from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, answers_in_one_worker, library, run_plainly
 from node import NODE, Ahead, answers_like_plain, ask_once, needs_node, node_argv
 
 pytestmark = needs_node
@@ -174,6 +174,46 @@ def test_what_an_addon_writes_at_its_end_belongs_to_the_answer(folder):
     shared_object(folder, "addon.node", ADDON)
     answer = answers_like_plain(folder.script("x.js", "require('./addon.node'); console.log('main')"))
     assert answer.text == "main\nend\n"
+
+
+# Says what Node and the linker call of it at the end.
+ADDON_WITH_ENDS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+extern int napi_add_env_cleanup_hook(void *env, void (*hook)(void *), void *data);
+extern int napi_create_external(void *env, void *data, void (*end)(void *, void *, void *), void *hint,
+                                void **made);
+extern int napi_set_named_property(void *env, void *object, const char *name, void *value);
+static void say(const char *text) { (void)!write(1, text, 2); }
+static void hook(void *data) { say("h\n"); }
+static void finalize(void *env, void *data, void *hint) { say("f\n"); }
+static void at_exit(void) { say("a\n"); }
+__attribute__((destructor)) static void end(void) { say("d\n"); }
+void *napi_register_module_v1(void *env, void *exports) {
+  void *external;
+  napi_add_env_cleanup_hook(env, hook, NULL);
+  napi_create_external(env, NULL, finalize, NULL, &external);
+  napi_set_named_property(env, exports, "external", external);
+  atexit(at_exit);
+  printf("buffered\n");
+  return exports;
+}
+"""
+# What V8's own threads still work on at the end.
+GARBAGE = "let kept = []; for (let i = 0; i < 2e5; ++i) kept.push({ i, text: 'x' + i }); kept = null;"
+
+
+@pytest.mark.parametrize("rest", [
+    "", "process.exit(3)", "process.exitCode = 5", "throw new Error('x')", GARBAGE,
+    "process.on('exit', () => { console.log('exit'); process.exitCode = 8; })",
+])
+def test_an_addon_makes_its_end_in_a_worker_that_is_put_back(folder, rest):
+    shared_object(folder, "addon.node", ADDON_WITH_ENDS)
+    script = folder.script("x.js", f"globalThis.addon = require('./addon.node'); console.log('main'); {rest}")
+    plain = run_plainly([NODE, script])
+    assert {"a", "d", "buffered", "main"} <= set(plain.stdout.decode().split())
+    answers_in_one_worker(node_argv(script), plain, level="booted")
 
 
 def test_an_await_that_never_ends(folder):

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include "ending.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 
@@ -67,6 +68,7 @@ void note_mmap(const void *start, size_t bytes, int flags, int fd) {
 }
 
 void note_munmap(const void *start, size_t bytes) {
+  if ((memory_stood(start, bytes) & STOOD_CONSTANT) != 0) ending_leave();
   note_removed(start, bytes, "munmap of what stood");
 }
 
