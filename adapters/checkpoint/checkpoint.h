@@ -24,6 +24,7 @@
 #include "load/environment_watch.h"
 #include "load/load_watch.h"
 #include "load/lookups.h"
+#include "static/executable.h"
 #include "usage.h"
 
 /* Marks the functions that take the place of a libc function. */
@@ -102,6 +103,7 @@ struct checkpoint_state {
   struct request request;
   struct adapters_call call;
   struct load_watch load;
+  struct static_executable executable;
 };
 
 extern struct checkpoint_state state;
@@ -134,6 +136,7 @@ int worker_next(int exit_code);
 /* request.c: text and pointers are kept, not copied. Returns 0, or -1 if the strings are not what
  * the head says. After the environment comes the auxiliary vector of this process's start. */
 void request_remember_auxiliary_vector(char **envp);
+const unsigned long *request_auxiliary_vector(size_t *words); /* with its end, AT_NULL */
 int request_parse(struct request *request, const struct message_request *head, char *text,
                   char **pointers, size_t pointers_max);
 

@@ -113,6 +113,11 @@ void launch_variables_take(char **envp) {
       strcpy(state.preload_text, *entry);
     }
     if (value_of(*entry, MESSAGE_CHECKPOINT_VARIABLE) != NULL) continue;
+    char *executable = value_of(*entry, MESSAGE_STATIC_VARIABLE);
+    if (executable != NULL) {
+      strncpy(state.executable.path, executable, sizeof state.executable.path - 1);
+      continue;
+    }
     if (preload != NULL && !drop_this_library(preload)) continue;
     if (value_of(*entry, "LD_BIND_NOW") != NULL) {
       state.binds_early = 1; /* the zygote alone */

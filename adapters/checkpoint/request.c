@@ -34,6 +34,11 @@ void request_remember_auxiliary_vector(char **envp) {
   while (auxiliary_vector[auxiliary_words - 2] != kEnd) auxiliary_words += 2;
 }
 
+const unsigned long *request_auxiliary_vector(size_t *words) {
+  *words = auxiliary_words;
+  return auxiliary_vector;
+}
+
 int request_parse(struct request *request, const struct message_request *head, char *text,
                   char **pointers, size_t pointers_max) {
   char *end = text + head->strings_bytes;

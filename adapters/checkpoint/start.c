@@ -82,9 +82,13 @@ static int find_word(struct dl_phdr_info *info, size_t bytes, void *word) {
 
 void start_anew(const struct request *request) {
   char path[PATH_MAX];
-  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  if (length <= 0) return;
-  path[length] = '\0';
+  if (program_is_static()) {
+    strcpy(path, state.executable.path);
+  } else {
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0) return;
+    path[length] = '\0';
+  }
   reset_signals();
   execve(path, request->argv, request->envp);
 }
@@ -104,8 +108,15 @@ static void start_anew_for_other_arguments(const struct request *request, int ar
   must_start_anew(request);
 }
 
+static void map_static_executable(void) {
+  char reason[kReasonMax];
+  if (static_executable_map(reason, sizeof reason) != 0) checkpoint_refuse(reason);
+  state.real_main = static_executable_main;
+}
+
 static int main_at_checkpoint(int argc, char **argv, char **envp) {
-  (void)envp;
+  if (program_is_static()) map_static_executable();
+  if (state.executable.main != 0) return static_executable_main(argc, argv, envp);
   checkpoint_stand();
   struct request *request = &state.request;
   start_anew_for_other_arguments(request, argc, argv);

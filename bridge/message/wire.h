@@ -3,8 +3,7 @@
  *
  * A channel is an AF_UNIX SOCK_SEQPACKET socket; a packet is one message: a message_header followed
  * by the body that its type names. Both ends come from the same build, so integers are native; a
- * header with another magic or version ends the channel.
- */
+ * header with another magic or version ends the channel. */
 #ifndef CGIBRIDGE_MESSAGE_WIRE_H
 #define CGIBRIDGE_MESSAGE_WIRE_H
 
@@ -20,6 +19,7 @@
 #define MESSAGE_REQUEST_FDS 3
 #define MESSAGE_FDS_MAX 4
 #define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT" /* "fd=N ...": adapters/README.md */
+#define MESSAGE_STATIC_VARIABLE "CGIBRIDGE_STATIC"         /* the static executable to run */
 
 enum message_type {
   /* bridge -> zygote */

@@ -131,7 +131,7 @@ worker::WarmProgram Generation::warm_program() const {
                                                             surroundings_.adapters, preload)) {
     environment.add_first(name, value);
   }
-  return {.file = plan_.executable.file,
+  return {.file = worker::zygote_file(plan_.executable, surroundings_.adapters),
           .argv = worker::zygote_argv(plan_.executable, attempt_.level, surroundings_.adapters,
                                       preload),
           .environment = std::move(environment.block),

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "base/unique_fd.h"
+#include "message/wire.h"
 #include "router/elf_file.h"
 #include "router/first_line.h"
 #include "router/unrunnable.h"
@@ -37,8 +38,19 @@ bool is_known_tclsh(const std::string& file) {
   return std::filesystem::canonical(file, error).filename() == "tclsh8.6";
 }
 
-// Why the checkpoint library cannot be loaded into this ELF file; empty if it can.
-std::string cold_reason_of_elf(int fd) {
+// Why a static executable cannot be warm; empty if it can. (The library's static/ is for x86-64.)
+std::string cold_reason_of_static(int fd, const Elf64_Ehdr& header) {
+  if (router::kOwnMachine != EM_X86_64) return "a static executable: nothing can be preloaded";
+  if (router::is_of_go(fd, header)) {
+    return "a static executable of Go's: nearly all of its time is its runtime's start, which is "
+           "after the place where it could stop";
+  }
+  return {};
+}
+
+// Why the checkpoint library cannot be loaded into this ELF file; empty if it can, or if it is
+// static and can be run in a program into which the library can be loaded.
+std::string cold_reason_of_elf(int fd, bool& is_static) {
   Elf64_Ehdr header;
   if (::pread(fd, &header, sizeof header, 0) != sizeof header) return "a file without a header";
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "neither ELF nor a script";
@@ -46,7 +58,8 @@ std::string cold_reason_of_elf(int fd) {
     return "an executable for another kind of machine";
   }
   const std::string loader = router::elf_loader(fd, header);
-  if (loader.empty()) return "a static executable: nothing can be preloaded";
+  is_static = loader.empty();
+  if (is_static) return cold_reason_of_static(fd, header);
   if (!starts_with(base_name(loader), "ld-linux")) return "not linked with glibc (" + loader + ")";
   return {};
 }
@@ -144,7 +157,7 @@ Executable look_at(const std::string& program, std::string_view search_path,
     const auto line = router::parse_first_line(
         std::string_view(start.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))));
     if (!line) {
-      executable.cold_reason = cold_reason_of_elf(fd.get());
+      executable.cold_reason = cold_reason_of_elf(fd.get(), executable.is_static);
       if (executable.cold_reason.empty() && draws_from_addresses(executable.file)) {
         executable.cold_reason = "Lua 5.4's random numbers would be the same in all workers";
       }
@@ -154,6 +167,10 @@ Executable look_at(const std::string& program, std::string_view search_path,
         if (executable.language == Language::none && is_php_cgi(fd.get())) {
           executable.language = Language::php;
         }
+      }
+      // The adapters reach the library through the interpreter's libc.
+      if (executable.is_static && executable.language != Language::php) {
+        executable.language = Language::none;
       }
       if (executable.language == Language::tcl && !is_known_tclsh(executable.file)) {
         executable.language = Language::none;
@@ -197,8 +214,13 @@ config::Level deepest_level(const Executable& executable, config::Level ceiling)
 std::vector<std::pair<std::string, std::string>> zygote_variables(
     const Executable& executable, config::Level level, const std::string& adapters,
     const std::vector<std::string>& preload) {
+  if (executable.is_static) return {{MESSAGE_STATIC_VARIABLE, executable.file}};
   if (level == config::Level::linked) return {};
   return way_in(executable.language, adapters, preload).variables;
+}
+
+std::string zygote_file(const Executable& executable, const std::string& adapters) {
+  return executable.is_static ? adapters + "/cgibridge-static" : executable.file;
 }
 
 std::vector<std::string> zygote_argv(const Executable& executable, config::Level level,

@@ -23,6 +23,8 @@ struct Executable {
   // "K=V" assignments that env(1) in the first line adds.
   std::vector<std::string> assignments{};
   Language language = Language::none;
+  // Nothing can be preloaded into it, so a program of ours is launched that has it in its memory.
+  bool is_static = false;
   // Why no zygote can be made; empty if one can be made.
   std::string cold_reason{};
 };
@@ -39,8 +41,12 @@ Executable inspect(const std::string& program, std::string_view search_path,
 // Whether it is started as a FastCGI program on a listening socket, and not as a CGI program.
 bool speaks_fastcgi(const Executable& executable, config::Launch launch);
 
+// The file that a zygote executes: executable.file, or what is launched in a static one's place.
+// adapters: the folder that holds the adapters.
+std::string zygote_file(const Executable& executable, const std::string& adapters);
+
 // The argv of a zygote at this level, which executes executable.file: executable.argv with the
-// adapter's words inserted. adapters: the folder that holds the adapters.
+// adapter's words inserted.
 std::vector<std::string> zygote_argv(const Executable& executable, config::Level level,
                                      const std::string& adapters,
                                      const std::vector<std::string>& preload);

@@ -43,6 +43,20 @@ def adapters_dir():
     return os.path.join(build, "adapters")
 
 
+def is_static(program):
+    """Whether it is an ELF file that wants no loader (PT_INTERP); a program on the PATH is none."""
+    if "/" not in str(program):
+        return False
+    with open(program, "rb") as file:
+        head = file.read(64)
+        if head[:4] != b"\x7fELF":
+            return False
+        offset, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
+        file.seek(offset)
+        headers = file.read(size * count)
+        return all(struct.unpack_from("<I", headers, at)[0] != 3 for at in range(0, len(headers), size))
+
+
 def library():
     return os.path.join(adapters_dir(), "libcgibridge_checkpoint.so")
 
@@ -323,6 +337,9 @@ class Zygote:
         words = f"fd={fd} level={level} reset={reset} learn={learn} tracking={tracking}"
         words += f" without={without}" if without else ""
         words += f" accept={accept}" if accept else ""
+        if "executable" not in popen_options and is_static(argv[0]):
+            popen_options["executable"] = os.path.join(adapters_dir(), "cgibridge-static")
+            env = {**(LAUNCH_ENV if env is None else env), "CGIBRIDGE_STATIC": argv[0]}
         self.process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log_file,
             pass_fds=[fd], cwd=cwd, **popen_options,

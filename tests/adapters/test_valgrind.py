@@ -85,7 +85,8 @@ def memcheck(folder, monkeypatch):
     def zygote(argv, **options):
         command = [MEMCHECK, "--vgdb=no", "--leak-check=full", "--child-silent-after-fork=no",
                    f"--log-file={os.ttyname(listener.slave)}", *argv]
-        return Zygote(command, preload=f"{hide}:{library()}", env={
+        # It is static, but loads what it runs by itself.
+        return Zygote(command, executable=MEMCHECK, preload=f"{hide}:{library()}", env={
             **LAUNCH_ENV, "VALGRIND_LAUNCHER": "/usr/bin/valgrind.bin",
             "VALGRIND_LIB": os.path.dirname(MEMCHECK)}, **options)
     zygote.heard = listener.heard

@@ -12,6 +12,7 @@ RESPONDERS = BUILD / "examples" / "responders"
 # The label, and the hand-written responder for the program, if examples/ has one.
 PROGRAMS = {
     "hello.cgi": ("C", "hello.fcgi"),
+    "hello-static.cgi": ("C, static", None),
     "hello-rust.cgi": ("Rust", None),
     "hello-go.cgi": ("Go, static", None),
     "hello-cgo.cgi": ("Go, cgo", None),
@@ -27,7 +28,7 @@ PROGRAMS = {
     # Nothing is rewritten: nginx uses php-cgi's own processes, without the bridge.
     "hello.php": ("PHP", "/usr/bin/php-cgi"),
 }
-# Static: nothing can be preloaded, so the bridge can only run it classic.
+# Static and of Go's: the bridge runs it classic.
 STATIC = {"hello-go.cgi"}
 # One bridge for each of these settings.
 BRIDGES = {

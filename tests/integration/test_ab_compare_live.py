@@ -129,13 +129,14 @@ def test_different_bytes_fail_the_comparison(site, hello):
 
 def test_an_arm_that_a_program_cannot_have_is_left_out_with_the_reason(site, hello):
     bridge, nginx = hello
-    site.c("static", """
+    script = site.c("setuid", """
         #include <stdio.h>
         int main(void) { puts("Content-Type: text/plain\\n\\nhello"); return 0; }
-        """, "-static")
+        """)
+    script.chmod(0o4755)
     done = ab_compare(bridge, "--url", nginx.url("/cgi-bin/"), *QUICK, "--rounds", 1, "--rate-share", 0,
-                      "static")
-    assert "static, rewind: not measured: " in done.stdout and "no other arm than classic" in done.stdout
+                      "setuid")
+    assert "setuid, rewind: not measured: " in done.stdout and "no other arm than classic" in done.stdout
 
 
 def test_a_url_that_reaches_another_server_is_found_out(site, hello):

@@ -163,15 +163,16 @@ class TestWhatItBears:
         assert [entry["reason"] for entry in found["arms"]["rewind"]["retired"]] == ["threads"]
         assert "another thread" in found["verdict"]["sentence"]
 
-    def test_a_static_executable_stays_classic(self, site):
-        script = site.c("static", r"""
+    def test_a_setuid_executable_stays_classic(self, site):
+        script = site.c("setuid", r"""
             #include <stdio.h>
             int main(void) { puts("Content-Type: text/plain\n\nhello"); return 0; }
-            """, "-static")
+            """)
+        script.chmod(0o4755)
         found = check(site, script, expect=1)
         assert found["verdict"]["safety"] == "classic only"
         for arm in ("fork", "rewind"):
-            assert "static executable" in found["arms"][arm]["unavailable"]
+            assert "setuid" in found["arms"][arm]["unavailable"]
         assert 'mode = "classic"' in found["stanza"]
 
     def test_a_program_that_speaks_fastcgi_keeps_its_processes(self, site):

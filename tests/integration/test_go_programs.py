@@ -42,4 +42,4 @@ def test_a_static_one_runs_classic_and_says_why(site, go):
         assert hello(bridge.request(script)) == (200, b"Hello, world!\n", b"", 0)
     status = bridge.program(script)
     assert status["requests_persistent"] == 0 and status["zygote_pid"] is None
-    bridge.expect_log("runs classic: a static executable")
+    bridge.expect_log("runs classic: a static executable of Go's")

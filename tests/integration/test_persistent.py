@@ -113,14 +113,13 @@ def python_version():
 
 
 class TestWhatCannotBeWarm:
-    def test_a_static_executable_runs_classic_and_the_log_says_why(self, site, bridge):
-        script = site.c("static", HELLO_C, "-static")
+    def test_a_static_executable_that_is_not_whole_runs_classic_and_the_log_says_why(self, site, bridge):
+        script = site.c("stack", HELLO_C, "-static", "-zexecstack")
         for _ in range(3):
             assert bridge.request(script).status == 200
-        bridge.expect_log(r"static")
-        entry = bridge.program(script)
-        assert entry["zygote_pid"] is None
-        assert "static" in entry["level_reason"]
+        bridge.expect_log("a static executable that wants an executable stack")
+        wait_until(lambda: "executable stack" in bridge.program(script)["level_reason"], "it is known")
+        assert bridge.program(script)["requests_persistent"] == 0
 
     @pytest.mark.root
     def test_a_setuid_program_runs_classic_and_the_log_says_why(self, site, bridge):

@@ -142,9 +142,9 @@ FREE = {"outside": "done", "inside": "done", "tmp": "done", "network": "done", "
 
 
 def probe(site, language, name=None):
-    name = name or f"probe-{language}"
-    if language == "c":
-        return site.c(name, PROBES["c"], "-D_GNU_SOURCE")
+    name = name or f"probe-{language.replace(' ', '-')}"
+    if language in ("c", "static c"):
+        return site.c(name, PROBES["c"], "-D_GNU_SOURCE", *(["-static"] if language == "static c" else []))
     head, _, body = PROBES[language].partition("\n")
     if not pathlib.Path(head.removeprefix("#!")).exists():
         pytest.skip(f"no {head}")
@@ -209,6 +209,7 @@ class TestFromInside:
     @pytest.mark.parametrize("language, arm, user", [
         ("c", 'mode = "classic"', ""), ("c", 'mode = "classic"', "www-data"), ("c", 'reset = "fork"', ""),
         ("c", 'reset = "rewind"', ""), ("c", 'reset = "rewind"', "www-data"),
+        ("static c", 'reset = "rewind"', "www-data"), ("static c", 'reset = "fork"', ""),
         ("perl", 'reset = "rewind"', "www-data"), ("python", 'mode = "classic"', "www-data"),
         ("python", 'reset = "rewind"', ""), ("python", 'reset = "fork"', "www-data"),
         ("bash", 'reset = "fork"', "www-data"), ("node", "", "www-data"), ("php", "", "www-data"),

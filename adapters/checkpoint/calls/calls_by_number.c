@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "calls/calls_by_number.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
@@ -93,7 +94,7 @@ static void note_memory_by_number(long number, const long *words) {
   }
 }
 
-static void note_number(long number, const long *words) {
+void call_note_number(long number, const long *words) {
   switch (number) {
     case SYS_prlimit64:
     case SYS_setrlimit:
@@ -173,7 +174,7 @@ INTERPOSED long syscall(long number, ...) {
     return madvise_watched((void *)words[0], (size_t)words[1], (int)words[2]);
   }
   if (child_by_number(number)) return call_result(child_make_by_number(number, words));
-  note_number(number, words);
+  call_note_number(number, words);
   return call_result(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));
 }
 

@@ -87,6 +87,24 @@ INTERPOSED int timer_delete(timer_t timer) {
   return result;
 }
 
+long timer_create_by_number(const long *words) {
+  call_begins();
+  long result = raw_call(SYS_timer_create, words[0], words[1], words[2]);
+  if (result == 0 && note_timer(*(const int *)words[2]) != 0) {
+    call_doubt(RETIRED_CALL, "timer_create");
+  }
+  call_is_over();
+  return result;
+}
+
+long timer_delete_by_number(const long *words) {
+  call_begins();
+  forget_timer((int)words[0]);
+  long result = raw_call(SYS_timer_delete, words[0]);
+  call_is_over();
+  return result;
+}
+
 int alarm_runs(void) {
   for (int i = ITIMER_REAL; i <= ITIMER_PROF; ++i) {
     struct itimerval value;

@@ -70,5 +70,8 @@ int alarm_runs(void);
 int timers_stand(void);     /* of timer_create() */
 int timers_are_noted(void); /* 0: a thread was ended, or interrupted, within a call on a timer */
 void timers_put_back(void);
+/* The calls themselves, with their words, and the kernel's result. */
+long timer_create_by_number(const long *words);
+long timer_delete_by_number(const long *words);
 
 #endif

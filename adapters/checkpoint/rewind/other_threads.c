@@ -45,9 +45,6 @@ long threads_visit(thread_visit *visit, void *context) {
 
 #if defined(__x86_64__)
 
-/* The kernel insists on one, and does not return from a handler without it. */
-static const unsigned long kWithRestorer = 0x04000000;
-void threads_return(void) __attribute__((visibility("hidden")));
 __asm__(
     ".text\n.globl threads_return\n.hidden threads_return\n.type threads_return, @function\n"
     "threads_return:\n  mov $15, %eax\n  syscall\n" /* rt_sigreturn */

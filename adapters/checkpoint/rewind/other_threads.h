@@ -22,6 +22,12 @@ long threads_visit(thread_visit *visit, void *context);
 typedef void thread_handler(int number, siginfo_t *info, void *frame);
 int threads_handle(thread_handler *handler, struct signal_action *replaced);
 
+#if defined(__x86_64__)
+/* The kernel insists on a restorer, and does not return from a handler without it. */
+enum { kWithRestorer = 0x04000000 };
+void threads_return(void) __attribute__((visibility("hidden")));
+#endif
+
 void thread_pause(long nanoseconds); /* less than a second */
 
 /* The struct rseq of the thread with this block (its thread pointer), kRestartableBytes long; NULL:

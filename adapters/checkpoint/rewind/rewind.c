@@ -225,8 +225,9 @@ static _Noreturn void end(void) {
   struct engine *engine = state.engine;
   engine->touched = 0;
   engine->mappings_changed = 0;
-  if (holds_robust_mutex(engine))
+  if (static_executable_holds_robust_mutex() || holds_robust_mutex(engine))
     give_up(engine->exit_code); /* which tells the bridge everything, too */
+  static_executable_left();
   enum retirement why = first_look(engine);
   int can_say = channel_is_ours();
   if (can_say) {

@@ -1,0 +1,70 @@
+/* Static executables: they have no loader that could preload this library, so it is the other way
+ * round. A dynamic program of ours (cgibridge-static) is launched in the executable's place, with
+ * this library in it, and the library maps the executable's segments as execve() would have.
+ *
+ * The checkpoint is before the executable's first instruction, which each request enters on a stack
+ * as execve() makes one. If the executable is glibc's, and has no constructors of its own, it is
+ * entered before, and the checkpoint is where it would call main(): nothing of the program itself
+ * has run then, and libc has only seen the process.
+ *
+ * Such a program calls the kernel by its own instructions. The kernel hands each of these calls
+ * back (Syscall User Dispatch, Linux 5.11) in the form of a signal, whose handler notes it as the
+ * functions of calls/ do, and makes it. So it is with the program's threads and children, until
+ * they execute another program.
+ *
+ * x86-64 only; elsewhere these programs run classic. */
+#ifndef CGIBRIDGE_STATIC_EXECUTABLE_H
+#define CGIBRIDGE_STATIC_EXECUTABLE_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a thread has from the libc that made it. */
+struct thread_of_libc {
+  uintptr_t block; /* the thread pointer */
+  int *tid_address;
+  void *robust_list;
+  size_t robust_list_bytes;
+};
+
+/* On the first stack of the executable, where every request finds its own. */
+struct first_stack {
+  char **envp;
+  size_t variables_max;
+  const uintptr_t *vector; /* the auxiliary one */
+  size_t vector_words;
+  char *random; /* the bytes of AT_RANDOM */
+};
+
+struct static_executable {
+  char path[PATH_MAX];        /* empty: the program is an ordinary one */
+  uintptr_t entry;            /* its first instruction; 0: it was not mapped */
+  uintptr_t main;             /* main(), if the checkpoint is there; or 0 */
+  unsigned char main_code[2]; /* what stands there, while something else does */
+  uintptr_t headers;          /* its program headers, in memory */
+  unsigned header_count;
+  struct thread_of_libc ours, theirs; /* of the preloaded libc; of the executable's, at main() */
+  struct first_stack stack;
+};
+
+/* launch_variables.c keeps the path. */
+int program_is_static(void);
+
+/* map.c: maps the executable. 0, or -1 with the reason why it cannot be run in this way. */
+int static_executable_map(char *reason, size_t reason_bytes);
+
+/* enter.c: enters the executable, as main() of the program that was launched. The strings stay
+ * where they are; after envp's NULL comes the process's own auxiliary vector. Ends the process if
+ * the kernel refuses to hand calls back. */
+int static_executable_main(int argc, char **argv, char **envp);
+/* The executable has reached main(), of which these are the registers: the checkpoint. Returns in a
+ * worker, with a request for main(). */
+void static_executable_at_main(void *ucontext);
+/* Whether the executable holds a mutex whose next owner the kernel would tell of its end. */
+int static_executable_holds_robust_mutex(void);
+/* At the end of a request, in the first thread: it has what the preloaded libc gave it, and its
+ * calls are its own. Does nothing in an ordinary program. */
+void static_executable_left(void);
+
+#endif

@@ -1,0 +1,202 @@
+/* Signals of a static executable. The one by which its calls are handed back always gets through;
+ * as far as the program can see, it is a signal like any other. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "static/traps.h"
+
+#if defined(__x86_64__)
+
+enum { kMaskBytes = 8, kSignalStackMin = 2048 };
+enum { kAutoDisarm = INT_MIN }; /* SS_AUTODISARM */
+static const uint64_t kTrapSignal = 1ull << (SIGSYS - 1);
+
+/* The program's own action for it, and whether it blocks it: for one that somebody sent. */
+static struct signal_action own_action;
+static int own_is_blocked, own_is_pending;
+
+static long trapped_sigaction(const long *words) {
+  struct signal_action action, *old = (struct signal_action *)words[2];
+  if (words[3] != kMaskBytes) return -EINVAL;
+  if (words[1] != 0 && copy_in(&action, words[1], sizeof action) != 0) return -EFAULT;
+  if (words[0] == SIGSYS) {
+    struct signal_action before = own_action;
+    if (words[1] != 0) own_action = action;
+    return old == NULL ? 0 : copy_out(words[2], &before, sizeof before);
+  }
+  if (words[1] == 0) return raw_call(SYS_rt_sigaction, words[0], NULL, old, kMaskBytes);
+  note_signal(words[0]);
+  action.mask &= ~kTrapSignal;
+  return raw_call(SYS_rt_sigaction, words[0], &action, old, kMaskBytes);
+}
+
+/* The mask that holds after the handler's return is in its frame. */
+static long trapped_sigprocmask(const long *words, ucontext_t *context) {
+  uint64_t now = 0, told = 0;
+  long result = raw_call(SYS_rt_sigprocmask, words[0], words[1], words[2], words[3]);
+  if (result == 0 && words[2] != 0 && own_is_blocked &&
+      copy_in(&told, words[2], sizeof told) == 0) {
+    told |= kTrapSignal;
+    copy_out(words[2], &told, sizeof told);
+  }
+  if (result != 0 || words[1] == 0) return result;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, kMaskBytes);
+  /* It is never blocked when a call comes here, so only a call that names it says something. */
+  uint64_t asked = 0;
+  copy_in(&asked, words[1], sizeof asked);
+  if (words[0] == SIG_SETMASK || (asked & kTrapSignal) != 0) {
+    own_is_blocked = (now & kTrapSignal) != 0;
+  }
+  now &= ~kTrapSignal;
+  memcpy(&context->uc_sigmask, &now, sizeof now);
+  if (own_is_pending && !own_is_blocked) {
+    own_is_pending = 0;
+    raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGSYS);
+  }
+  return 0;
+}
+
+/* A mask for the time of a wait; the handler that ends it must be able to make calls. */
+static long trapped_wait(long number, const long *words, int mask_word) {
+  long changed[6];
+  uint64_t mask;
+  memcpy(changed, words, sizeof changed);
+  if (words[mask_word] != 0) {
+    if (copy_in(&mask, words[mask_word], sizeof mask) != 0) return -EFAULT;
+    mask &= ~kTrapSignal;
+    changed[mask_word] = (long)&mask;
+  }
+  return raw_call6(number, changed[0], changed[1], changed[2], changed[3], changed[4], changed[5]);
+}
+
+static long trapped_select(const long *words) {
+  struct {
+    long mask;
+    size_t bytes;
+  } argument;
+  uint64_t mask;
+  if (words[5] == 0 || copy_in(&argument, words[5], sizeof argument) != 0 || argument.mask == 0) {
+    return raw_call6(SYS_pselect6, words[0], words[1], words[2], words[3], words[4], words[5]);
+  }
+  if (copy_in(&mask, argument.mask, sizeof mask) != 0) return -EFAULT;
+  mask &= ~kTrapSignal;
+  argument.mask = (long)&mask;
+  return raw_call6(SYS_pselect6, words[0], words[1], words[2], words[3], words[4], (long)&argument);
+}
+
+static int is_within(uintptr_t address, const stack_t *stack) {
+  uintptr_t first = (uintptr_t)stack->ss_sp;
+  return stack->ss_size != 0 && address > first && address - first <= stack->ss_size;
+}
+
+/* Replaces the stack that this handler is on: the call is made with the program's stack pointer,
+ * because the kernel refuses it from the stack itself, and the handler is left by its frame at
+ * once. */
+static _Noreturn void replace_own_signal_stack(const stack_t *wanted, ucontext_t *context) {
+  enum { kBelow = 512 }; /* what the program may have below its stack pointer, and more */
+  uintptr_t stack = ((uintptr_t)context->uc_mcontext.gregs[REG_RSP] - kBelow) & ~(uintptr_t)15;
+  __asm__ volatile(
+      "mov %2, %%rbx\n  mov %0, %%rsp\n  xor %%esi, %%esi\n  mov $131, %%eax\n  syscall\n"
+      "mov %%rax, %c3(%%rbx)\n  mov %%rbx, %%rsp\n  mov $15, %%eax\n  syscall\n"
+      :
+      : "r"(stack), "D"(wanted), "r"(context), "i"(offsetof(ucontext_t, uc_mcontext.gregs[REG_RAX]))
+      : "memory", "rbx", "rsi", "rax");
+  __builtin_unreachable();
+}
+
+/* What the frame says of the signal stack is put in place by the handler's return, so it has to
+ * change as well. */
+static long trapped_sigaltstack(const long *words, ucontext_t *context) {
+  stack_t wanted, now = context->uc_stack;
+  int is_on = is_within((uintptr_t)context->uc_mcontext.gregs[REG_RSP], &now);
+  if (words[0] != 0 && copy_in(&wanted, words[0], sizeof wanted) != 0) return -EFAULT;
+  if (words[1] != 0) {
+    stack_t told = now;
+    told.ss_flags = (now.ss_flags & kAutoDisarm) | (now.ss_size == 0 ? SS_DISABLE : is_on);
+    long result = copy_out(words[1], &told, sizeof told);
+    if (result != 0) return result;
+  }
+  if (words[0] == 0) return 0;
+  if (is_on) return -EPERM;
+  if ((wanted.ss_flags & SS_DISABLE) != 0) wanted = (stack_t){.ss_flags = SS_DISABLE};
+  if (is_within((uintptr_t)__builtin_frame_address(0), &now)) {
+    if ((wanted.ss_flags & ~(kAutoDisarm | SS_ONSTACK | SS_DISABLE)) != 0) return -EINVAL;
+    if (wanted.ss_flags != SS_DISABLE && wanted.ss_size < (size_t)kSignalStackMin) return -ENOMEM;
+    context->uc_stack = wanted;
+    replace_own_signal_stack(&wanted, context);
+  }
+  long result = raw_call(SYS_sigaltstack, &wanted, NULL);
+  if (result == 0) context->uc_stack = wanted;
+  return result;
+}
+
+/* The end of the program's own handler: its frame is where the program's stack is. */
+static _Noreturn void trapped_sigreturn(const ucontext_t *context) {
+  uintptr_t stack = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+  ucontext_t *frame = (ucontext_t *)stack;
+  uint64_t mask;
+  memcpy(&mask, &frame->uc_sigmask, sizeof mask);
+  mask &= ~kTrapSignal;
+  memcpy(&frame->uc_sigmask, &mask, sizeof mask);
+  __asm__ volatile("mov %0, %%rsp\n  mov $15, %%eax\n  syscall\n" : : "r"(stack) : "memory");
+  __builtin_unreachable();
+}
+
+void own_signal_came(int number, siginfo_t *info, void *context) {
+  if (own_is_blocked) {
+    own_is_pending = 1;
+    return;
+  }
+  if (own_action.handler == SIG_IGN) return;
+  if (own_action.handler != SIG_DFL) {
+    ((void (*)(int, siginfo_t *, void *))(uintptr_t)own_action.handler)(number, info, context);
+    return;
+  }
+  struct signal_action none = {.handler = SIG_DFL};
+  raw_call(SYS_rt_sigaction, SIGSYS, &none, NULL, kMaskBytes);
+  raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGSYS);
+}
+
+void own_signal_begin(void) {
+  memset(&own_action, 0, sizeof own_action);
+  own_is_blocked = own_is_pending = 0;
+}
+
+void own_signal_give_back(ucontext_t *context) {
+  uint64_t mask;
+  memcpy(&mask, &context->uc_sigmask, sizeof mask);
+  if (own_is_blocked) mask |= kTrapSignal;
+  memcpy(&context->uc_sigmask, &mask, sizeof mask);
+  raw_call(SYS_rt_sigaction, SIGSYS, &own_action, NULL, kMaskBytes);
+}
+
+long trapped_signal_call(long number, const long *words, ucontext_t *context) {
+  switch (number) {
+    case SYS_rt_sigreturn:
+      trapped_sigreturn(context);
+    case SYS_rt_sigaction:
+      return trapped_sigaction(words);
+    case SYS_rt_sigprocmask:
+      return trapped_sigprocmask(words, context);
+    case SYS_sigaltstack:
+      return trapped_sigaltstack(words, context);
+    case SYS_rt_sigsuspend:
+      return trapped_wait(number, words, 0);
+    case SYS_ppoll:
+      return trapped_wait(number, words, 3);
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+      return trapped_wait(number, words, 4);
+    case SYS_pselect6:
+      return trapped_select(words);
+    default:
+      return kNotTaken;
+  }
+}
+
+#endif

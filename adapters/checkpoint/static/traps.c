@@ -1,0 +1,253 @@
+/* Each system call of a static executable: noted, made, answered. */
+#include "static/traps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/times.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "calls/calls_by_number.h"
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "rewind/other_threads.h"
+#include "usage.h"
+
+#if defined(__x86_64__)
+
+#include <asm/prctl.h>
+#include <linux/audit.h>
+
+/* <linux/prctl.h>, <asm/siginfo.h>; newer than some headers. */
+enum { kDispatch = 59, kDispatchOff = 0, kDispatchOn = 1, kByDispatch = 2 };
+enum { kMaskBytes = 8 };
+static const char kHandBack =
+    1; /* what the kernel reads at each call: SYSCALL_DISPATCH_FILTER_BLOCK */
+
+/* This library's own bounds, set by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+long traps_of_thread(int on) {
+  if (!on) return raw_call(SYS_prctl, kDispatch, kDispatchOff, 0, 0, 0);
+  return raw_call(SYS_prctl, kDispatch, kDispatchOn, __ehdr_start, _end - __ehdr_start, &kHandBack);
+}
+
+int traps_are_offered(void) {
+  long result = traps_of_thread(1);
+  traps_of_thread(0);
+  return result == 0;
+}
+
+/* ---- what needs libc ---- */
+
+struct visit libc_enter(void) {
+  struct visit visit;
+  uint64_t all = ~0ull;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &visit.mask, kMaskBytes);
+  raw_call(SYS_arch_prctl, ARCH_GET_FS, &visit.thread_block);
+  raw_call(SYS_arch_prctl, ARCH_SET_FS, state.executable.ours.block);
+  return visit;
+}
+
+void libc_leave(const struct visit *visit) {
+  raw_call(SYS_arch_prctl, ARCH_SET_FS, visit->thread_block);
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &visit->mask, NULL, kMaskBytes);
+}
+
+/* What this library does in the place of libc's functions, it does for the calls themselves. */
+static __attribute__((noinline)) long result_by_libc(long number, const long *words) {
+  switch (number) {
+    case SYS_getrusage:
+      return getrusage((int)words[0], (struct rusage *)words[1]);
+    case SYS_times:
+      return times((struct tms *)words[0]);
+    case SYS_clock_gettime:
+      return clock_gettime((clockid_t)words[0], (struct timespec *)words[1]);
+    default:
+      return syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+  }
+}
+
+static __attribute__((noinline)) long by_libc(long number, const long *words) {
+  struct visit visit = libc_enter();
+  long result = result_by_libc(number, words);
+  if (result == -1) result = -errno;
+  libc_leave(&visit);
+  int makes_child = number == SYS_fork || number == SYS_clone || number == SYS_clone3;
+  if (makes_child && result == 0) traps_of_thread(1); /* in the child, which has none of its own */
+  return result;
+}
+
+/* ---- memory of the program ---- */
+
+int copy_in(void *to, long from, size_t bytes) {
+  struct iovec here = {to, bytes}, there = {(void *)from, bytes};
+  long got = raw_call(SYS_process_vm_readv, raw_call(SYS_getpid), &here, 1, &there, 1, 0);
+  if (got == (long)bytes) return 0;
+  if (got == -EFAULT || got >= 0) return -1;
+  memcpy(to, (const void *)from, bytes); /* the call is forbidden here */
+  return 0;
+}
+
+long copy_out(long to, const void *from, size_t bytes) {
+  struct iovec here = {(void *)(uintptr_t)from, bytes}, there = {(void *)to, bytes};
+  long put = raw_call(SYS_process_vm_writev, raw_call(SYS_getpid), &here, 1, &there, 1, 0);
+  if (put == (long)bytes) return 0;
+  if (put == -EFAULT || put >= 0) return -EFAULT;
+  memcpy((void *)to, from, bytes);
+  return 0;
+}
+
+/* ---- the end ---- */
+
+static _Noreturn void leave(int exit_code) {
+  uint64_t all = ~0ull;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, kMaskBytes);
+  traps_end();
+  raw_call(SYS_arch_prctl, ARCH_SET_FS, state.executable.ours.block);
+  worker_finish(exit_code, NULL);
+  give_up(exit_code);
+}
+
+/* exit() ends a thread, and the last one is the process. */
+static long trapped_exit(int exit_code) {
+  int is_first = raw_call(SYS_gettid) == state.pid;
+  if (is_first && ((state.touched & TOUCHED_THREADS) == 0 || threads_of_process() == 1)) {
+    leave(exit_code);
+  }
+  return raw_call(SYS_exit, exit_code);
+}
+
+/* ---- a call ---- */
+
+/* A filter that does not allow what this handler does would end the program. So the program makes
+ * this call itself, and all that follow; its end is then the process's, which completes the answer.
+ */
+static long leave_alone(long number, ucontext_t *context, const char *call) {
+  enum { kCallBytes = 2 };
+  call_doubt(RETIRED_IDENTITY, call);
+  own_signal_give_back(context);
+  traps_of_thread(0);
+  context->uc_mcontext.gregs[REG_RIP] -= kCallBytes;
+  return number;
+}
+
+static int is_for_libc(long number, const long *words) {
+  switch (number) {
+    case SYS_prctl:
+    case SYS_madvise:
+    case SYS_getrusage:
+    case SYS_times:
+    case SYS_fork:
+    case SYS_clone:
+    case SYS_clone3:
+      return 1;
+    case SYS_clock_gettime: /* of processor time; that of the day comes here seldom */
+      return (int)words[0] < 0 || (int)words[0] == CLOCK_PROCESS_CPUTIME_ID ||
+             (int)words[0] == CLOCK_THREAD_CPUTIME_ID;
+    case SYS_open:
+      return (words[1] & O_ACCMODE) != O_RDONLY;
+    case SYS_openat:
+      return (words[2] & O_ACCMODE) != O_RDONLY;
+    case SYS_creat:
+    case SYS_openat2:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+static long trapped_call(long number, const long *words, ucontext_t *context) {
+  switch (number) {
+    case SYS_exit_group:
+      leave((int)words[0]);
+    case SYS_exit:
+      return trapped_exit((int)words[0]);
+    case SYS_timer_create:
+      return timer_create_by_number(words);
+    case SYS_timer_delete:
+      return timer_delete_by_number(words);
+    case SYS_getrlimit:
+      return processor_limit(0, (int)words[0], NULL, (struct rlimit *)words[1]);
+    case SYS_setrlimit:
+      call_touch(TOUCHED_LIMITS);
+      return processor_limit(0, (int)words[0], (const struct rlimit *)words[1], NULL);
+    case SYS_prlimit64:
+      if (words[2] != 0) call_touch(TOUCHED_LIMITS);
+      return processor_limit((pid_t)words[0], (int)words[1], (const struct rlimit *)words[2],
+                             (struct rlimit *)words[3]);
+    case SYS_rseq: /* the preloaded libc has registered its own, and the kernel has room for one */
+      return -ENOSYS;
+    case SYS_prctl:
+      if (words[0] == kDispatch) return -EINVAL;
+      if (words[0] == PR_SET_SECCOMP) return leave_alone(number, context, "seccomp");
+      break;
+    case SYS_seccomp:
+      return leave_alone(number, context, "seccomp");
+    /* What a thread has of its own is put back, or ends with it. */
+    case SYS_set_tid_address:
+    case SYS_arch_prctl:
+      return raw_call(number, words[0], words[1]);
+    case SYS_vfork:
+    case SYS_clone:
+    case SYS_clone3:
+      if (clone_shares_memory_or_has_stack(number, words)) {
+        return trapped_clone(number, words, context);
+      }
+      break;
+    default:
+      break;
+  }
+  long answer = trapped_signal_call(number, words, context);
+  if (answer != kNotTaken) return answer;
+  answer = trapped_path(number, words);
+  if (answer != kNotTaken) return answer;
+  if (is_for_libc(number, words)) return by_libc(number, words);
+  call_note_number(number, words);
+  return raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+static void on_trap(int number, siginfo_t *info, void *frame) {
+  ucontext_t *context = frame;
+  greg_t *registers = context->uc_mcontext.gregs;
+  if (info->si_code != kByDispatch) return own_signal_came(number, info, frame);
+  const long words[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                         registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
+  if (state.executable.main != 0 && state.role == ROLE_ZYGOTE &&
+      (uintptr_t)info->si_call_addr == state.executable.main + sizeof state.executable.main_code) {
+    return static_executable_at_main(context);
+  }
+  if (info->si_arch != AUDIT_ARCH_X86_64) {
+    registers[REG_RAX] = leave_alone(registers[REG_RAX], context, "a system call of 32 bits");
+    return;
+  }
+  registers[REG_RAX] = trapped_call(registers[REG_RAX], words, context);
+}
+
+int traps_begin(void) {
+  struct signal_action action;
+  memset(&action, 0, sizeof action);
+  own_signal_begin();
+  action.handler = (void (*)(int))(uintptr_t)on_trap;
+  action.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kWithRestorer;
+  action.restorer = threads_return;
+  note_signal(SIGSYS);
+  if (raw_call(SYS_rt_sigaction, SIGSYS, &action, NULL, kMaskBytes) != 0) return -1;
+  return traps_of_thread(1) == 0 ? 0 : -1;
+}
+
+void traps_end(void) {
+  traps_of_thread(0);
+}
+
+#else
+
+int traps_are_offered(void) {
+  return 0;
+}
+
+#endif

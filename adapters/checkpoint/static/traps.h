@@ -1,0 +1,59 @@
+/* The system calls of a static executable, handed back by the kernel one by one; see executable.h.
+ *
+ * The handler runs on the program's stack, or on its signal stack, with the program's own thread
+ * pointer. So it uses nothing of libc that has memory of a thread: no errno, no stdio. For what
+ * needs that, libc's own thread block is put in place for a moment, with all signals blocked. */
+#ifndef CGIBRIDGE_STATIC_TRAPS_H
+#define CGIBRIDGE_STATIC_TRAPS_H
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include "static/executable.h"
+
+/* Whether this kernel can hand calls back. */
+int traps_are_offered(void);
+/* From here on, in the calling thread: every call that is not made by this library itself. 0 or -1.
+ * libc is not to be used, except for its functions on strings, until traps_end(). */
+int traps_begin(void);
+void traps_end(void);
+/* The same for a thread that the program starts: only the kernel's part. 0 or -errno. */
+long traps_of_thread(int on);
+
+/* Between the two, what needs libc may be called. A handler of the program's would find another
+ * thread's memory in its place, so no signal is let in. */
+struct visit {
+  uintptr_t thread_block;
+  uint64_t mask;
+};
+struct visit libc_enter(void);
+void libc_leave(const struct visit *visit);
+
+/* What a call's words point to is read and written by the kernel, which bears any address: 0, or -1
+ * and -EFAULT. */
+int copy_in(void *to, long from, size_t bytes);
+long copy_out(long to, const void *from, size_t bytes);
+
+/* enter.c: has the executable stop where it calls main(). 0 or -1. */
+int static_executable_mark_main(void);
+
+/* trapped_clones.c: makes a thread or a process by a call whose child continues in the program, not
+ * in this handler: on a stack of its own, or, as vfork() does, on its parent's. Returns the
+ * parent's result; or does not return, and the parent continues in the program, too. */
+long trapped_clone(long number, const long *words, ucontext_t *context);
+/* Whether this clone is of that kind; else the child is a copy, and may return from the handler. */
+int clone_shares_memory_or_has_stack(long number, const long *words);
+
+/* trapped_signals.c: calls on signals; the answer, or kNotTaken. */
+enum { kNotTaken = 1 << 30 };
+long trapped_signal_call(long number, const long *words, ucontext_t *context);
+/* SIGSYS as the program sees it: at its beginning; when one came that hands nothing back; for a
+ * program that is to be left alone, in the handler with this context. */
+void own_signal_begin(void);
+void own_signal_came(int number, siginfo_t *info, void *context);
+void own_signal_give_back(ucontext_t *context);
+
+/* trapped_paths.c: what the program finds as its own executable. The answer, or kNotTaken. */
+long trapped_path(long number, const long *words);
+
+#endif
