@@ -1,6 +1,8 @@
 """reset=rewind: threads that a request leaves behind end with it, as they would with a process of its
 own. The worker stays, and the next visitor finds nothing of them."""
 
+import os
+
 import pytest
 
 from driver import Warm, run_plainly
@@ -138,8 +140,20 @@ def expect_workers_stayed(warm):
     assert [why for why, _ in warm.retired] in ([], ["threads"]), warm.retired
 
 
+# From glibc 2.41 on, exit() waits for a stream that another thread has locked, for ever: a plain process of
+# these programs does not end.
+NEVER_ENDS = {"with the lock of a stream", "exit while the first holds a lock"}
+
+
+def needs_an_end(name):
+    libc = tuple(map(int, os.confstr("CS_GNU_LIBC_VERSION").split()[1].split(".")[:2]))
+    if name in NEVER_ENDS and libc >= (2, 41):
+        pytest.skip(f"with glibc {libc[0]}.{libc[1]} a plain process of it does not end")
+
+
 @pytest.mark.parametrize("name", LEFT)
 def test_a_thread_left_behind_ends_with_its_request(folder, name):
+    needs_an_end(name)
     argv = program_of(folder, *LEFT[name])
     plain = run_plainly(argv)
     assert plain.code == 3 and plain.stdout.endswith(b"done\n")
@@ -154,6 +168,7 @@ def test_a_thread_left_behind_ends_with_its_request(folder, name):
 
 @pytest.mark.parametrize("name", ENDS)
 def test_a_request_may_be_ended_by_another_thread(folder, name):
+    needs_an_end(name)
     argv = program_of(folder, *ENDS[name])
     plain = run_plainly(argv)
     assert plain.code == 3

@@ -154,11 +154,13 @@ void call_note_number(long number, const long *words) {
   }
 }
 
-/* Rings are shared with the kernel, and cannot be copied. libuv makes one for each of its loops,
- * and does without where the kernel has none. */
+/* Rings are shared with the kernel, and can neither be copied nor put back. libuv makes one for
+ * each of its loops, also for those of a request's worker threads, and does without where the
+ * kernel has none. */
 static int has_no_rings(long number) {
-  return number == SYS_io_uring_setup && state.role == ROLE_ZYGOTE && state.level == LEVEL_BOOTED &&
-         !state.is_ahead;
+  return number == SYS_io_uring_setup && state.level == LEVEL_BOOTED && !state.is_ahead &&
+         (state.role == ROLE_ZYGOTE ||
+          (state.role == ROLE_ANSWERING && state.reset == RESET_REWIND));
 }
 
 INTERPOSED long syscall(long number, ...) {

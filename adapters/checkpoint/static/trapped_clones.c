@@ -51,7 +51,7 @@ __asm__(
 _Static_assert(sizeof(struct registers) == 104, "as the assembly above has it");
 
 static void trap_calls(void) {
-  traps_of_thread(1);
+  traps_in_child();
 }
 
 /* Its memory is a copy of its parent's. */

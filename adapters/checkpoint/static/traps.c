@@ -78,7 +78,7 @@ static __attribute__((noinline)) long by_libc(long number, const long *words) {
   if (result == -1) result = -errno;
   libc_leave(&visit);
   int makes_child = number == SYS_fork || number == SYS_clone || number == SYS_clone3;
-  if (makes_child && result == 0) traps_of_thread(1); /* in the child, which has none of its own */
+  if (makes_child && result == 0) traps_in_child();
   return result;
 }
 
@@ -228,16 +228,21 @@ static void on_trap(int number, siginfo_t *info, void *frame) {
   registers[REG_RAX] = trapped_call(registers[REG_RAX], words, context);
 }
 
-int traps_begin(void) {
+/* A child may have been made without its parent's handlers (CLONE_CLEAR_SIGHAND). */
+int traps_in_child(void) {
   struct signal_action action;
   memset(&action, 0, sizeof action);
-  own_signal_begin();
   action.handler = (void (*)(int))(uintptr_t)on_trap;
   action.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kWithRestorer;
   action.restorer = threads_return;
-  note_signal(SIGSYS);
   if (raw_call(SYS_rt_sigaction, SIGSYS, &action, NULL, kMaskBytes) != 0) return -1;
   return traps_of_thread(1) == 0 ? 0 : -1;
+}
+
+int traps_begin(void) {
+  own_signal_begin();
+  note_signal(SIGSYS);
+  return traps_in_child();
 }
 
 void traps_end(void) {

@@ -17,8 +17,9 @@ int traps_are_offered(void);
  * libc is not to be used, except for its functions on strings, until traps_end(). */
 int traps_begin(void);
 void traps_end(void);
-/* The same for a thread that the program starts: only the kernel's part. 0 or -errno. */
-long traps_of_thread(int on);
+/* The same in a thread or a child that the program starts. 0 or -1. */
+int traps_in_child(void);
+long traps_of_thread(int on); /* only whether calls are handed back; 0 or -errno */
 
 /* Between the two, what needs libc may be called. A handler of the program's would find another
  * thread's memory in its place, so no signal is let in. */
