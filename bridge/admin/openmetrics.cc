@@ -40,9 +40,8 @@ Subjects subjects_of(gateway::Gateway& gateway, const pool::Pools& pools) {
 void write_bridge(MetricsText& out, const gateway::Gateway& gateway, const pool::Pools& pools) {
   out.begin({"cgibridge_build", "info", "The version that runs"});
   out.sample(Labels().with("version", CGIBRIDGE_VERSION), 1);
-  write_figures(out, bridge_figures(), [&](const auto& write) {
-    write(Labels(), BridgeView{gateway, pools});
-  });
+  const BridgeView bridge{gateway, pools};
+  write_figures(out, bridge_figures(), [&](const auto& write) { write(Labels(), bridge); });
 }
 
 // ---- the arms ----

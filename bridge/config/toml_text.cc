@@ -78,11 +78,21 @@ class NestingScan {
   unsigned dots_ = 0;
 };
 
-// What toml11 must not be given, because it would read out of bounds or recurse until the stack
-// overflows: bytes that are not UTF-8 (in a literal string), and deep nesting.
+// TOML has them nowhere, except tab and the ends of lines.
+bool is_control(char byte) {
+  return (byte >= 0 && byte < ' ' && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
+}
+
+// What toml11 must not be given, because it would read out of bounds, recurse until the stack
+// overflows, or never end: bytes that are not UTF-8 (in a literal string), deep nesting, control
+// characters (in a comment; 4.4).
 std::optional<Flaw> find_flaw(std::string_view text) {
   std::size_t bad = base::find_not_utf8(text);
   if (bad != std::string_view::npos) return Flaw{bad, "a byte that is not UTF-8"};
+  const auto* const control = std::find_if(text.begin(), text.end(), is_control);
+  if (control != text.end()) {
+    return Flaw{static_cast<std::size_t>(control - text.begin()), "a control character"};
+  }
   std::size_t deep = NestingScan(text).find_too_deep();
   if (deep != std::string_view::npos) {
     return Flaw{deep, "tables and lists are nested too deeply"};

@@ -278,6 +278,8 @@ const std::vector<BadFile> kBadFiles = {
     {"not_utf8", kBridge + "control = '/\xff\xffx'\n", {"3:13: syntax: a byte that is not UTF-8"}},
     {"overlong_utf8", "# \xc0\xaf\n", {"1:3: syntax: a byte that is not UTF-8"}},
     {"surrogate_in_utf8", "# \xed\xa0\x80\n", {"1:3: syntax: a byte that is not UTF-8"}},
+    {"a_zero_byte_in_a_comment", std::string("# a\0b\n", 6), {"1:4: syntax: a control character"}},
+    {"a_bell_in_a_string", kBridge + "control = '/\x07'\n", {"3:13: syntax: a control character"}},
     {"too_deep", "a = " + std::string(100000, '['),
      {"1:21: syntax: tables and lists are nested too deeply"}},
     {"too_many_dots", "a" + repeated(".a", 50000) + " = 1",
