@@ -185,14 +185,17 @@ class Site:
                 attempt(bridge.expect_clean_stop if check else bridge.kill)
         for started in self._started:
             if started.poll() is None:
-                for pid in processes.descendants_of(started.pid):
-                    processes.kill_quietly(pid, signal.SIGTERM)
+                # It goes first: some start another child for each that ends.
+                descendants = processes.descendants_of(started.pid)
                 started.terminate()
                 try:
                     started.wait(5)
                 except subprocess.TimeoutExpired:
                     started.kill()
                     started.wait()
+                for pid in descendants:
+                    if processes.alive(pid):
+                        processes.kill_quietly(pid, signal.SIGTERM)
         for bridge in self.bridges:
             bridge.kill()
             attempt(bridge.check_log)

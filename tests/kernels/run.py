@@ -39,7 +39,22 @@ def run(junit, words):
     return outcome.code
 
 
+def is_debian_12():
+    """Only its archive has that kernel, and the guest runs this machine's own programs."""
+    release = pathlib.Path("/etc/os-release")
+    return not release.exists() or 'VERSION_ID="12"' in release.read_text()
+
+
+def skip(junit):
+    why = "guests have the kernel of Debian 12, which the archive of another release does not have"
+    pathlib.Path(junit).write_text('<testsuites><testsuite><testcase classname="kernels" name="guests">'
+                                   f'<skipped message="{why}"/></testcase></testsuite></testsuites>\n')
+    return 0
+
+
 def main(junit, *words):
+    if not is_debian_12():
+        return skip(junit)
     hindrance = fetch()
     if hindrance:
         print(hindrance)
