@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
+from harness.compiled import make_once
 
 GO = pathlib.Path("/usr/bin/go")
 pytestmark = pytest.mark.skipif(not GO.exists(), reason=f"no {GO}")
@@ -80,7 +81,10 @@ def build(folder, **sources):
     program = str(folder.path / "program")
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder.path), "CGO_ENABLED": "1",
                    "GO111MODULE": "off", "GOCACHE": str(pathlib.Path(adapters_dir()).parent / "go-cache")}
-    subprocess.run([GO, "build", "-o", program, *paths], check=True, env=environment)
+
+    def build_to(path):
+        subprocess.run([GO, "build", "-o", path, *paths], check=True, env=environment)
+    make_once(program, [GO, "cc"], repr(sources).encode(), build_to)
     return program
 
 

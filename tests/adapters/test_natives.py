@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from driver import Warm, Zygote, run_plainly
+from harness.compiled import compile_program
 
 TIMES = 200
 RUSTC = pathlib.Path("/usr/bin/rustc")
@@ -19,7 +20,7 @@ def rust(folder, text):
         pytest.skip(f"no {RUSTC}")
     source = folder.script("program.rs", text)
     program = source.removesuffix(".rs")
-    subprocess.run([RUSTC, "--edition", "2021", "-O", "-o", program, source], check=True)
+    compile_program(RUSTC, source, program, ["--edition", "2021", "-O"])
     return program
 
 

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, answers_in_one_worker, library, run_plainly
+from harness.compiled import compile_library
 from node import NODE, Ahead, answers_like_plain, ask_once, needs_node, node_argv
 
 pytestmark = needs_node
@@ -141,7 +142,7 @@ __attribute__((destructor)) static void end(void) {
 
 def shared_object(folder, name, text):
     source = folder.script(name + ".c", text)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", f"{folder.path}/{name}", source], check=True)
+    compile_library(source, f"{folder.path}/{name}")
     return f"{folder.path}/{name}"
 
 

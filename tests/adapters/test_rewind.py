@@ -8,6 +8,7 @@ import struct
 import pytest
 
 from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
+from harness.compiled import compile_program
 from harness.processes import alive, wait_until
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
@@ -129,7 +130,7 @@ def program(folder, needs):
                 pytest.skip("rustc is not installed")
             source = folder.script("x.rs", RUST)
             argv = [source[:-3]]
-            os.spawnv(os.P_WAIT, rustc(), ["rustc", "-O", "-o", argv[0], source])
+            compile_program(rustc(), source, argv[0], ["-O"])
         else:
             text = {"perl": PERL_TEXT, "python": PYTHON_TEXT}.get(language, SHELL)
             script = folder.script(f"x.{language}", text)

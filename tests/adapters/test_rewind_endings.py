@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from driver import Warm, adapters_dir, run_plainly
+from harness.compiled import compile_library
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
 TIMES = 5
@@ -198,8 +199,7 @@ def test_a_library_s_constructor_and_destructor(folder):
                                             '++uses; }\n'
                                f'__attribute__((destructor)) static void late(void) '
                                f'{{ printf("{name} %d\\n", uses); }}')
-        subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(folder.path / f"lib{name}.so"), source],
-                       check=True)
+        compile_library(source, folder.path / f"lib{name}.so")
     program = folder.compile("main.c", """
 #include <dlfcn.h>
 int use(void);

@@ -13,6 +13,7 @@ import driver
 import test_rewind_retirement as retirement
 from conftest import Folder
 from driver import REQUEST_ENV, Warm, Zygote, run_plainly
+from harness.compiled import compile_program
 from test_children import (test_a_child_has_none_of_the_library_s_descriptors,  # noqa: F401
                            test_a_grandchild_that_hardly_reads_is_seen_in_the_group,
                            test_a_grandchild_that_shares_descriptors_or_the_folder_costs_the_worker,
@@ -344,7 +345,7 @@ def deeds(request, tmp_path):
         pytest.skip(f"{compiler} is not installed")
     source = tmp_path / "deeds.c"
     source.write_text(DEEDS.replace("int main(", EARLY + "int main(", 1))
-    subprocess.run([compiler, "-O1", "-w", *flags, "-o", tmp_path / "deeds", source], check=True)
+    compile_program(compiler, source, tmp_path / "deeds", ["-O1", "-w", *flags])
     assert driver.is_static(tmp_path / "deeds")
     return str(tmp_path / "deeds")
 

@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import shutil
-import subprocess
 import threading
 import tty
 
@@ -17,6 +16,7 @@ import pytest
 
 import driver
 from driver import LAUNCH_ENV, Zygote, library
+from harness.compiled import compile_library
 
 MEMCHECK = "/usr/libexec/valgrind/memcheck-amd64-linux"
 
@@ -79,7 +79,7 @@ def memcheck(folder, monkeypatch):
     hide = folder.path / "hide.so"
     source = folder.path / "hide.c"
     source.write_text(HIDE)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(hide), str(source)], check=True)
+    compile_library(source, hide)
     listener = Listener()
 
     def zygote(argv, **options):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 
 import driver
+from harness.compiled import compile_library, compile_program, make_once
 
 SOURCES = pathlib.Path(__file__).parent / "battery"
 LANGUAGES = ["c", "bash", "perl", "python", "ruby", "tcl"]
@@ -69,19 +70,22 @@ def install(folder, languages=None):
 
 def compile_one(language, folder):
     name, source, compiler = COMPILED[language]
-    command = [compiler, "--edition", "2021", "-O", "-o", folder / name, SOURCES / source]
-    environment = None
-    if compiler.endswith("go"):
-        # Linked by the system's linker, it is a dynamic executable, as if it called C.
-        command = [compiler, "build", "-ldflags", "-linkmode external", "-o", folder / name, SOURCES / source]
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GO111MODULE": "off", "CGO_ENABLED": "1",
-                       "GOCACHE": str(pathlib.Path(driver.adapters_dir()).parent / "go-cache")}
-    subprocess.run(command, check=True, env=environment)
+    if language == "rust":
+        compile_program(compiler, SOURCES / source, folder / name, ["--edition", "2021", "-O"])
+        return
+    # Linked by the system's linker, it is a dynamic executable, as if it called C.
+    words = [compiler, "build", "-ldflags", "-linkmode external"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GO111MODULE": "off", "CGO_ENABLED": "1",
+                   "GOCACHE": str(pathlib.Path(driver.adapters_dir()).parent / "go-cache")}
+
+    def compile_to(path):
+        subprocess.run([*words, "-o", path, SOURCES / source], check=True, env=environment)
+    text = (SOURCES / source).read_bytes()
+    make_once(folder / name, [compiler, "cc"], repr(words).encode() + text, compile_to)
 
 
 def install_c(folder):
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", folder / "libinbattery.so",
-                    SOURCES / "library.c"], check=True)
+    compile_library(SOURCES / "library.c", folder / "libinbattery.so", "-O1")
     # errno is checked first.
     sources = [SOURCES / f"{name}.c" for name in ("battery", "libc", "memory", "files", "signals", "process")]
     subprocess.run(["cc", "-O1", "-w", "-o", folder / "battery", *sources, f"-L{folder}", "-linbattery",

@@ -1,5 +1,5 @@
-"""Compiles the C and C++ programs of tests. Many tests compile the same text, so what a compiler made is kept
-in the build folder and copied from there."""
+"""Compiles the programs and libraries of tests. Many tests compile the same text, so what a compiler made is
+kept in the build folder and copied from there."""
 
 import hashlib
 import os
@@ -19,18 +19,32 @@ def compile_program(compiler, source, program, flags):
         subprocess.run([compiler, "-o", path, source, *flags], check=True)
 
     text = pathlib.Path(source).read_bytes()
-    # With a file of the test's own, the same words may mean something else the next time. In a guest
-    # (tests/kernels) the build folder is read-only.
-    if b'#include "' in text or any("/" in str(flag) for flag in flags) or not os.access(BUILD, os.W_OK):
+    # With a file of the test's own, the same words may mean something else the next time.
+    if b'#include "' in text or any("/" in str(flag) and not str(flag).startswith("/usr/") for flag in flags):
         compile_to(program)
         return
-    found = os.stat(shutil.which(compiler))
-    key = repr((compiler, flags, found.st_size, found.st_mtime_ns)).encode() + text
-    kept = KEPT / hashlib.sha256(key).hexdigest()
+    make_once(program, [compiler], repr(flags).encode() + text, compile_to)
+
+
+def compile_library(source, library, *flags):
+    """Makes a shared library from a C file, with compile_program."""
+    compile_program("cc", source, library, ["-shared", "-fPIC", *flags])
+
+
+def make_once(program, tools, key, make):
+    """Makes `program` by make(path), or copies what was made with this key by these versions of the tools."""
+    found = [(tool, os.stat(shutil.which(tool))) for tool in tools]
+    versions = repr([(str(tool), stat.st_size, stat.st_mtime_ns) for tool, stat in found])
+    kept = KEPT / hashlib.sha256(versions.encode() + key).hexdigest()
     if not kept.exists():
+        # In a guest (tests/kernels) the build folder is read-only.
+        if not os.access(BUILD, os.W_OK):
+            make(program)
+            return
         KEPT.mkdir(exist_ok=True)
-        fresh = f"{kept}.{os.getpid()}"
-        compile_to(fresh)
+        # Compilers name their own files after the part before the dot, so that differs in each process.
+        fresh = f"{kept}-{os.getpid()}"
+        make(fresh)
         os.rename(fresh, kept)
     # By another process: what a child of this one holds open to write cannot be executed.
     subprocess.run(["cp", "--remove-destination", kept, program], check=True)

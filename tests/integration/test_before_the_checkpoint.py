@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from harness.compiled import compile_library
 from harness.processes import wait_until
 
 # What a BEGIN block does, and why the program cannot stay at `compiled` then (None: it can).
@@ -285,7 +286,7 @@ def test_a_library_that_lacks_what_it_never_calls_is_loaded(site, early, level):
     """For example a Perl module that was made for a web server's embedded perl."""
     source = site.cgi_bin / "lacks.c"
     source.write_text("void never(void); void call(void) { never(); }\n")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", f"{site.cgi_bin}/lacks.so", source], check=True)
+    compile_library(source, site.cgi_bin / "lacks.so")
     program = site.perl("x.pl", f"""
         use DynaLoader; {early}
         BEGIN {{
@@ -384,8 +385,7 @@ def program_with_threads(site, wait):
     library = site.folder / "libopenblas.so.0"
     source = site.folder / "threaded.c"
     source.write_text(THREADED_C)
-    subprocess.run(["gcc", "-shared", "-fPIC", f"-DWAIT={wait}", "-Wl,-soname,libopenblas.so.0", "-o",
-                    library, source], check=True)
+    compile_library(source, library, f"-DWAIT={wait}", "-Wl,-soname,libopenblas.so.0")
     return site.c("mapserv", MAPS_C, str(library), f"-Wl,-rpath,{site.folder}")
 
 

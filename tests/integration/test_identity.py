@@ -5,12 +5,12 @@ import pathlib
 import pwd
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from harness import processes, programs
 from harness.bridge import BUILD
+from harness.compiled import compile_library
 from harness.fastcgi import Closed
 from harness.processes import wait_until
 
@@ -193,7 +193,7 @@ class TestAsAUser:
         def build(word):
             source = site.folder / "word.c"
             source.write_text(f'const char *word(void) {{ return "{word}"; }}\n')
-            subprocess.run(["cc", "-shared", "-fPIC", "-o", site.folder / "fresh.so", source], check=True)
+            compile_library(source, site.folder / "fresh.so")
             os.rename(site.folder / "fresh.so", site.folder / "libword.so")
 
         build("old")

@@ -4,13 +4,12 @@ the time. Settings with which a program does not start leave the old generation 
 
 import os
 import shutil
-import subprocess
 import threading
 import time
 
 import pytest
 
-from harness.compiled import compile_program
+from harness.compiled import compile_library, compile_program
 from harness.processes import wait_until
 
 PLAIN = "Content-Type: text/plain\\n\\n"
@@ -234,8 +233,7 @@ def test_settings_with_which_nothing_starts_leave_the_old_generation_serving(sit
     (site.folder / "slow.c").write_text(
         "#include <unistd.h>\n__attribute__((constructor)) static void wait_long(void) "
         "{ if (access(\"%s/slow\", F_OK) == 0) sleep(60); }\n" % site.folder)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", site.folder / "slow.so", site.folder / "slow.c"],
-                   check=True)
+    compile_library(site.folder / "slow.c", site.folder / "slow.so")
     (site.folder / "slow").touch()
     site.rewrite_config(common + f'env = {{ LD_PRELOAD = "{site.folder}/slow.so" }}\n'
                         'timeouts = { start = "300ms" }\n')

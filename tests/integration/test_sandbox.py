@@ -12,6 +12,7 @@ import pytest
 
 from harness import guestbooks, processes
 from harness.bridge import BINARY
+from harness.compiled import compile_library
 from harness.processes import wait_until
 from harness.sandboxes import copy_adapters, landlock_version, needs_namespaces
 
@@ -339,7 +340,7 @@ class TestFromInside:
         def build(word):
             source = world.site.folder / "word.c"
             source.write_text(f'const char *word(void) {{ return "{word}"; }}\n')
-            subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "fresh.so", source], check=True)
+            compile_library(source, folder / "fresh.so")
             os.rename(folder / "fresh.so", folder / "libword.so")
 
         build("old")

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from harness.compiled import compile_library
 from harness.processes import PATIENCE
 
 SCRIPT = b"#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nhello\\n'\n"
@@ -109,7 +110,7 @@ def test_the_log_try_and_check_say_what_is_wrong(site, name):
 def test_a_library_that_is_missing_is_named_with_what_finds_it(site):
     library = site.folder / "libmissing_one.so"
     (site.folder / "one.c").write_text("int one(void) { return 1; }\n")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, site.folder / "one.c"], check=True)
+    compile_library(site.folder / "one.c", library)
     path = site.c("linked", "int one(void); int main(void) { return one(); }", f"-L{site.folder}",
                   "-lmissing_one")
     library.unlink()
