@@ -35,7 +35,8 @@ def after(stand, query):
 
 
 def leaks(stands, language, name, leaks_under):
-    """Compared with a worker whose first request left nothing, because the checks leave traces, too."""
+    """The next request sees it. Compared with a worker whose first request left nothing, because the checks
+    leave traces, too."""
     options = ({"reset": "none"} if leaks_under == "none"
                else {"reset": "rewind", "without": leaks_under, "verify": False})
     stand = stands.get(language, **options)
@@ -47,9 +48,10 @@ def leaks(stands, language, name, leaks_under):
 def is_clean(stands, language, name, reset):
     stand = stands.get(language, reset=reset)
     reference = stands.reference(language)
-    for query in (name, "", ""):
+    # The next kind's first request looks at everything once more, in the same stand.
+    for query in (name, ""):
         answer = stand.ask(query)
-        assert batteries.differences(answer.text, reference) == {}, f"{reset}, {query or 'behind it'}"
+        assert batteries.differences(answer.text, reference) == {}, f"{reset}, {query or 'after it'}"
         assert (answer.code, answer.stderr) == (0, b"")
 
 
@@ -57,8 +59,10 @@ def is_clean(stands, language, name, reset):
 def test_a_kind(stands, language, name, leaks_under):
     if os.getuid() != 0 and name in ("user", "groups", "root_folder", "namespace"):
         pytest.skip("needs root")
-    sees(stands, language, name)
+    # Each shows that the check sees it.
     if leaks_under:
         leaks(stands, language, name, leaks_under)
+    else:
+        sees(stands, language, name)
     for reset in batteries.RESETS.get(language, ["fork", "rewind"]):
         is_clean(stands, language, name, reset)

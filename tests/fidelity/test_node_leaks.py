@@ -68,9 +68,10 @@ def test_there_are_many_kinds():
 
 @pytest.mark.parametrize("name, leaks_under", KINDS.items())
 def test_a_kind_under_none(script, reference, name, leaks_under):
-    with Process(script) as process:
-        left = process.ask("again=" + name)
-        assert name in UNSEEN or name in batteries.differences(left.text, reference)
+    if leaks_under != "none" and name not in UNSEEN:  # otherwise its leak shows that the check sees it
+        with Process(script) as process:
+            left = process.ask("again=" + name)
+            assert name in batteries.differences(left.text, reference)
     with Process(script) as process:
         if not process.ask(name).stays:
             assert leaks_under == ""
