@@ -1,5 +1,6 @@
 """Fixtures for every suite under tests/ that runs the bridge."""
 
+import contextlib
 import os
 import pathlib
 
@@ -56,13 +57,26 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture
 def site(request):
     """A separate environment for one test, which is checked when the test is done."""
+    with site_of([request.node]) as world:
+        yield world
+
+
+@pytest.fixture(scope="session")
+def site_for_several():
+    """For a fixture that several tests use: site_for_several(tests) is such an environment, as a context
+    manager. The fixture appends the node of each test that uses it to the list `tests`."""
+    return site_of
+
+
+@contextlib.contextmanager
+def site_of(tests):
     if not BINARY.exists():
         pytest.fail(f"no bridge at {BINARY}: build it first, or set CGIBRIDGE_BUILD")
     world = Site()
     yield world
-    passed = getattr(request.node, "call_passed", False)
+    passed = all(getattr(test, "call_passed", False) for test in tests)
     problems = world.close(check=passed)
-    done = passed or getattr(request.node, "was_skipped", False)
+    done = passed or all(getattr(test, "was_skipped", False) for test in tests)
     if (done and not problems) and not os.environ.get("CGIBRIDGE_TESTS_KEEP"):
         world.remove()
     else:

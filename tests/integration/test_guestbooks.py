@@ -17,7 +17,7 @@ ARMS = {
     "fork": 'mode = "persistent"\nreset = "fork"',
     "rewind": 'mode = "persistent"\nreset = "rewind"',
 }
-AT_ONCE = 16
+AT_ONCE, ENTRIES_EACH = 16, 2
 
 ENTRIES = [("Ada", "Hello"), ("Bob <b>", "a & b < c > d \"quoted\" 'single' &amp; &#39;"),
            ("Çelik", "ünïcödé ✓ 漢字 \U0001f600 \ufeff"), ("x" * 100, "line one\r\nline two\n\ttab\n"),
@@ -92,22 +92,29 @@ class Fcgiwrap:
         processes.wait_until(lambda: processes.accepts(self.address), "fcgiwrap answers")
 
 
-@pytest.fixture(params=PROGRAMS)
+@pytest.fixture(scope="module", params=PROGRAMS)
 def language(request):
     if guestbooks.missing(request.param):
         pytest.fail(guestbooks.missing(request.param))
     return request.param
 
 
-@pytest.fixture(params=["fcgiwrap", *ARMS])
+@pytest.fixture(scope="module", params=["fcgiwrap", *ARMS])
 def side(request):
     return request.param
 
 
-@pytest.fixture
-def book(request, site, language, side):
-    """A book that is served, and as warm as it gets. After a test that passed, the intended arm must have
-    answered."""
+@pytest.fixture(scope="module")
+def served(site_for_several, language, side):
+    """A book that is served, and as warm as it gets; and the list of the tests that use it."""
+    tests = []
+    with site_for_several(tests) as site:
+        yield serve(site, language, side), tests
+        if side == "fcgiwrap":
+            (site.folder / "fcgiwrap.sock").unlink()
+
+
+def serve(site, language, side):
     script, database = guestbooks.install(site, language), site.folder / "book.db"
     bridge = Fcgiwrap(site) if side == "fcgiwrap" else site.start_bridge(
         f"{ARMS[side]}\nworkers = {{ max = {AT_ONCE} }}")
@@ -122,18 +129,28 @@ def book(request, site, language, side):
     assert made.get().status == 200
     if side in ("fork", "rewind"):
         bridge.wait_warm(script)
-    yield made
-    if side == "fcgiwrap":
-        (site.folder / "fcgiwrap.sock").unlink()
-    elif getattr(request.node, "call_passed", False):
-        expect_arm(made, language, side)
+    return made
 
 
-def arm_of(entry):
-    """The arm that really answered, by the bridge's own counts."""
-    if not entry["requests_persistent"]:
+@pytest.fixture
+def book(request, served, language, side):
+    """The served book, without any entry. After a test that passed, the intended arm must have answered."""
+    book, tests = served
+    tests.append(request.node)
+    for file in book.database.parent.glob(f"{book.database.name}*"):
+        file.unlink()
+    assert book.get().status == 200
+    before = book.bridge.program(book.script) if side != "fcgiwrap" else None
+    yield book
+    if before and getattr(request.node, "call_passed", False):
+        expect_arm(book, language, side, before)
+
+
+def arm_of(entry, before):
+    """The arm that really answered since `before`, by the bridge's own counts."""
+    if entry["requests_persistent"] == before["requests_persistent"]:
         return "classic"
-    if entry["rewind"]["rewinds"]:
+    if entry["rewind"]["rewinds"] > before["rewind"]["rewinds"]:
         return "rewind"
     if entry["reset"] == "fork":
         return "fork"
@@ -141,19 +158,19 @@ def arm_of(entry):
     return "replaced" if entry["retired"].get("threads") or entry["retired"].get("left") else "none yet"
 
 
-def expect_arm(book, language, side):
+def expect_arm(book, language, side, before):
     # The bridge gives such a program `fork` by itself when it has seen enough.
     wanted = ("replaced", "fork") if side == "rewind" and language in THREADED else (side,)
 
     def reached():
-        if arm_of(book.bridge.program(book.script)) in wanted:
+        if arm_of(book.bridge.program(book.script), before) in wanted:
             return True
         # A few requests may each have met a fresh worker, of a generation that had just learned modules.
         assert book.get().status == 200
         return False
     processes.wait_until(reached, f"{wanted} answered", 10)
     entry = book.bridge.program(book.script)
-    print(f"{language}, asked for {side}: {arm_of(entry)} at level {entry['level']}, "
+    print(f"{language}, asked for {side}: {arm_of(entry, before)} at level {entry['level']}, "
           f"{entry['requests_persistent']} warm and {entry['requests_classic']} classic requests, "
           f"{entry['rewind']['rewinds']} rewinds, retired: {entry['retired']}")
     if side != "classic":
@@ -215,18 +232,18 @@ def test_sixteen_writers_at_once_lose_nothing(book):
     answers = []
 
     def write(n):
-        for m in range(3):
+        for m in range(ENTRIES_EACH):
             answers.append(book.sign(f"writer {n}", f"entry {m}").status)
     threads = [threading.Thread(target=write, args=(n,)) for n in range(AT_ONCE)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [303] * (3 * AT_ONCE)
+    assert answers == [303] * (ENTRIES_EACH * AT_ONCE)
     rows = guestbooks.entries_of(book.database)
     assert sorted((name, message) for _, name, _, message in rows) == \
-        sorted((f"writer {n}", f"entry {m}") for n in range(AT_ONCE) for m in range(3))
-    assert [row[0] for row in rows] == list(range(3 * AT_ONCE, 0, -1))
+        sorted((f"writer {n}", f"entry {m}") for n in range(AT_ONCE) for m in range(ENTRIES_EACH))
+    assert [row[0] for row in rows] == list(range(ENTRIES_EACH * AT_ONCE, 0, -1))
     book.expect_page()
 
 
