@@ -14,6 +14,7 @@ import build  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 import sections  # noqa: E402
+from harness.reachable import share  # noqa: E402
 from parts import TOP  # noqa: E402
 
 
@@ -26,6 +27,7 @@ def main(wanted):
                  for part in sections.parts_of(section, folder)]
         if not parts:
             return 0
+        share([TOP / name for name in sections.builds_of(wanted)])
         report.say("\n== tests")
         return run.run(parts, folder, TOP / "build" / "unsteady", steps)
     except build.Failed as failed:
