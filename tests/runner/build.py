@@ -35,7 +35,7 @@ def make(wanted, folder):
 
 def options(name, wanted):
     """What a section needs must be built; anything else is built only if this machine has what it needs."""
-    tested = {"unit", "sanitize", "build"} & set(wanted)
+    tested = {"unit", "sanitize", "slow", "build"} & set(wanted)
     return ["-DCGIBRIDGE_WERROR=ON", *OPTIONS[name], *(["-DCGIBRIDGE_TESTS=ON"] if tested else []),
             *([] if only(wanted, "unit", "fuzz") else ["-DCGIBRIDGE_EXAMPLES=ON"])]
 

@@ -95,8 +95,8 @@ class GoogleTests(Part):
     """The unit tests of one room, in one process."""
 
     minutes_max = 10
-    # The two simulations play 2,000 events per seed: together a million in the unsanitized section.
-    seeds = {"unit": "250", "sanitize": "5"}
+    # Of the two simulations, each of which plays 2,000 events per seed.
+    seeds = {"unit": "100", "sanitize": "3", "slow": "1000"}
 
     def __init__(self, section, binary):
         super().__init__(section, binary.name, cwd=binary.parent)
@@ -111,6 +111,15 @@ class GoogleTests(Part):
 
     def command_again(self, test, junit):
         return self.command(junit, f"--gtest_filter={self.name_of(test)}")
+
+
+class Simulations(GoogleTests):
+    """Only the simulations of a room, with many more seeds."""
+
+    minutes_max = 60
+
+    def command(self, junit, *more):
+        return super().command(junit, "--gtest_filter=*Simulation*", *more)
 
 
 class FuzzTarget(Part):

@@ -4,7 +4,7 @@ import os
 import pathlib
 
 from kernels import chosen
-from parts import TOP, FuzzTarget, GoogleTests, GuestTests, PytestFile
+from parts import TOP, FuzzTarget, GoogleTests, GuestTests, PytestFile, Simulations
 
 PLAIN, SANITIZED = "build", "build-asan"
 
@@ -22,7 +22,7 @@ NOT_SANITIZED = {
 # The files that take longest, which are not the largest ones.
 LONGEST = ["under_load", "leaks", "thousand_requests", "real_programs", "guestbooks", "webservers",
            "ab_compare_live", "field", "reload_files", "check", "persistent", "linked_languages",
-           "soak", "ruby", "node"]
+           "soak", "static", "pure_ruby", "ruby", "rewind_unique", "processor_time", "natives", "node"]
 
 
 def builds_of(sections):
@@ -42,8 +42,9 @@ def parts_of(section, folder):
         "kernels": lambda: guest_tests("kernels", "few"),
         "kernels-all": lambda: (pytest_files("kernels-all", "kernels", PLAIN)
                                 + guest_tests("kernels-all", "all")),
-        "slow": lambda: [part for name in ("integration", "fidelity", "faults")
-                         for part in pytest_files("slow", name, PLAIN, "slow", alone=True)],
+        "slow": lambda: simulations("slow", PLAIN) + [
+            part for name in ("integration", "fidelity", "faults")
+            for part in pytest_files("slow", name, PLAIN, "slow", alone=True)],
         "build": list,
     }
     return makers.get(section, lambda: pytest_files(section, section, PLAIN, "not slow"))()
@@ -72,6 +73,12 @@ def google_tests(section, build):
     binaries = sorted((TOP / build / "tests" / "unit").glob("unit_*"))
     return [GoogleTests(section, binary) for binary in binaries
             if binary.is_file() and os.access(binary, os.X_OK)]
+
+
+def simulations(section, build):
+    rooms = {path.parent.name for path in (TOP / "tests" / "unit").glob("*/simulation_test.cc")}
+    return [Simulations(part.section, part.binary) for part in google_tests(section, build)
+            if part.binary.name.removeprefix("unit_") in rooms]
 
 
 def fuzz_targets(folder):
