@@ -11,12 +11,12 @@ from harness.fastcgi import Closed, variables_for
 from harness.processes import wait_until
 
 CLIENTS = 3
-PAUSE = 0.01  # seconds, between the requests of one client
+PAUSE = 0.02  # seconds, between the requests of one client
 # The same program with a short time limit.
 LIMITED = """
     [[program]]
     match = "*/endless"
-    timeouts = { request = "1s", kill_grace = "200ms" }
+    timeouts = { request = "500ms", kill_grace = "200ms" }
     """
 BODY = b"x" * (4 << 20)
 

@@ -12,6 +12,7 @@ import pytest
 from harness.compiled import compile_library, compile_program
 from harness.processes import wait_until
 
+PAUSE = 0.005  # seconds, between the requests of the load
 PLAIN = "Content-Type: text/plain\\n\\n"
 
 # Programs that answer what `word` says, with the word in the program itself.
@@ -68,6 +69,7 @@ class Load(threading.Thread):
             with self.bridge.connect() as peer:
                 for _ in range(20):
                     self.ask(peer)
+                    time.sleep(PAUSE)
 
     def ask(self, peer):
         wanted, settled = self.newest, time.monotonic() - self.changed_at > self.grace
