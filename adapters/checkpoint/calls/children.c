@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -43,7 +44,7 @@ INTERPOSED pid_t _Fork(void) {
   static pid_t (*real)(void);
   load_watch_note(IMPURE_CHILDREN, "_Fork", __builtin_return_address(0));
   if (real == NULL) real = (pid_t(*)(void))dlsym(RTLD_NEXT, "_Fork");
-  pid_t pid = real != NULL ? real() : (pid_t)call_result(raw_call(SYS_fork));
+  pid_t pid = real != NULL ? real() : (pid_t)call_result(raw_call(SYS_clone, SIGCHLD));
   if (pid == 0) forget_all();
   return pid;
 }
