@@ -116,7 +116,8 @@ static void map_static_executable(void) {
 
 static int main_at_checkpoint(int argc, char **argv, char **envp) {
   if (program_is_static()) map_static_executable();
-  if (state.executable.main != 0) return static_executable_main(argc, argv, envp);
+  if (state.executable.main != 0 || program_is_go())
+    return static_executable_main(argc, argv, envp);
   checkpoint_stand();
   struct request *request = &state.request;
   start_anew_for_other_arguments(request, argc, argv);

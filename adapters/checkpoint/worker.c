@@ -102,7 +102,7 @@ void worker_begin(int channel, uint64_t worker_id) {
   if (channel_send(MESSAGE_READY, &body, sizeof body, NULL, 0, PATIENCE_SECOND) != 0) give_up(0);
   if (wait_for_request() != 0) give_up(0);
   state.role = ROLE_ANSWERING;
-  threads_make_again();
+  threads_begin_request();
 }
 
 static void say_done(int exit_code, int stays) {

@@ -18,7 +18,4 @@ inline constexpr Elf64_Half kOwnMachine = EM_AARCH64;
 // The dynamic loader that a 64-bit ELF file asks for; empty if it is static.
 std::string elf_loader(int fd, const Elf64_Ehdr& header);
 
-// Whether the Go compiler made it: by its note, which stripping leaves.
-bool is_of_go(int fd, const Elf64_Ehdr& header);
-
 }  // namespace router

@@ -39,12 +39,8 @@ bool is_known_tclsh(const std::string& file) {
 }
 
 // Why a static executable cannot be warm; empty if it can. (The library's static/ is for x86-64.)
-std::string cold_reason_of_static(int fd, const Elf64_Ehdr& header) {
+std::string cold_reason_of_static() {
   if (router::kOwnMachine != EM_X86_64) return "a static executable: nothing can be preloaded";
-  if (router::is_of_go(fd, header)) {
-    return "a static executable of Go's: nearly all of its time is its runtime's start, which is "
-           "after the place where it could stop";
-  }
   return {};
 }
 
@@ -59,7 +55,7 @@ std::string cold_reason_of_elf(int fd, bool& is_static) {
   }
   const std::string loader = router::elf_loader(fd, header);
   is_static = loader.empty();
-  if (is_static) return cold_reason_of_static(fd, header);
+  if (is_static) return cold_reason_of_static();
   if (!starts_with(base_name(loader), "ld-linux")) return "not linked with glibc (" + loader + ")";
   return {};
 }

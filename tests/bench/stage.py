@@ -28,8 +28,6 @@ PROGRAMS = {
     # Nothing is rewritten: nginx uses php-cgi's own processes, without the bridge.
     "hello.php": ("PHP", "/usr/bin/php-cgi"),
 }
-# Static and of Go's: the bridge runs it classic.
-STATIC = {"hello-go.cgi"}
 # One bridge for each of these settings.
 BRIDGES = {
     "classic": 'mode = "classic"',
@@ -155,8 +153,7 @@ location {prefix} {{
                 and (side != "by-hand-unkept" or program in UNKEPT)
                 and (side != "none" or program in NONE)
                 # php-cgi answers nothing without REDIRECT_STATUS, which mod_cgid sets for no script.
-                and (side != "mod_cgid" or not program.endswith(".php"))
-                and (side not in ("fork", "rewind") or program not in STATIC)]
+                and (side != "mod_cgid" or not program.endswith(".php"))]
 
     def answer(self, side, program):
         """The body of one answer, which must be correct."""

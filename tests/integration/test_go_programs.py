@@ -1,9 +1,16 @@
-"""Go behind a bridge: linked with libc it is warm, one worker per request; static it runs classic."""
+"""Go behind a bridge: static it is put back to main.main(); linked with libc it is forked before main()."""
+
+import pathlib
+import subprocess
 
 import pytest
 
+from harness.bridge import BUILD
+from harness.compiled import make_once
 from harness.processes import wait_until
 from harness.site import EXAMPLES
+
+GO = "/usr/bin/go"
 
 
 @pytest.fixture
@@ -35,11 +42,44 @@ def test_linked_with_libc_it_is_forked(site, go, reset):
     assert reset == "fork" or bridge.program(script)["reset_reason"]
 
 
-def test_a_static_one_runs_classic_and_says_why(site, go):
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_a_static_one_is_warm(site, go, reset):
     script = go("hello-go.cgi")
-    bridge = site.start_bridge('mode = "persistent"')
-    for _ in range(5):
+    bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"\n'
+                               'workers = { max = 4, spare = 4 }')
+    for _ in range(40):
+        bridge.request(script)
         assert hello(bridge.request(script)) == (200, b"Hello, world!\n", b"", 0)
+        bridge.wait_warm(script)
     status = bridge.program(script)
-    assert status["requests_persistent"] == 0 and status["zygote_pid"] is None
-    bridge.expect_log("runs classic: a static executable of Go's")
+    assert status["arm"] == f"persistent/{reset}" and status["requests_persistent"] >= 40
+
+
+def test_a_static_one_that_draws_as_it_starts_runs_classic_and_says_why(site, tmp_path):
+    source = tmp_path / "token.go"
+    source.write_text("""package main
+
+import (
+	"crypto/rand"
+	"fmt"
+)
+
+var token [8]byte
+
+func init() { rand.Read(token[:]) }
+
+func main() { fmt.Printf("Content-Type: text/plain\\n\\n%x", token) }
+""")
+    script = site.cgi_bin / "token.cgi"
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CGO_ENABLED": "0", "GO111MODULE": "off",
+                   "GOCACHE": str(BUILD / "go-cache")}
+
+    def build_to(path):
+        subprocess.run([GO, "build", "-o", path, source], check=True, env=environment)
+    if not pathlib.Path(GO).exists():
+        pytest.skip(f"no {GO}")
+    make_once(script, [GO], source.read_bytes(), build_to)
+    bridge = site.start_bridge('mode = "persistent"')
+    tokens = {bridge.request(script).body for _ in range(20)}
+    assert len(tokens) == 20
+    bridge.expect_log(r"runs classic: .*(draws random numbers|asks for the time).*main\.init")

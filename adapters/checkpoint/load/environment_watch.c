@@ -144,7 +144,7 @@ static void note_name(const char *name) {
   __atomic_clear(&read->is_held, __ATOMIC_RELEASE);
 }
 
-static void watch(const char *name) {
+void environment_watch_note(const char *name) {
   if (state.role != ROLE_ZYGOTE) return;
   if (!is_request_variable(name)) return note_name(name);
   if (state.request_variable[0] == '\0') {
@@ -182,12 +182,12 @@ static char *search(const char *name) {
 }
 
 INTERPOSED char *getenv(const char *name) {
-  watch(name);
+  environment_watch_note(name);
   return real_getenv != NULL ? real_getenv(name) : search(name);
 }
 
 INTERPOSED char *secure_getenv(const char *name) {
-  watch(name);
+  environment_watch_note(name);
   if (real_secure_getenv != NULL) return real_secure_getenv(name);
   return getauxval(AT_SECURE) ? NULL : search(name);
 }

@@ -89,5 +89,6 @@ static int ruby_place(char *place, size_t bytes) {
 }
 
 int load_place(char *place, size_t bytes) {
+  if (program_is_go()) return go_place(place, bytes);
   return perl_place(place, bytes) || ruby_place(place, bytes);
 }

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "static/traps.h"
+
 enum { kParkedMax = 256, kThreadNameBytes = 16 };
 
 /* Its first fields are read by assembly (threads_again.c). */
@@ -13,11 +15,13 @@ struct parked_thread {
   uintptr_t frame; /* a stack pointer from which rt_sigreturn() continues the thread */
   void *robust_list;
   size_t robust_list_bytes;
-  void *restartable; /* its struct rseq, or NULL */
+  void *restartable;       /* its struct rseq, or NULL */
+  struct trap_range traps; /* of a static executable's thread; or zero */
   char name[kThreadNameBytes];
   uintptr_t block;  /* libc's thread block: the thread pointer */
   int *tid_address; /* where libc keeps its id, and the kernel writes 0 at its end */
   pid_t id;         /* at the checkpoint */
+  pid_t id_again;   /* in this request; or 0 */
   struct {          /* what it waits in, by /proc/self/task/ID/syscall */
     long number;
     unsigned long arguments[6];
@@ -29,6 +33,7 @@ struct parked_thread {
 /* Of this process; part of its memory like everything else. */
 struct parked_threads {
   size_t count;
+  int are_again; /* they were made again */
   struct parked_thread list[kParkedMax];
 };
 extern struct parked_threads parked_threads;

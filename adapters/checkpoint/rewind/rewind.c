@@ -344,7 +344,7 @@ static void become_child(void) {
   state.touched = 0;
   state.touched_signals = 0;
   state.doubt = RETIRED_NOT;
-  threads_make_again();
+  threads_begin_request();
 }
 
 int rewind_prepare(char *reason, size_t reason_bytes) {

@@ -23,8 +23,12 @@ void threads_let_run(void);
 int threads_rest(char *reason, size_t reason_bytes);
 
 /* threads_again.c, in a process with a request: makes the parked threads again; if the kernel
- * refuses one, the process ends, and with it the request. Does nothing if there was none. */
+ * refuses one, the process ends, and with it the request. Does nothing if there was none, or if
+ * they were made already. */
 void threads_make_again(void);
+/* The same at the beginning of a request, unless somebody sees when one is needed: in a Go program
+ * each call comes by (static/go_threads.c). */
+void threads_begin_request(void);
 
 /* Which thread called exit() or _exit(). The first is the one that the process began with, in which
  * each request starts. */

@@ -13,7 +13,8 @@
 enum { kNoThread = 73 };
 
 _Static_assert(kRestartableBytes == 32, "as the assembly below has it");
-_Static_assert(offsetof(struct parked_thread, name) == 32, "as the assembly below has it");
+_Static_assert(offsetof(struct parked_thread, traps) == 32, "as the assembly below has it");
+_Static_assert(offsetof(struct parked_thread, name) == 56, "as the assembly below has it");
 
 /* Returns the new thread's id, or -errno. The thread has no stack to call anything on: it registers
  * its list of robust mutexes and its restartable sequences with the kernel, takes its name, and
@@ -32,7 +33,10 @@ __asm__(
     "2:\n  mov 24(%r12), %rdi\n  test %rdi, %rdi\n  jz 3f\n"
     "  mov $32, %esi\n  xor %edx, %edx\n  mov $0x53053053, %r10d\n"
     "  mov $334, %eax\n  syscall\n" /* rseq, with libc's signature */
-    "3:\n  mov $15, %edi\n  lea 32(%r12), %rsi\n  mov $157, %eax\n  syscall\n" /* PR_SET_NAME */
+    "3:\n  mov 48(%r12), %r8\n  test %r8, %r8\n  jz 4f\n"
+    "  mov $59, %edi\n  mov $1, %esi\n  mov 32(%r12), %rdx\n  mov 40(%r12), %r10\n"
+    "  mov $157, %eax\n  syscall\n" /* PR_SET_SYSCALL_USER_DISPATCH */
+    "4:\n  mov $15, %edi\n  lea 56(%r12), %rsi\n  mov $157, %eax\n  syscall\n" /* PR_SET_NAME */
     "  mov 0(%r12), %rsp\n  mov $15, %eax\n  syscall\n  ud2\n"                 /* rt_sigreturn */
     ".size thread_again, . - thread_again\n");
 
@@ -40,9 +44,10 @@ __asm__(
 static const unsigned long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
                                     CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                                     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+static const unsigned long kIdFlags = CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
 /* A wait that a signal's handler ends. libc's waits on futexes go on after one; what waits for
- * signals finds them pending. */
+ * signals finds them pending. (Go's runtime begins all of its waits again.) */
 static int ends_by_signal(const struct parked_thread *thread) {
   switch (thread->wait.number) {
     case SYS_futex:
@@ -68,13 +73,16 @@ static void await_wait(const struct parked_thread *thread, pid_t id) {
 void threads_make_again(void) {
   uint64_t all = ~0ull, before;
   if (parked_threads.count == 0) return;
+  if (__atomic_exchange_n(&parked_threads.are_again, 1, __ATOMIC_SEQ_CST)) return;
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
   call_touch(TOUCHED_THREADS);
   for (size_t i = 0; i < parked_threads.count; ++i) {
-    const struct parked_thread *thread = &parked_threads.list[i];
-    long id = thread_again(kFlags, thread->frame, thread->tid_address, thread->block, thread);
+    struct parked_thread *thread = &parked_threads.list[i];
+    unsigned long flags = thread->tid_address != NULL ? kFlags : kFlags & ~kIdFlags;
+    long id = thread_again(flags, thread->frame, thread->tid_address, thread->block, thread);
     if (id <= 0) give_up(kNoThread);
-    if (ends_by_signal(thread)) await_wait(thread, (pid_t)id);
+    thread->id_again = (pid_t)id;
+    if (!program_is_go() && ends_by_signal(thread)) await_wait(thread, (pid_t)id);
   }
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
 }
@@ -84,3 +92,7 @@ void threads_make_again(void) {
 void threads_make_again(void) {}
 
 #endif
+
+void threads_begin_request(void) {
+  if (!program_is_go()) threads_make_again();
+}

@@ -102,6 +102,8 @@ void threads_let_run(void) {
 
 #if defined(__x86_64__)
 
+#include <asm/prctl.h>
+
 /* The kernel has either arranged for the call to be made once more, or left that to the program,
  * which does not get to know of it: all arguments are still in their registers. */
 static int wait_begins_again(const struct parked_thread *thread, greg_t *registers) {
@@ -122,9 +124,13 @@ static void on_park(int number, siginfo_t *info, void *frame) {
   if (thread == NULL) return;
   ucontext_t *context = frame;
   thread->frame = (uintptr_t)frame;
-  thread->block = (uintptr_t)__builtin_thread_pointer();
-  thread->tid_address = clone_tid_address();
-  clone_robust_list(&thread->robust_list, &thread->robust_list_bytes);
+  raw_call(SYS_arch_prctl, ARCH_GET_FS, &thread->block);
+  if (program_is_static()) {
+    traps_describe(&thread->traps);
+  } else {
+    thread->tid_address = clone_tid_address();
+    clone_robust_list(&thread->robust_list, &thread->robust_list_bytes);
+  }
   raw_call(SYS_prctl, PR_GET_NAME, thread->name, 0, 0, 0);
   int stands = wait_begins_again(thread, context->uc_mcontext.gregs);
   __atomic_store_n(&thread->is_parked, stands ? PARK_STANDS : PARK_MOVED, __ATOMIC_SEQ_CST);
@@ -142,6 +148,7 @@ static int comes_to_park(struct parked_thread *thread, int *all_came) {
     is_parked = __atomic_load_n(&thread->is_parked, __ATOMIC_SEQ_CST);
   }
   if (is_parked == PARK_TOLD) *all_came = 0;
+  if (program_is_static()) return is_parked == PARK_STANDS;
   return is_parked == PARK_STANDS && thread->tid_address != NULL &&
          *thread->tid_address == thread->id;
 }
@@ -162,7 +169,7 @@ static int park_all(void) {
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
     all_stand &= comes_to_park(thread, &all_came);
-    thread->restartable = thread_restartable((void *)thread->block);
+    if (!program_is_static()) thread->restartable = thread_restartable((void *)thread->block);
   }
   all_stand &= threads_visit(only_count, NULL) == (long)parked_threads.count;
   /* libc's own handler would not know what to do with the signal of one that comes late. */
@@ -189,6 +196,13 @@ static const char *why_never(void) {
   return is_interpreters ? "its interpreter has started one" : NULL;
 }
 
+/* Of a parked thread. */
+static const char *what_is_in_the_way(void) {
+  if (!program_is_static()) return lock_of_parked_thread();
+  return program_is_go() && go_renewal_find_threads() != 0 ? "one of its threads is unknown to Go"
+                                                           : NULL;
+}
+
 int threads_park(char *reason, size_t reason_bytes) {
   const char *never = why_never();
   if (never != NULL) return threads_refuse(reason, reason_bytes, never);
@@ -201,7 +215,7 @@ int threads_park(char *reason, size_t reason_bytes) {
       threads_refuse(why, sizeof why, "its threads do not rest");
       continue;
     }
-    const char *held = lock_of_parked_thread();
+    const char *held = what_is_in_the_way();
     if (held == NULL) return 0;
     threads_let_run();
     threads_refuse(why, sizeof why, held);

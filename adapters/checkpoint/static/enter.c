@@ -19,7 +19,7 @@ enum { kRandomBytes = 16, kCannotEnter = 74, kVariablesMax = 512 };
 
 /* ---- the thread, which belongs to one libc or the other ---- */
 
-static struct thread_of_libc thread_now(void) {
+struct thread_of_libc thread_now(void) {
   struct thread_of_libc thread = {0};
   raw_call(SYS_arch_prctl, ARCH_GET_FS, &thread.block);
   raw_call(SYS_prctl, PR_GET_TID_ADDRESS, &thread.tid_address, 0, 0, 0);
@@ -27,8 +27,7 @@ static struct thread_of_libc thread_now(void) {
   return thread;
 }
 
-/* No function that expects a thread block may be between this and its caller's end. */
-static void thread_becomes(const struct thread_of_libc *thread) {
+void thread_becomes(const struct thread_of_libc *thread) {
   raw_call(SYS_arch_prctl, ARCH_SET_FS, thread->block);
   raw_call(SYS_set_tid_address, thread->tid_address);
   raw_call(SYS_set_robust_list, thread->robust_list, sizeof(struct robust_list_head));
@@ -110,6 +109,7 @@ int static_executable_main(int argc, char **argv, char **envp) {
     *at++ = vector[i];
     *at++ = auxiliary_value(vector[i], vector[i + 1], random);
   }
+  if (program_is_go()) go_program_enter(argc, argv, envp);
   executable->ours = thread_now();
   executable->ours.tid_address = clone_tid_address();
   if (traps_begin() != 0) give_up(kCannotEnter);
@@ -180,6 +180,7 @@ int static_executable_holds_robust_mutex(void) {
 
 void static_executable_left(void) {
   if (!program_is_static()) return;
+  go_threads_expect_no_more();
   traps_end();
   thread_becomes(&state.executable.ours);
 }

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "static/go_program.h"
+
 /* What a thread has from the libc that made it. */
 struct thread_of_libc {
   uintptr_t block; /* the thread pointer */
@@ -46,6 +48,7 @@ struct static_executable {
   unsigned header_count;
   struct thread_of_libc ours, theirs; /* of the preloaded libc; of the executable's, at main() */
   struct first_stack stack;
+  struct go_program go;
 };
 
 /* launch_variables.c keeps the path. */

@@ -215,6 +215,49 @@ static void find_main(const struct elf *elf) {
   }
 }
 
+/* By a note of the compiler's, which stripping leaves. */
+static int has_note_of_go(const struct elf *elf) {
+  static const char kOwner[] = {'G', 'o', '\0', '\0'};
+  struct {
+    Elf64_Nhdr head;
+    char owner[sizeof kOwner];
+  } note;
+  for (unsigned i = 0; i < elf->head.e_phnum; ++i) {
+    const Elf64_Phdr *segment = &elf->segments[i];
+    if (segment->p_type == PT_NOTE &&
+        pread(elf->copy, &note, sizeof note, (off_t)segment->p_offset) == sizeof note &&
+        note.head.n_namesz == sizeof kOwner && memcmp(note.owner, kOwner, sizeof kOwner) == 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* Which of its memory is what, for go_places.c. */
+static int find_go(const struct elf *elf, const char **reason) {
+  struct go_image image = {.base = elf->base, .entry = state.executable.entry};
+  struct go_program *go = &state.executable.go;
+  for (unsigned i = 0; i < elf->head.e_phnum; ++i) {
+    const Elf64_Phdr *segment = &elf->segments[i];
+    if (segment->p_type != PT_LOAD) continue;
+    const struct byte_range range = {elf->base + segment->p_vaddr,
+                                     elf->base + segment->p_vaddr + segment->p_filesz};
+    int protection = protection_of(segment);
+    if (protection == (PROT_READ | PROT_EXEC)) image.code = range;
+    if (protection == PROT_READ &&
+        range.end - range.start > image.constants.end - image.constants.start)
+      image.constants = range;
+    if (protection == (PROT_READ | PROT_WRITE) && go->data_count < kGoDataMax) {
+      struct byte_range *data = &go->data[go->data_count++];
+      *data = (struct byte_range){range.start, elf->base + segment->p_vaddr + segment->p_memsz};
+    }
+  }
+  if (image.constants.start == 0) image.constants = image.code;
+  if (go_program_find(&image, reason) != 0) return -1;
+  *reason = "it has no table of functions, as Go 1.18 and newer make one";
+  return has_note_of_go(elf) && !program_is_go() ? -1 : 0;
+}
+
 /* As execve() would name the process. */
 static void name_process(void) {
   const char *name = strrchr(state.executable.path, '/');
@@ -236,7 +279,13 @@ int static_executable_map(char *reason, size_t reason_bytes) {
   int result = copy_file(state.executable.path, &elf.copy, reason, reason_bytes);
   if (result == 0) result = read_headers(&elf, reason, reason_bytes);
   if (result == 0) result = map_all(&elf, reason, reason_bytes);
-  if (result == 0) find_main(&elf);
+  const char *why = NULL;
+  if (result == 0 && find_go(&elf, &why) != 0) {
+    char text[kReasonMax / 2];
+    snprintf(text, sizeof text, "of Go's: %s", why);
+    result = refuse(reason, reason_bytes, text);
+  }
+  if (result == 0 && !program_is_go()) find_main(&elf);
   if (result == 0 && state.executable.main != 0 && static_executable_mark_main() != 0) {
     result = refuse_failed(reason, reason_bytes, "its main() cannot be marked");
   }

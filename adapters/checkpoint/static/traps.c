@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/times.h>
 #include <sys/uio.h>
@@ -34,6 +35,10 @@ extern const char _end[] __attribute__((visibility("hidden")));
 long traps_of_thread(int on) {
   if (!on) return raw_call(SYS_prctl, kDispatch, kDispatchOff, 0, 0, 0);
   return raw_call(SYS_prctl, kDispatch, kDispatchOn, __ehdr_start, _end - __ehdr_start, &kHandBack);
+}
+
+void traps_describe(struct trap_range *range) {
+  *range = (struct trap_range){(uintptr_t)__ehdr_start, (size_t)(_end - __ehdr_start), &kHandBack};
 }
 
 int traps_are_offered(void) {
@@ -161,7 +166,17 @@ static int is_for_libc(long number, const long *words) {
   }
 }
 
+static int is_about_huge_pages(int advice) {
+  enum { kCollapse = 25 }; /* <linux/mman.h>; newer than some headers */
+  return advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE || advice == kCollapse;
+}
+
 static long trapped_call(long number, const long *words, ucontext_t *context) {
+  if (program_is_go()) {
+    go_watch_call(number, words, context);
+    go_threads_see_call(number, words);
+    if (go_threads_hold(number, words)) return 0;
+  }
   switch (number) {
     case SYS_exit_group:
       leave((int)words[0]);
@@ -180,6 +195,12 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
       if (words[2] != 0) call_touch(TOUCHED_LIMITS);
       return processor_limit((pid_t)words[0], (int)words[1], (const struct rlimit *)words[2],
                              (struct rlimit *)words[3]);
+    case SYS_madvise: /* only a hint, but one that stays with the mapping */
+      if (program_is_go() && is_about_huge_pages((int)words[2])) return 0;
+      break;
+    case SYS_tgkill:
+      if (program_is_go()) return go_program_tgkill(words);
+      break;
     case SYS_rseq: /* the preloaded libc has registered its own, and the kernel has room for one */
       return -ENOSYS;
     case SYS_prctl:
@@ -214,9 +235,15 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
 static void on_trap(int number, siginfo_t *info, void *frame) {
   ucontext_t *context = frame;
   greg_t *registers = context->uc_mcontext.gregs;
+  if (info->si_code != kByDispatch && go_threads_are_due(info)) return;
   if (info->si_code != kByDispatch) return own_signal_came(number, info, frame);
   const long words[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                          registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
+  enum { kCallBytes = 2 };
+  if (program_is_go() && state.role == ROLE_ZYGOTE &&
+      go_mark_reached((uintptr_t)info->si_call_addr - kCallBytes, context)) {
+    return;
+  }
   if (state.executable.main != 0 && state.role == ROLE_ZYGOTE &&
       (uintptr_t)info->si_call_addr == state.executable.main + sizeof state.executable.main_code) {
     return static_executable_at_main(context);

@@ -19,6 +19,13 @@ int traps_begin(void);
 void traps_end(void);
 /* The same in a thread or a child that the program starts. 0 or -1. */
 int traps_in_child(void);
+/* What a thread says to the kernel to have its calls handed back, with these three words. */
+struct trap_range {
+  uintptr_t start;
+  size_t bytes;
+  const char *selector;
+};
+void traps_describe(struct trap_range *range);
 long traps_of_thread(int on); /* only whether calls are handed back; 0 or -errno */
 
 /* Between the two, what needs libc may be called. A handler of the program's would find another
@@ -37,6 +44,10 @@ long copy_out(long to, const void *from, size_t bytes);
 
 /* enter.c: has the executable stop where it calls main(). 0 or -1. */
 int static_executable_mark_main(void);
+/* enter.c: the calling thread's, and the change to another. No function that expects a thread block
+ * may be between that and its caller's end. */
+struct thread_of_libc thread_now(void);
+void thread_becomes(const struct thread_of_libc *thread);
 
 /* trapped_clones.c: makes a thread or a process by a call whose child continues in the program, not
  * in this handler: on a stack of its own, or, as vfork() does, on its parent's. Returns the

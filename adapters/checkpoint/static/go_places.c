@@ -1,0 +1,284 @@
+#include "static/go_places.h"
+
+#include <string.h>
+
+static const struct {
+  const char *name;
+  enum go_watched kind;
+} kWatched[] = {
+    {"main.main", GO_MAIN},
+    {"syscall.Getenv", GO_VARIABLE},
+    {"syscall.Environ", GO_VARIABLES},
+    {"syscall.Setenv", GO_CHANGES_VARIABLES},
+    {"syscall.Unsetenv", GO_CHANGES_VARIABLES},
+    {"syscall.Clearenv", GO_CHANGES_VARIABLES},
+    {"time.now", GO_TIME},
+    {"time.startTimer", GO_TIMER},
+    {"time.newTimer", GO_TIMER},
+    {"time.Sleep", GO_TIMER},
+    {"internal/syscall/unix.GetRandom", GO_RANDOM},
+    {"crypto/internal/sysrand.Read", GO_RANDOM},
+    {"crypto/internal/sysrand.read", GO_RANDOM},
+    {"math/rand.fastrand64", GO_RANDOM},
+    {"math/rand.globalRand", GO_RANDOM},
+    {"math/rand.(*runtimeSource).Int63", GO_RANDOM},
+    {"math/rand.(*runtimeSource).Uint64", GO_RANDOM},
+    {"math/rand/v2.runtimeSource.Uint64", GO_RANDOM},
+    {"math/rand/v2.(*runtimeSource).Uint64", GO_RANDOM},
+};
+_Static_assert(sizeof kWatched / sizeof *kWatched <= kGoMarksMax, "there is room for all");
+
+/* Functions whose code is read. */
+enum code {
+  CODE_BEGIN,
+  CODE_BEGIN_GO,
+  CODE_THREAD_RANDOM,
+  CODE_COMMON_RANDOM,
+  CODE_REFILL,
+  CODE_OLD_RANDOM,
+  CODE_RANDOM,
+  CODES
+};
+static const char *const kCodes[CODES] = {[CODE_BEGIN] = "_rt0_amd64_linux",
+                                          [CODE_BEGIN_GO] = "_rt0_amd64",
+                                          [CODE_THREAD_RANDOM] = "runtime.mrandinit",
+                                          [CODE_COMMON_RANDOM] = "runtime.bootstrapRand",
+                                          [CODE_REFILL] = "internal/chacha8rand.(*State).Refill",
+                                          [CODE_OLD_RANDOM] = "runtime.fastrand",
+                                          [CODE_RANDOM] = "runtime.rand"};
+
+static const char *const kMapMakers[] = {"syscall.copyenv", "syscall.init.func1",
+                                         "syscall.init.func2", "syscall.glob..func1"};
+
+struct found {
+  struct go_function codes[CODES];
+};
+
+static void find_by_name(struct go_places *places, struct found *found) {
+  size_t makers = 0;
+  for (size_t number = 0; number < places->table.count; ++number) {
+    struct go_function function;
+    if (go_table_function(&places->table, number, &function) != 0) continue;
+    for (size_t i = 0; i < sizeof kWatched / sizeof *kWatched; ++i) {
+      if (strcmp(kWatched[i].name, function.name) != 0 || places->mark_count == kGoMarksMax)
+        continue;
+      places->marks[places->mark_count++] = (struct go_mark){
+          .place = function.start, .kind = kWatched[i].kind, .name = kWatched[i].name};
+    }
+    for (int i = 0; i < CODES; ++i) {
+      if (strcmp(kCodes[i], function.name) == 0) found->codes[i] = function;
+    }
+    for (size_t i = 0; i < sizeof kMapMakers / sizeof *kMapMakers; ++i) {
+      if (strcmp(kMapMakers[i], function.name) == 0 && makers < 4)
+        places->map_makers[makers++] = function.start;
+    }
+  }
+}
+
+static const unsigned char *bytes_of(uintptr_t place) {
+  return (const unsigned char *)place;
+}
+
+static int32_t number_at(uintptr_t place) {
+  int32_t number;
+  memcpy(&number, bytes_of(place), sizeof number);
+  return number;
+}
+
+/* An instruction with a distance of four bytes at its end: what it reaches. */
+static uintptr_t reached_from(uintptr_t distance_at) {
+  return distance_at + 4 + (uintptr_t)(intptr_t)number_at(distance_at);
+}
+
+static int stands_at(uintptr_t place, uintptr_t end, const char *code, size_t bytes) {
+  return place + bytes <= end && memcmp(bytes_of(place), code, bytes) == 0;
+}
+
+/* The next place from `from` on where these bytes stand and the four after them are the function's,
+ * too; 0: none. */
+static uintptr_t next_of(const struct go_function *function, uintptr_t from, const char *code,
+                         size_t bytes) {
+  for (uintptr_t at = from; at != 0 && at + bytes + 4 <= function->end; ++at) {
+    if (memcmp(bytes_of(at), code, bytes) == 0) return at;
+  }
+  return 0;
+}
+
+int go_code_names(const struct go_function *function, uintptr_t place) {
+  for (uintptr_t at = function->start + 3; at + 4 <= function->end; ++at) {
+    int has_distance = (bytes_of(at)[-1] & 0xc7) == 5; /* ModRM: relative to the next instruction */
+    if (has_distance && reached_from(at) == place) return 1;
+  }
+  return 0;
+}
+
+/* ---- where the code is ---- */
+
+/* "_rt0_amd64_linux" is a jump to "_rt0_amd64". */
+static int base_is(const struct go_image *image, struct found *found, uintptr_t base) {
+  uintptr_t begin = found->codes[CODE_BEGIN].start + base;
+  uintptr_t target = found->codes[CODE_BEGIN_GO].start + base;
+  enum { kLong = 5, kShort = 2 };
+  if (begin < image->code.start || begin + kLong > image->code.end) return 0;
+  if (stands_at(begin, image->code.end, "\xe9", 1)) return reached_from(begin + 1) == target;
+  if (!stands_at(begin, image->code.end, "\xeb", 1)) return 0;
+  return begin + kShort + (uintptr_t)(intptr_t)(int8_t)bytes_of(begin)[1] == target;
+}
+
+/* By its first instruction, or, where that is libc's, by what the table says. */
+static int find_base(struct go_places *places, struct found *found, const struct go_image *image) {
+  uintptr_t begin = found->codes[CODE_BEGIN].start;
+  if (begin == found->codes[CODE_BEGIN].end || found->codes[CODE_BEGIN_GO].end == 0) return -1;
+  const uintptr_t bases[] = {image->entry - begin, places->table.text,
+                             places->table.text + image->base};
+  for (size_t i = 0; i < sizeof bases / sizeof *bases; ++i) {
+    if (!base_is(image, found, bases[i])) continue;
+    places->table.base = bases[i];
+    for (size_t k = 0; k < places->mark_count; ++k) places->marks[k].place += bases[i];
+    for (int k = 0; k < CODES; ++k) {
+      if (found->codes[k].end == 0) continue;
+      found->codes[k].start += bases[i];
+      found->codes[k].end += bases[i];
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      if (places->map_makers[k] != 0) places->map_makers[k] += bases[i];
+    }
+    return 0;
+  }
+  return -1;
+}
+
+static int is_in(const struct byte_range *range, uintptr_t start, uintptr_t end) {
+  return range->start <= start && start <= end && end <= range->end;
+}
+
+static int all_is_code(const struct go_places *places, const struct found *found,
+                       const struct go_image *image) {
+  struct go_function function;
+  for (size_t i = 0; i < places->mark_count; ++i) {
+    uintptr_t place = places->marks[i].place;
+    if (go_table_function_at(&places->table, place, &function) != 0 ||
+        !is_in(&image->code, function.start, function.end)) {
+      return 0;
+    }
+  }
+  for (int i = 0; i < CODES; ++i) {
+    const struct go_function *code = &found->codes[i];
+    if (code->end != 0 && !is_in(&image->code, code->start, code->end)) return 0;
+  }
+  return 1;
+}
+
+/* ---- random numbers ---- */
+
+/* chacha8rand.State: 32 words, a seed of four, three counters, and four bytes. */
+enum { kStateSeed = 256, kStateBytes = 304 };
+
+/* LEAQ seed(AX), CX and LEAQ words(AX), BX; after the call of rand(), MOVQ AX, word(CX). */
+static int find_thread_random(struct go_places *places, const struct found *found) {
+  const struct go_function *code = &found->codes[CODE_THREAD_RANDOM];
+  uintptr_t seed = next_of(code, code->start, "\x48\x8d\x88", 3);
+  uintptr_t words = next_of(code, code->start, "\x48\x8d\x98", 3);
+  if (seed == 0 || words == 0 || number_at(words + 3) <= 0 ||
+      number_at(seed + 3) - number_at(words + 3) != kStateSeed) {
+    return -1;
+  }
+  places->thread_state = (size_t)number_at(words + 3);
+  places->thread_word = places->thread_state + kStateBytes;
+  uintptr_t call = next_of(code, words, "\xe8", 1);
+  while (call != 0 && reached_from(call + 1) != found->codes[CODE_RANDOM].start) {
+    call = next_of(code, call + 1, "\xe8", 1);
+  }
+  uintptr_t store = call == 0 ? 0 : next_of(code, call, "\x48\x89\x81", 3);
+  return store != 0 && (size_t)number_at(store + 3) == places->thread_word ? 0 : -1;
+}
+
+/* LEAQ state, AX; CALL Refill. */
+static int find_common_random(struct go_places *places, const struct found *found) {
+  const struct go_function *code = &found->codes[CODE_COMMON_RANDOM];
+  for (uintptr_t at = code->start; (at = next_of(code, at, "\x48\x8d\x05", 3)) != 0; ++at) {
+    enum { kLength = 7 };
+    int calls = stands_at(at + kLength, code->end - 4, "\xe8", 1) &&
+                reached_from(at + kLength + 1) == found->codes[CODE_REFILL].start;
+    if (calls) places->common_state = reached_from(at + 3);
+  }
+  return places->common_state != 0 ? 0 : -1;
+}
+
+/* ADDQ word(CX), AX. */
+static int find_old_random(struct go_places *places, const struct found *found) {
+  const struct go_function *code = &found->codes[CODE_OLD_RANDOM];
+  uintptr_t at = next_of(code, code->start, "\x48\x03\x81", 3);
+  if (at == 0 || number_at(at + 3) <= 0) return -1;
+  places->thread_word = (size_t)number_at(at + 3);
+  return 0;
+}
+
+static int find_random(struct go_places *places, const struct found *found) {
+  if (found->codes[CODE_THREAD_RANDOM].end == 0) {
+    return found->codes[CODE_OLD_RANDOM].end == 0 ? -1 : find_old_random(places, found);
+  }
+  if (found->codes[CODE_COMMON_RANDOM].end == 0) return -1;
+  return find_thread_random(places, found) != 0 ? -1 : find_common_random(places, found);
+}
+
+/* ---- all of it ---- */
+
+static int main_comes_first(struct go_places *places) {
+  for (size_t i = 0; i < places->mark_count; ++i) {
+    if (places->marks[i].kind != GO_MAIN) continue;
+    struct go_mark first = places->marks[0];
+    places->marks[0] = places->marks[i];
+    places->marks[i] = first;
+    return 1;
+  }
+  return 0;
+}
+
+static const struct {
+  const char *code;
+  size_t code_bytes, bytes; /* that are known; of the whole */
+} kBeginnings[GO_BEGINNINGS] = {[GO_COMPARES] = {"\x49\x3b\x66\x10", 4, 4},
+                                [GO_COMPARES_FAR] = {"\x4c\x8d\x64\x24", 4, 5},
+                                [GO_COMPARES_HUGE] = {"\x49\x89\xe4", 3, 3},
+                                [GO_HAS_FRAME] = {"\x55\x48\x89\xe5", 4, 4},
+                                [GO_MAKES_ROOM] = {"\x48\x83\xec", 3, 4},
+                                [GO_LOADS_THREAD] = {"\x49\x8b\x4e\x30", 4, 4},
+                                [GO_WAITS_AND_LOADS_THREAD] = {"\x90\x49\x8b\x4e\x30", 5, 5}};
+
+size_t go_beginning_bytes(enum go_beginning beginning) {
+  return kBeginnings[beginning].bytes;
+}
+
+static int beginnings_are_known(struct go_places *places) {
+  for (size_t i = 0; i < places->mark_count; ++i) {
+    struct go_mark *mark = &places->marks[i];
+    int kind = 0;
+    while (kind < GO_BEGINNINGS && memcmp(bytes_of(mark->place), kBeginnings[kind].code,
+                                          kBeginnings[kind].code_bytes) != 0) {
+      ++kind;
+    }
+    if (kind == GO_BEGINNINGS) return 0;
+    mark->beginning = (enum go_beginning)kind;
+  }
+  return 1;
+}
+
+int go_places_find(struct go_places *places, const struct go_image *image, int *is_go,
+                   const char **reason) {
+  struct found found;
+  memset(&found, 0, sizeof found);
+  memset(places, 0, sizeof *places);
+  *is_go = go_table_find(&places->table, bytes_of(image->constants.start),
+                         bytes_of(image->constants.end)) == 0;
+  if (!*is_go) return -1;
+  find_by_name(places, &found);
+  *reason = "its main.main() is not in its table";
+  if (!main_comes_first(places)) return -1;
+  *reason = "where its code is, is not known";
+  if (find_base(places, &found, image) != 0 || !all_is_code(places, &found, image)) return -1;
+  *reason = "how the functions begin that are watched is not known";
+  if (!beginnings_are_known(places)) return -1;
+  *reason = "where it keeps its random numbers is not known";
+  return find_random(places, &found);
+}

@@ -1,0 +1,82 @@
+/* What is needed of a Go executable: where it stops, what is watched until then, and what is
+ * renewed for each request. All of it is found by the names in its table and by the shape of its
+ * code, and nothing is guessed: what is not found as expected keeps the program from being warm.
+ * Tried with Go 1.19 to 1.26 on x86-64. */
+#ifndef CGIBRIDGE_STATIC_GO_PLACES_H
+#define CGIBRIDGE_STATIC_GO_PLACES_H
+
+#include "static/go_table.h"
+
+struct byte_range {
+  uintptr_t start, end;
+};
+
+/* The executable in memory. Position-independent ones are moved as a whole, by base. */
+struct go_image {
+  struct byte_range code;
+  struct byte_range constants; /* where its table is; the code's, if it has no segment of its own */
+  uintptr_t base, entry;
+};
+
+/* Functions that are watched from the start until the checkpoint. */
+enum go_watched {
+  GO_MAIN,     /* main.main(): the checkpoint itself */
+  GO_VARIABLE, /* asks for one variable of the environment */
+  GO_VARIABLES,
+  GO_CHANGES_VARIABLES,
+  GO_TIME,
+  GO_TIMER,
+  GO_RANDOM
+};
+
+enum { kGoMarksMax = 24, kGoMarkBytes = 2 };
+
+/* Where a goroutine (struct g) says which of the runtime's threads (struct m) runs it. */
+enum { kThreadAt = 0x30 };
+
+/* How a function begins: one instruction or two, which can be imitated. */
+enum go_beginning {
+  GO_COMPARES,               /* CMPQ SP, 16(R14) */
+  GO_COMPARES_FAR,           /* LEAQ -x(SP), R12 */
+  GO_COMPARES_HUGE,          /* MOVQ SP, R12 */
+  GO_HAS_FRAME,              /* PUSHQ BP; MOVQ SP, BP */
+  GO_MAKES_ROOM,             /* SUBQ $x, SP */
+  GO_LOADS_THREAD,           /* MOVQ 48(R14), CX: the thread that runs it (struct m) */
+  GO_WAITS_AND_LOADS_THREAD, /* the same, after a NOP */
+  GO_BEGINNINGS
+};
+
+struct go_mark {
+  uintptr_t place; /* a function's first instruction */
+  enum go_watched kind;
+  enum go_beginning beginning;
+  const char *name;
+  unsigned char code[kGoMarkBytes]; /* what stands there, while something else does */
+  int is_set;
+};
+
+struct go_places {
+  struct go_table table;
+  struct go_mark marks[kGoMarksMax]; /* the first is main.main() */
+  size_t mark_count;
+  /* The function that makes the map of all variables, once, when the first is asked for; it is
+   * called without arguments. Several may be it; 0: none. */
+  uintptr_t map_makers[4];
+  /* Its generators: a ChaCha8 state and a word in each of the runtime's threads (struct m), and one
+   * state for all (Go 1.22 and newer); before that only the word. */
+  uintptr_t common_state;           /* 0: there is none */
+  size_t thread_state, thread_word; /* where in struct m; thread_state 0: there is none */
+};
+
+/* 0; -1 with the reason. is_go: whether it has the table at all. */
+int go_places_find(struct go_places *places, const struct go_image *image, int *is_go,
+                   const char **reason);
+
+/* How many bytes are imitated. */
+size_t go_beginning_bytes(enum go_beginning beginning);
+
+/* Whether the function contains an address of itself to this place, as code on x86-64 names data.
+ */
+int go_code_names(const struct go_function *function, uintptr_t place);
+
+#endif

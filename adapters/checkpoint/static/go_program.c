@@ -1,0 +1,142 @@
+/* A Go program's way to main.main(), and from there into a request; see go_program.h. */
+#include "static/go_program.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "rewind/other_threads.h"
+#include "rewind/parked_threads.h"
+#include "static/traps.h"
+
+int program_is_go(void) {
+  return state.executable.go.is_go;
+}
+
+#if defined(__x86_64__)
+
+enum { kCannotEnter = 74, kStackBytes = 256 * 1024, kMaskBytes = 8 };
+enum { kPreemptSignal = SIGURG }; /* by which the runtime interrupts a thread (sigPreempt) */
+
+int go_program_find(const struct go_image *image, const char **reason) {
+  struct go_program *go = &state.executable.go;
+  if (go_places_find(&go->places, image, &go->is_go, reason) != 0) return go->is_go ? -1 : 0;
+  void *stack = mmap(NULL, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *reason = "no memory for a stack";
+  if (stack == MAP_FAILED) return -1;
+  go->stack = stack;
+  *reason = "its functions cannot be marked";
+  return go_marks_set();
+}
+
+void go_program_enter(int argc, char **argv, char **envp) {
+  struct go_program *go = &state.executable.go;
+  go->argc = argc;
+  go->argv = argv;
+  go->envp = envp;
+}
+
+/* ---- signals of the runtime ---- */
+
+/* The first thread stands, and would get it only in a request, which then gets it. */
+static int is_put_off(const long *words) {
+  struct go_program *go = &state.executable.go;
+  if (state.role != ROLE_ZYGOTE || go->stage != GO_STANDS) return 0;
+  if (words[1] != state.pid || words[2] != kPreemptSignal) return 0;
+  __atomic_store_n(&go->is_called, 1, __ATOMIC_SEQ_CST);
+  return 1;
+}
+
+static pid_t id_now(pid_t id) {
+  if (id == state.executable.go.first_id) return state.pid;
+  const struct parked_thread *thread = parked_thread_of(id);
+  return thread != NULL && thread->id_again != 0 ? thread->id_again : id;
+}
+
+long go_program_tgkill(const long *words) {
+  if (is_put_off(words)) return 0;
+  long result = raw_call(SYS_tgkill, words[0], words[1], words[2]);
+  if (result != -ESRCH || words[0] != state.pid) return result;
+  return raw_call(SYS_tgkill, words[0], id_now((pid_t)words[1]), words[2]);
+}
+
+/* One that came before it was put off. */
+static void take_pending_signals(void) {
+  uint64_t preempt = 1ull << (kPreemptSignal - 1);
+  const struct timespec at_once = {0, 0};
+  while (raw_call(SYS_rt_sigtimedwait, &preempt, NULL, &at_once, kMaskBytes) == kPreemptSignal) {
+    state.executable.go.is_called = 1;
+  }
+}
+
+/* ---- at main.main() ---- */
+
+/* What the runtime reads for itself, without any function that could be watched. */
+static void note_variables_of_runtime(void) {
+  static const char *const kNames[] = {"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT",
+                                       "GOTRACEBACK"};
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) environment_watch_note(kNames[i]);
+}
+
+/* By its own frame, which holds all registers; the stack that is left is not needed any more. */
+static _Noreturn void leave_for_program(const ucontext_t *context) {
+  __asm__ volatile("mov %0, %%rsp\n  mov $15, %%eax\n  syscall\n" : : "r"(context) : "memory");
+  __builtin_unreachable();
+}
+
+/* Back into the program, by the frame of the mark. */
+static _Noreturn void go_on(void) {
+  struct go_program *go = &state.executable.go;
+  if (go->is_called) raw_call(SYS_tgkill, state.pid, state.pid, kPreemptSignal);
+  go->is_called = 0;
+  if (traps_of_thread(1) != 0) give_up(kCannotEnter);
+  thread_becomes(&state.executable.theirs);
+  leave_for_program(go->context);
+}
+
+static void stand(void) {
+  struct static_executable *executable = &state.executable;
+  struct go_program *go = &executable->go;
+  executable->theirs = thread_now();
+  traps_end();
+  thread_becomes(&executable->ours);
+  take_pending_signals();
+  go->first_id = (pid_t)raw_call(SYS_gettid);
+  go->context->uc_mcontext.gregs[REG_RIP] = (greg_t)go->places.marks[0].place;
+  if (go_marks_take_away() != 0) give_up(kCannotEnter);
+  if (go->refused != NULL) checkpoint_refuse(go->refused);
+  if (go_renewal_find() != 0) checkpoint_refuse("has its variables in an unknown place");
+  if (go->first_id != state.pid) checkpoint_refuse("reaches main.main() in another thread");
+  note_variables_of_runtime();
+  checkpoint_stand();
+  go_threads_tell(GO_GOES_ON);
+  if (go_renew() != 0) {
+    start_anew(&state.request);
+    give_up(kCannotEnter);
+  }
+  go_threads_expect();
+  go_on();
+}
+
+void go_program_stand(ucontext_t *context) {
+  struct go_program *go = &state.executable.go;
+  uint64_t all = ~0ull;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, kMaskBytes);
+  go_threads_tell(GO_STANDS);
+  go->context = context;
+  context_call_on(go->stack + kStackBytes, stand);
+}
+
+#else
+
+int go_program_find(const struct go_image *image, const char **reason) {
+  (void)image;
+  (void)reason;
+  return 0;
+}
+
+#endif

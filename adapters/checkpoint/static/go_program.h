@@ -1,0 +1,86 @@
+/* Go executables stop at main.main(): the runtime is up, and all packages are initialized. Their
+ * threads are parked like any other program's (rewind/threads.h).
+ *
+ * What package initialization draws, asks and prints would be the same for all visitors, so it is
+ * watched: system calls as they are handed back; what does not come to the kernel by a system call
+ * at the beginning of a function of the standard library, where a system call is put instead of the
+ * first instruction until main.main() is reached. Each request then gets its own variables, words
+ * and random numbers. */
+#ifndef CGIBRIDGE_STATIC_GO_PROGRAM_H
+#define CGIBRIDGE_STATIC_GO_PROGRAM_H
+
+#include <signal.h>
+#include <sys/types.h>
+#include <ucontext.h>
+
+#include "static/go_places.h"
+
+enum { kGoDataMax = 8, kGoListsMax = 4, kGoThreadsMax = 64 };
+
+enum go_stage { GO_STARTS, GO_STANDS, GO_GOES_ON };
+
+struct go_program {
+  int is_go;
+  struct go_places places;
+  struct byte_range data[kGoDataMax]; /* the executable's own writable memory */
+  size_t data_count;
+  int argc; /* as it was entered */
+  char **argv, **envp;
+  char *stack; /* on which it stands at the checkpoint */
+  ucontext_t *context;
+  int stage;      /* enum go_stage; a word that threads wait at, see go_threads.c */
+  pid_t first_id; /* of the first thread, as the runtime knows it */
+  int is_called;  /* its first thread was sent the runtime's signal while it stood */
+  uintptr_t variable_lists[kGoListsMax]; /* slices of all variables */
+  size_t variable_list_count;
+  int asked_for_variable;           /* so it has made its map of them */
+  const char *refused;              /* why it cannot stand at main.main(); or NULL */
+  int timer;                        /* the kernel's id of the request's, plus one; 0: none */
+  uintptr_t threads[kGoThreadsMax]; /* the runtime's m of each of its threads at the checkpoint */
+  size_t thread_count;
+};
+
+/* Whether the program is Go's, and stops at main.main(). */
+int program_is_go(void);
+
+/* go_program.c. map.c has mapped the executable: 0; or -1 with the reason. The program is marked.
+ */
+int go_program_find(const struct go_image *image, const char **reason);
+void go_program_enter(int argc, char **argv, char **envp);
+/* The first thread has reached main.main(). */
+_Noreturn void go_program_stand(ucontext_t *context);
+/* tgkill(): the runtime knows threads by the ids they had before the checkpoint. */
+long go_program_tgkill(const long *words);
+
+/* go_watch.c, all of it until the checkpoint. */
+int go_marks_set(void); /* 0 or -1 */
+int go_marks_take_away(void);
+/* A system call was made at this place: whether it is a mark, which was then dealt with. */
+int go_mark_reached(uintptr_t place, ucontext_t *context);
+/* The function at a mark, which stays, is entered all the same: its beginning is imitated, and the
+ * program continues after that. */
+void go_mark_pass(const struct go_mark *mark, ucontext_t *context);
+void go_watch_call(long number, const long *words, ucontext_t *context);
+/* Who calls what is being noted: ", called by main.init", as load_place() says it. */
+int go_place(char *place, size_t bytes);
+
+/* go_threads.c: a call of the program's, in a request whose threads were not made yet: makes them
+ * if it could wake one of them, or wait for what they do. */
+void go_threads_see_call(long number, const long *words);
+/* A thread that wants to pause, in the zygote: whether it was made to wait instead, until the
+ * program goes on after main.main(). So the one that looks after all others (sysmon) does not find
+ * that main.main() takes long, and each request would begin with an interruption. */
+int go_threads_hold(long number, const long *words);
+void go_threads_tell(enum go_stage stage);
+/* A request begins, or has ended; in between all threads are made after some milliseconds in any
+ * case, for a program that waits in a loop. The timer's signal is the one of a handed-back call. */
+void go_threads_expect(void);
+void go_threads_expect_no_more(void);
+int go_threads_are_due(const siginfo_t *info); /* whether this signal is the timer's */
+
+/* go_renewal.c: what the request's process has of its own. -1: it cannot be given to this one. */
+int go_renewal_find(void); /* at the checkpoint: 0, or -1 if the lists of variables are not found */
+int go_renewal_find_threads(void); /* when threads are parked: 0 or -1 */
+int go_renew(void);
+
+#endif

@@ -1,0 +1,190 @@
+/* What each request's process has of its own in a Go program: variables, random numbers. */
+#include <string.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "rewind/parked_threads.h"
+#include "static/traps.h"
+
+#if defined(__x86_64__)
+
+struct go_string {
+  const char *text;
+  size_t length;
+};
+struct go_slice {
+  struct go_string *first;
+  size_t length, capacity;
+};
+
+/* ---- where its variables are ---- */
+
+enum { kVariablesMax = 1024 };
+
+static size_t count_of(char **list) {
+  size_t count = 0;
+  while (list[count] != NULL) ++count;
+  return count;
+}
+
+/* The runtime has copied each string. */
+static int is_variable(const struct go_string *string, const char *variable) {
+  char text[512];
+  size_t length = strlen(variable);
+  if (string->length != length) return 0;
+  for (size_t done = 0; done < length;) {
+    size_t piece = length - done < sizeof text ? length - done : sizeof text;
+    if (copy_in(text, (long)(string->text + done), piece) != 0) return 0;
+    if (memcmp(text, variable + done, piece) != 0) return 0;
+    done += piece;
+  }
+  return 1;
+}
+
+static int is_list_of_variables(const struct go_slice *slice, size_t count) {
+  if (slice->length != count || slice->capacity < count || slice->capacity > 2 * count + 64)
+    return 0;
+  for (size_t i = 0; i < count; ++i) {
+    struct go_string string;
+    if (copy_in(&string, (long)&slice->first[i], sizeof string) != 0) return 0;
+    if (!is_variable(&string, state.executable.go.envp[i])) return 0;
+  }
+  return 1;
+}
+
+/* One is the runtime's, one the standard library's, if it is linked at all. */
+int go_renewal_find(void) {
+  struct go_program *go = &state.executable.go;
+  size_t count = count_of(go->envp);
+  if (count == 0) return -1;
+  for (size_t i = 0; i < go->data_count; ++i) {
+    uintptr_t at = (go->data[i].start + 7) & ~(uintptr_t)7;
+    for (; at + sizeof(struct go_slice) <= go->data[i].end; at += sizeof(uintptr_t)) {
+      if (!is_list_of_variables((const struct go_slice *)at, count)) continue;
+      if (go->variable_list_count == kGoListsMax) return -1;
+      go->variable_lists[go->variable_list_count++] = at;
+    }
+  }
+  return go->variable_list_count > 0 ? 0 : -1;
+}
+
+/* ---- variables ---- */
+
+static struct go_string variables[kVariablesMax];
+
+static int renew_variables(const struct request *request) {
+  const struct go_program *go = &state.executable.go;
+  if (request->envc > kVariablesMax) return -1;
+  for (uint32_t i = 0; i < request->envc; ++i) {
+    variables[i] = (struct go_string){request->envp[i], strlen(request->envp[i])};
+  }
+  const struct go_slice slice = {variables, request->envc, request->envc};
+  for (size_t i = 0; i < go->variable_list_count; ++i) {
+    memcpy((char *)go->variable_lists[i], &slice, sizeof slice);
+  }
+  return 0;
+}
+
+/* The one that reads the list. */
+static uintptr_t map_maker(void) {
+  const struct go_program *go = &state.executable.go;
+  for (size_t i = 0; i < sizeof go->places.map_makers / sizeof *go->places.map_makers; ++i) {
+    struct go_function function;
+    uintptr_t place = go->places.map_makers[i];
+    if (place == 0 || go_table_function_at(&go->places.table, place, &function) != 0) continue;
+    for (size_t k = 0; k < go->variable_list_count; ++k) {
+      if (go_code_names(&function, go->variable_lists[k])) return place;
+    }
+  }
+  return 0;
+}
+
+/* The map is of the zygote's variables. So it is made again, by a call that returns to main.main().
+ */
+static int renew_map(greg_t *registers) {
+  struct go_program *go = &state.executable.go;
+  if (!go->asked_for_variable) return 0;
+  uintptr_t maker = map_maker();
+  if (maker == 0) return -1;
+  registers[REG_RSP] -= (greg_t)sizeof(uintptr_t);
+  memcpy((char *)registers[REG_RSP], &registers[REG_RIP], sizeof(uintptr_t));
+  registers[REG_RIP] = (greg_t)maker;
+  return 0;
+}
+
+/* ---- random numbers ---- */
+
+/* chacha8rand.State: words that were made, a seed, and three counters; with all of them 0, the next
+ * number makes new words from the seed. */
+enum { kStateSeed = 256, kSeedBytes = 32, kCountersBytes = 12 };
+
+/* What is drawn for one state and one word. */
+struct drawn {
+  char seed[kSeedBytes];
+  uint64_t word;
+};
+
+static void renew_state(uintptr_t place, const struct drawn *drawn) {
+  memcpy((char *)place + kStateSeed, drawn->seed, kSeedBytes);
+  memset((char *)place + kStateSeed + kSeedBytes, 0, kCountersBytes);
+}
+
+static int renew_random(void) {
+  const struct go_program *go = &state.executable.go;
+  const struct go_places *places = &go->places;
+  struct drawn drawn[kGoThreadsMax + 1];
+  long bytes = (long)((go->thread_count + 1) * sizeof *drawn);
+  if (raw_call(SYS_getrandom, drawn, bytes, 0) != bytes) return -1;
+  if (places->common_state != 0) renew_state(places->common_state, &drawn[go->thread_count]);
+  for (size_t i = 0; i < go->thread_count; ++i) {
+    if (places->thread_state != 0) renew_state(go->threads[i] + places->thread_state, &drawn[i]);
+    memcpy((char *)go->threads[i] + places->thread_word, &drawn[i].word, sizeof drawn[i].word);
+  }
+  return 0;
+}
+
+/* A thread pointer points behind the thread's g, which says which m runs it. */
+static int find_thread(uintptr_t block) {
+  struct go_program *go = &state.executable.go;
+  uintptr_t g, m;
+  if (go->thread_count == kGoThreadsMax) return -1;
+  if (copy_in(&g, (long)(block - sizeof g), sizeof g) != 0 || g == 0) return -1;
+  if (copy_in(&m, (long)(g + kThreadAt), sizeof m) != 0 || m == 0) return -1;
+  go->threads[go->thread_count++] = m;
+  return 0;
+}
+
+int go_renewal_find_threads(void) {
+  state.executable.go.thread_count = 0;
+  if (find_thread(state.executable.theirs.block) != 0) return -1;
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    if (find_thread(parked_threads.list[i].block) != 0) return -1;
+  }
+  return 0;
+}
+
+/* ---- all of it ---- */
+
+static int has_words_of_launch(const struct request *request) {
+  const struct go_program *go = &state.executable.go;
+  if (request->argc != (uint32_t)go->argc) return 0;
+  for (int i = 0; i < go->argc; ++i) {
+    if (strcmp(request->argv[i], go->argv[i]) != 0) return 0;
+  }
+  return 1;
+}
+
+int go_renew(void) {
+  const struct request *request = &state.request;
+  greg_t *registers = state.executable.go.context->uc_mcontext.gregs;
+  if (!has_words_of_launch(request) || renew_variables(request) != 0) return -1;
+  return renew_map(registers) != 0 ? -1 : renew_random();
+}
+
+#else
+
+int go_renewal_find_threads(void) {
+  return 0;
+}
+
+#endif

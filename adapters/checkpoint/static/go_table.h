@@ -1,0 +1,35 @@
+/* What a Go executable knows of its own functions, also when it is stripped: its runtime walks
+ * stacks by this table (runtime/symtab.go, internal/abi/symtab.go; Go 1.18 and newer). */
+#ifndef CGIBRIDGE_STATIC_GO_TABLE_H
+#define CGIBRIDGE_STATIC_GO_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Its parts are in the executable's memory, which must stay mapped. */
+struct go_table {
+  const unsigned char *start, *end; /* the end of what may be read from start on */
+  const unsigned char *functions;   /* pairs of words: where it begins, where its entry is */
+  size_t count;
+  const char *names;
+  uintptr_t text; /* where the executable says that its code begins; it may not say */
+  uintptr_t base; /* what is added to a function's place in the table */
+};
+
+struct go_function {
+  const char *name; /* "main.main", "net/http.(*conn).serve"; NUL-terminated */
+  uintptr_t start, end;
+};
+
+/* Looks for a table in these bytes: 0, or -1. The base is not known then. */
+int go_table_find(struct go_table *table, const unsigned char *from, const unsigned char *to);
+
+/* The function of this number, below table->count, in the order of their places: 0, or -1 if the
+ * table is damaged there. */
+int go_table_function(const struct go_table *table, size_t number, struct go_function *function);
+
+/* The function that has this address: 0, or -1. */
+int go_table_function_at(const struct go_table *table, uintptr_t address,
+                         struct go_function *function);
+
+#endif

@@ -1,0 +1,135 @@
+/* When a Go program needs its parked threads. Until then a request has one thread: to the runtime
+ * the others are idle, and stay so until it wakes one. What it does for a program that waits or
+ * computes (interrupt a goroutine, take a processor from one that waits in the kernel) concerns
+ * goroutines that could run instead, for which it wakes a thread as soon as there are any; so it
+ * does for timers, and for a collection of garbage. */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "rewind/parked_threads.h"
+#include "rewind/threads.h"
+#include "static/traps.h"
+
+#if defined(__x86_64__)
+
+static int waits_there(long address) {
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    const struct parked_thread *thread = &parked_threads.list[i];
+    if (thread->wait.number == SYS_futex && thread->wait.arguments[0] == (unsigned long)address)
+      return 1;
+  }
+  return 0;
+}
+
+/* A thread that is made again compares the word at its address once more, so it may come after what
+ * was to wake it. */
+static int needs_threads(long number, const long *words) {
+  switch (number) {
+    case SYS_futex: {
+      int operation = (int)words[1] & FUTEX_CMD_MASK;
+      return operation != FUTEX_WAKE || waits_there(words[0]);
+    }
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+      return words[3] != 0;
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_epoll_pwait2:
+    case SYS_rt_sigtimedwait:
+    case SYS_pause:
+      return 1;
+    case SYS_clone:
+      return (words[0] & CLONE_THREAD) != 0;
+    default:
+      return 0;
+  }
+}
+
+static int stage_now(void) {
+  return __atomic_load_n(&state.executable.go.stage, __ATOMIC_SEQ_CST);
+}
+
+static void await_change_of(enum go_stage stage, const struct timespec *most) {
+  raw_call(SYS_futex, &state.executable.go.stage, FUTEX_WAIT, stage, most, NULL, 0);
+}
+
+/* Packages whose initialization takes longer than this get back who looks after their goroutines;
+ * their requests then begin with an interruption. Shorter pauses are made while threads look for
+ * work. */
+enum { kHoldsMost = 20, kHoldNanoseconds = 10000000, kLeastPause = 20000 };
+
+int go_threads_hold(long number, const long *words) {
+  static int holds;
+  const struct timespec moment = {0, kHoldNanoseconds};
+  struct timespec pause;
+  if (number != SYS_nanosleep || state.role != ROLE_ZYGOTE) return 0;
+  if (copy_in(&pause, words[0], sizeof pause) != 0) return 0;
+  int is_held = stage_now() == GO_STANDS;
+  while (stage_now() == GO_STARTS && pause.tv_nsec >= kLeastPause && holds < kHoldsMost) {
+    await_change_of(GO_STARTS, &moment);
+    ++holds;
+    is_held = 1;
+  }
+  while (stage_now() == GO_STANDS) await_change_of(GO_STANDS, NULL);
+  return is_held;
+}
+
+void go_threads_tell(enum go_stage stage) {
+  int *word = &state.executable.go.stage;
+  __atomic_store_n(word, stage, __ATOMIC_SEQ_CST);
+  raw_call(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- in any case ---- */
+
+enum { kPatienceNanoseconds = 2000000 };
+
+/* Each request makes its own, because a worker at rest has none. */
+static int timer_start(void) {
+  struct sigevent event;
+  struct itimerspec when;
+  int timer = 0;
+  memset(&event, 0, sizeof event);
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGSYS;
+  event._sigev_un._tid = state.pid;
+  if (raw_call(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return -1;
+  state.executable.go.timer = timer + 1;
+  memset(&when, 0, sizeof when);
+  when.it_value.tv_nsec = kPatienceNanoseconds;
+  return raw_call(SYS_timer_settime, timer, 0, &when, NULL) == 0 ? 0 : -1;
+}
+
+void go_threads_expect(void) {
+  if (parked_threads.count > 0 && timer_start() != 0) threads_make_again();
+}
+
+void go_threads_expect_no_more(void) {
+  const struct go_program *go = &state.executable.go;
+  if (go->timer != 0) raw_call(SYS_timer_delete, go->timer - 1);
+}
+
+int go_threads_are_due(const siginfo_t *info) {
+  const struct go_program *go = &state.executable.go;
+  if (go->timer == 0 || info->si_code != SI_TIMER || info->si_timerid != go->timer - 1) return 0;
+  if (state.role == ROLE_ANSWERING) threads_make_again();
+  return 1;
+}
+
+void go_threads_see_call(long number, const long *words) {
+  if (state.role != ROLE_ANSWERING || parked_threads.are_again || parked_threads.count == 0) return;
+  if (needs_threads(number, words)) threads_make_again();
+}
+
+#endif
