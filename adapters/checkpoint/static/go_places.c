@@ -37,6 +37,7 @@ enum code {
   CODE_REFILL,
   CODE_OLD_RANDOM,
   CODE_RANDOM,
+  CODE_NOW,
   CODES
 };
 static const char *const kCodes[CODES] = {[CODE_BEGIN] = "_rt0_amd64_linux",
@@ -45,7 +46,8 @@ static const char *const kCodes[CODES] = {[CODE_BEGIN] = "_rt0_amd64_linux",
                                           [CODE_COMMON_RANDOM] = "runtime.bootstrapRand",
                                           [CODE_REFILL] = "internal/chacha8rand.(*State).Refill",
                                           [CODE_OLD_RANDOM] = "runtime.fastrand",
-                                          [CODE_RANDOM] = "runtime.rand"};
+                                          [CODE_RANDOM] = "runtime.rand",
+                                          [CODE_NOW] = "time.Now"};
 
 static const char *const kMapMakers[] = {"syscall.copyenv", "syscall.init.func1",
                                          "syscall.init.func2", "syscall.glob..func1"};
@@ -222,6 +224,18 @@ static int find_random(struct go_places *places, const struct found *found) {
   return find_thread_random(places, found) != 0 ? -1 : find_common_random(places, found);
 }
 
+/* ---- time ---- */
+
+/* After the call of now(), SUBQ startNano, CX, or, from Go 1.24 on, MOVQ startNano, DX. */
+static void find_start_time(struct go_places *places, const struct found *found) {
+  const struct go_function *code = &found->codes[CODE_NOW];
+  uintptr_t call = next_of(code, code->start, "\xe8", 1);
+  if (call == 0) return;
+  uintptr_t at = next_of(code, call, "\x48\x2b\x0d", 3);
+  if (at == 0) at = next_of(code, call, "\x48\x8b\x15", 3);
+  if (at != 0) places->start_time = reached_from(at + 3);
+}
+
 /* ---- all of it ---- */
 
 static int main_comes_first(struct go_places *places) {
@@ -280,5 +294,6 @@ int go_places_find(struct go_places *places, const struct go_image *image, int *
   *reason = "how the functions begin that are watched is not known";
   if (!beginnings_are_known(places)) return -1;
   *reason = "where it keeps its random numbers is not known";
+  find_start_time(places, &found);
   return find_random(places, &found);
 }

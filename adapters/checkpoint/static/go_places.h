@@ -64,7 +64,10 @@ struct go_places {
   uintptr_t map_makers[4];
   /* Its generators: a ChaCha8 state and a word in each of the runtime's threads (struct m), and one
    * state for all (Go 1.22 and newer); before that only the word. */
-  uintptr_t common_state;           /* 0: there is none */
+  uintptr_t common_state; /* 0: there is none */
+  /* When the process began, by the clock that only advances, as package time keeps it; 0: it is not
+   * linked, or keeps it in another way. */
+  uintptr_t start_time;
   size_t thread_state, thread_word; /* where in struct m; thread_state 0: there is none */
 };
 

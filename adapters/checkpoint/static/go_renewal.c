@@ -1,5 +1,6 @@
 /* What each request's process has of its own in a Go program: variables, random numbers. */
 #include <string.h>
+#include <time.h>
 
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -16,6 +17,34 @@ struct go_slice {
   struct go_string *first;
   size_t length, capacity;
 };
+
+/* ---- time ---- */
+
+static int64_t now_ns(void) {
+  struct timespec now = {0, 0};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The process began a moment ago, or this is something else. */
+static void check_start_time(void) {
+  const int64_t kAge = 600000000000;
+  struct go_program *go = &state.executable.go;
+  uintptr_t place = go->places.start_time;
+  int64_t start = 0;
+  int is_data = 0;
+  for (size_t i = 0; i < go->data_count; ++i) {
+    is_data |= go->data[i].start <= place && place + sizeof start <= go->data[i].end;
+  }
+  if (is_data) memcpy(&start, (const char *)place, sizeof start);
+  if (start > now_ns() || start <= now_ns() - kAge) go->places.start_time = 0;
+}
+
+static void renew_start_time(void) {
+  int64_t start = now_ns() - 1; /* as package time has it, so that it is never 0 */
+  uintptr_t place = state.executable.go.places.start_time;
+  if (place != 0) memcpy((char *)place, &start, sizeof start);
+}
 
 /* ---- where its variables are ---- */
 
@@ -56,6 +85,7 @@ static int is_list_of_variables(const struct go_slice *slice, size_t count) {
 int go_renewal_find(void) {
   struct go_program *go = &state.executable.go;
   size_t count = count_of(go->envp);
+  check_start_time();
   if (count == 0) return -1;
   for (size_t i = 0; i < go->data_count; ++i) {
     uintptr_t at = (go->data[i].start + 7) & ~(uintptr_t)7;
@@ -178,6 +208,7 @@ int go_renew(void) {
   const struct request *request = &state.request;
   greg_t *registers = state.executable.go.context->uc_mcontext.gregs;
   if (!has_words_of_launch(request) || renew_variables(request) != 0) return -1;
+  renew_start_time();
   return renew_map(registers) != 0 ? -1 : renew_random();
 }
 

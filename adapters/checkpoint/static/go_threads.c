@@ -116,8 +116,9 @@ void go_threads_expect(void) {
 }
 
 void go_threads_expect_no_more(void) {
-  const struct go_program *go = &state.executable.go;
+  struct go_program *go = &state.executable.go;
   if (go->timer != 0) raw_call(SYS_timer_delete, go->timer - 1);
+  go->timer = 0;
 }
 
 int go_threads_are_due(const siginfo_t *info) {
@@ -129,7 +130,9 @@ int go_threads_are_due(const siginfo_t *info) {
 
 void go_threads_see_call(long number, const long *words) {
   if (state.role != ROLE_ANSWERING || parked_threads.are_again || parked_threads.count == 0) return;
-  if (needs_threads(number, words)) threads_make_again();
+  if (!needs_threads(number, words)) return;
+  threads_make_again();
+  go_threads_expect_no_more();
 }
 
 #endif

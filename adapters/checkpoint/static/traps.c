@@ -261,6 +261,7 @@ int traps_in_child(void) {
   memset(&action, 0, sizeof action);
   action.handler = (void (*)(int))(uintptr_t)on_trap;
   action.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kWithRestorer;
+  if (program_is_go()) action.flags |= SA_RESTART; /* it is a timer's as well; see go_threads.c */
   action.restorer = threads_return;
   if (raw_call(SYS_rt_sigaction, SIGSYS, &action, NULL, kMaskBytes) != 0) return -1;
   return traps_of_thread(1) == 0 ? 0 : -1;

@@ -354,7 +354,8 @@ var deeds = map[string]func(){
 		go func() { elsewhere <- rand.Int63() }()
 		fmt.Printf("%d|%x|%s|%s|%d|%d\n", rand.Int63(), bytes, keys, file.Name(), <-elsewhere, source)
 	},
-	"": func() {},
+	"age": func() { fmt.Println(time.Now()) },
+	"":    func() {},
 }
 
 func main() {
