@@ -22,12 +22,13 @@ DEEDS = re.findall(r'^\t"(.*?)": +func\(\) {', (SOURCES / "deeds.go").read_text(
 TIMES = 6
 
 
-def build(folder, name, *flags):
+def build(folder, name, *flags, source=None):
+    """From the file of that name, or this one."""
     program = folder / name
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "CGO_ENABLED": "0", "GO111MODULE": "off",
                    "GOTOOLCHAIN": "local",
                    "GOCACHE": str(pathlib.Path(adapters_dir()).parent / "go-cache")}
-    source = SOURCES / f"{name}.go"
+    source = source or SOURCES / f"{name}.go"
 
     def build_to(path):
         subprocess.run([GO, "build", "-o", path, *flags, source], check=True, env=environment)
@@ -178,6 +179,18 @@ def test_what_an_operator_accepts_may_come_before(early):
     launch = {**LAUNCH_ENV, "EARLY": "pid"}
     with Zygote([early], env=launch, accept="pid") as zygote:
         assert zygote.stands
+
+
+# main.main() begins differently with the room that it needs on its stack.
+@pytest.mark.parametrize("room", [0, 50, 600, 8000])
+def test_main_may_begin_in_any_way(tmp_path, room):
+    source = tmp_path / "main.go"
+    lines = [f"var room [{room}]byte", f"for i := range room {{ room[i] = byte(i) }}",
+             "println(room[len(room)/2], use(room[:]))"] if room else []
+    source.write_text("package main\n\n//go:noinline\nfunc use(all []byte) int { return len(all) }\n\n"
+                      "func main() {\n" + "\n".join(lines) + "\n}\n")
+    program = build(tmp_path, "main", source=source)
+    driver.answers_in_one_worker([program], run_plainly([program]), times=3)
 
 
 def test_a_program_without_its_table_is_refused(early, tmp_path):

@@ -254,6 +254,7 @@ static const struct {
   size_t code_bytes, bytes; /* that are known; of the whole */
 } kBeginnings[GO_BEGINNINGS] = {[GO_COMPARES] = {"\x49\x3b\x66\x10", 4, 4},
                                 [GO_COMPARES_FAR] = {"\x4c\x8d\x64\x24", 4, 5},
+                                [GO_COMPARES_FARTHER] = {"\x4c\x8d\xa4\x24", 4, 8},
                                 [GO_COMPARES_HUGE] = {"\x49\x89\xe4", 3, 3},
                                 [GO_HAS_FRAME] = {"\x55\x48\x89\xe5", 4, 4},
                                 [GO_MAKES_ROOM] = {"\x48\x83\xec", 3, 4},
@@ -272,7 +273,8 @@ static int beginnings_are_known(struct go_places *places) {
                                           kBeginnings[kind].code_bytes) != 0) {
       ++kind;
     }
-    if (kind == GO_BEGINNINGS) return 0;
+    /* main.main() is never passed, so that it may begin in any way. */
+    if (kind == GO_BEGINNINGS && mark->kind != GO_MAIN) return 0;
     mark->beginning = (enum go_beginning)kind;
   }
   return 1;

@@ -38,6 +38,7 @@ enum { kThreadAt = 0x30 };
 enum go_beginning {
   GO_COMPARES,               /* CMPQ SP, 16(R14) */
   GO_COMPARES_FAR,           /* LEAQ -x(SP), R12 */
+  GO_COMPARES_FARTHER,       /* the same, with a distance of four bytes */
   GO_COMPARES_HUGE,          /* MOVQ SP, R12 */
   GO_HAS_FRAME,              /* PUSHQ BP; MOVQ SP, BP */
   GO_MAKES_ROOM,             /* SUBQ $x, SP */

@@ -81,6 +81,20 @@ static int is_list_of_variables(const struct go_slice *slice, size_t count) {
   return 1;
 }
 
+/* The function that reads the list to make the map; 0: not found. */
+static uintptr_t map_maker(void) {
+  const struct go_program *go = &state.executable.go;
+  for (size_t i = 0; i < sizeof go->places.map_makers / sizeof *go->places.map_makers; ++i) {
+    struct go_function function;
+    uintptr_t place = go->places.map_makers[i];
+    if (place == 0 || go_table_function_at(&go->places.table, place, &function) != 0) continue;
+    for (size_t k = 0; k < go->variable_list_count; ++k) {
+      if (go_code_names(&function, go->variable_lists[k])) return place;
+    }
+  }
+  return 0;
+}
+
 /* One is the runtime's, one the standard library's, if it is linked at all. */
 int go_renewal_find(void) {
   struct go_program *go = &state.executable.go;
@@ -95,6 +109,7 @@ int go_renewal_find(void) {
       go->variable_lists[go->variable_list_count++] = at;
     }
   }
+  if (go->asked_for_variable && map_maker() == 0) return -1;
   return go->variable_list_count > 0 ? 0 : -1;
 }
 
@@ -111,20 +126,6 @@ static int renew_variables(const struct request *request) {
   const struct go_slice slice = {variables, request->envc, request->envc};
   for (size_t i = 0; i < go->variable_list_count; ++i) {
     memcpy((char *)go->variable_lists[i], &slice, sizeof slice);
-  }
-  return 0;
-}
-
-/* The one that reads the list. */
-static uintptr_t map_maker(void) {
-  const struct go_program *go = &state.executable.go;
-  for (size_t i = 0; i < sizeof go->places.map_makers / sizeof *go->places.map_makers; ++i) {
-    struct go_function function;
-    uintptr_t place = go->places.map_makers[i];
-    if (place == 0 || go_table_function_at(&go->places.table, place, &function) != 0) continue;
-    for (size_t k = 0; k < go->variable_list_count; ++k) {
-      if (go_code_names(&function, go->variable_lists[k])) return place;
-    }
   }
   return 0;
 }

@@ -131,6 +131,7 @@ int go_threads_are_due(const siginfo_t *info) {
 void go_threads_see_call(long number, const long *words) {
   if (state.role != ROLE_ANSWERING || parked_threads.are_again || parked_threads.count == 0) return;
   if (!needs_threads(number, words)) return;
+  if (raw_call(SYS_getpid) != state.pid) return; /* a child, in its parent's memory */
   threads_make_again();
   go_threads_expect_no_more();
 }

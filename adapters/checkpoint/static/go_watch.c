@@ -210,12 +210,17 @@ void go_mark_pass(const struct go_mark *mark, ucontext_t *context) {
   greg_t *registers = context->uc_mcontext.gregs;
   size_t bytes = go_beginning_bytes(mark->beginning);
   const signed char *last = (const signed char *)mark->place + bytes - 1;
+  int32_t distance;
   switch (mark->beginning) {
     case GO_COMPARES:
       imitate_comparison(registers);
       break;
     case GO_COMPARES_FAR:
       registers[REG_R12] = registers[REG_RSP] + *last;
+      break;
+    case GO_COMPARES_FARTHER:
+      memcpy(&distance, last + 1 - sizeof distance, sizeof distance);
+      registers[REG_R12] = registers[REG_RSP] + distance;
       break;
     case GO_COMPARES_HUGE:
       registers[REG_R12] = registers[REG_RSP];
