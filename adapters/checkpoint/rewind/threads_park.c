@@ -124,10 +124,11 @@ static void on_park(int number, siginfo_t *info, void *frame) {
   if (thread == NULL) return;
   ucontext_t *context = frame;
   thread->frame = (uintptr_t)frame;
-  raw_call(SYS_arch_prctl, ARCH_GET_FS, &thread->block);
   if (program_is_static()) {
+    raw_call(SYS_arch_prctl, ARCH_GET_FS, &thread->block);
     traps_describe(&thread->traps);
   } else {
+    thread->block = (uintptr_t)__builtin_thread_pointer();
     thread->tid_address = clone_tid_address();
     clone_robust_list(&thread->robust_list, &thread->robust_list_bytes);
   }

@@ -71,7 +71,7 @@ static void find_by_name(struct go_places *places, struct found *found) {
       if (strcmp(kCodes[i], function.name) == 0) found->codes[i] = function;
     }
     for (size_t i = 0; i < sizeof kMapMakers / sizeof *kMapMakers; ++i) {
-      if (strcmp(kMapMakers[i], function.name) == 0 && makers < 4)
+      if (strcmp(kMapMakers[i], function.name) == 0 && makers < kGoMapMakersMax)
         places->map_makers[makers++] = function.start;
     }
   }
@@ -127,27 +127,23 @@ static int base_is(const struct go_image *image, struct found *found, uintptr_t 
   return begin + kShort + (uintptr_t)(intptr_t)(int8_t)bytes_of(begin)[1] == target;
 }
 
-/* By its first instruction, or, where that is libc's, by what the table says. */
+/* By its first instruction, which is its runtime's: if it is libc's, C code runs before
+ * main.main(), and is not watched. */
 static int find_base(struct go_places *places, struct found *found, const struct go_image *image) {
-  uintptr_t begin = found->codes[CODE_BEGIN].start;
-  if (begin == found->codes[CODE_BEGIN].end || found->codes[CODE_BEGIN_GO].end == 0) return -1;
-  const uintptr_t bases[] = {image->entry - begin, places->table.text,
-                             places->table.text + image->base};
-  for (size_t i = 0; i < sizeof bases / sizeof *bases; ++i) {
-    if (!base_is(image, found, bases[i])) continue;
-    places->table.base = bases[i];
-    for (size_t k = 0; k < places->mark_count; ++k) places->marks[k].place += bases[i];
-    for (int k = 0; k < CODES; ++k) {
-      if (found->codes[k].end == 0) continue;
-      found->codes[k].start += bases[i];
-      found->codes[k].end += bases[i];
-    }
-    for (size_t k = 0; k < 4; ++k) {
-      if (places->map_makers[k] != 0) places->map_makers[k] += bases[i];
-    }
-    return 0;
+  uintptr_t base = image->entry - found->codes[CODE_BEGIN].start;
+  if (found->codes[CODE_BEGIN].end == 0 || found->codes[CODE_BEGIN_GO].end == 0) return -1;
+  if (!base_is(image, found, base)) return -1;
+  places->table.base = base;
+  for (size_t k = 0; k < places->mark_count; ++k) places->marks[k].place += base;
+  for (int k = 0; k < CODES; ++k) {
+    if (found->codes[k].end == 0) continue;
+    found->codes[k].start += base;
+    found->codes[k].end += base;
   }
-  return -1;
+  for (size_t k = 0; k < kGoMapMakersMax; ++k) {
+    if (places->map_makers[k] != 0) places->map_makers[k] += base;
+  }
+  return 0;
 }
 
 static int is_in(const struct byte_range *range, uintptr_t start, uintptr_t end) {
@@ -291,7 +287,7 @@ int go_places_find(struct go_places *places, const struct go_image *image, int *
   find_by_name(places, &found);
   *reason = "its main.main() is not in its table";
   if (!main_comes_first(places)) return -1;
-  *reason = "where its code is, is not known";
+  *reason = "its first instruction is not its runtime's (it is linked with libc)";
   if (find_base(places, &found, image) != 0 || !all_is_code(places, &found, image)) return -1;
   *reason = "how the functions begin that are watched is not known";
   if (!beginnings_are_known(places)) return -1;

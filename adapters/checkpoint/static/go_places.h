@@ -11,11 +11,11 @@ struct byte_range {
   uintptr_t start, end;
 };
 
-/* The executable in memory. Position-independent ones are moved as a whole, by base. */
+/* The executable in memory. */
 struct go_image {
   struct byte_range code;
   struct byte_range constants; /* where its table is; the code's, if it has no segment of its own */
-  uintptr_t base, entry;
+  uintptr_t entry;             /* its first instruction */
 };
 
 /* Functions that are watched from the start until the checkpoint. */
@@ -29,7 +29,7 @@ enum go_watched {
   GO_RANDOM
 };
 
-enum { kGoMarksMax = 24, kGoMarkBytes = 2 };
+enum { kGoMarksMax = 24, kGoMarkBytes = 2, kGoMapMakersMax = 4 };
 
 /* Where a goroutine (struct g) says which of the runtime's threads (struct m) runs it. */
 enum { kThreadAt = 0x30 };
@@ -62,7 +62,7 @@ struct go_places {
   size_t mark_count;
   /* The function that makes the map of all variables, once, when the first is asked for; it is
    * called without arguments. Several may be it; 0: none. */
-  uintptr_t map_makers[4];
+  uintptr_t map_makers[kGoMapMakersMax];
   /* Its generators: a ChaCha8 state and a word in each of the runtime's threads (struct m), and one
    * state for all (Go 1.22 and newer); before that only the word. */
   uintptr_t common_state; /* 0: there is none */

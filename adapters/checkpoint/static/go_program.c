@@ -111,6 +111,7 @@ static void stand(void) {
   if (go->refused != NULL) checkpoint_refuse(go->refused);
   if (go_renewal_find() != 0) checkpoint_refuse("has its variables in an unknown place");
   if (go->first_id != state.pid) checkpoint_refuse("reaches main.main() in another thread");
+  if (go_renewal_find_threads() != 0) checkpoint_refuse("has threads that Go did not make");
   note_variables_of_runtime();
   checkpoint_stand();
   go_threads_tell(GO_GOES_ON);

@@ -80,7 +80,8 @@ int go_threads_are_due(const siginfo_t *info); /* whether this signal is the tim
 
 /* go_renewal.c: what the request's process has of its own. -1: it cannot be given to this one. */
 int go_renewal_find(void); /* at the checkpoint: 0, or -1 if the lists of variables are not found */
-int go_renewal_find_threads(void); /* when threads are parked: 0 or -1 */
+/* The first thread and those that are parked: 0, or -1 if one is not Go's. */
+int go_renewal_find_threads(void);
 int go_renew(void);
 
 #endif

@@ -84,7 +84,7 @@ static int is_list_of_variables(const struct go_slice *slice, size_t count) {
 /* The function that reads the list to make the map; 0: not found. */
 static uintptr_t map_maker(void) {
   const struct go_program *go = &state.executable.go;
-  for (size_t i = 0; i < sizeof go->places.map_makers / sizeof *go->places.map_makers; ++i) {
+  for (size_t i = 0; i < kGoMapMakersMax; ++i) {
     struct go_function function;
     uintptr_t place = go->places.map_makers[i];
     if (place == 0 || go_table_function_at(&go->places.table, place, &function) != 0) continue;
@@ -174,22 +174,29 @@ static int renew_random(void) {
   return 0;
 }
 
-/* A thread pointer points behind the thread's g, which says which m runs it. */
-static int find_thread(uintptr_t block) {
+static int read_word(uintptr_t place, uintptr_t *word) {
+  return copy_in(word, (long)place, sizeof *word) == 0 && *word != 0 ? 0 : -1;
+}
+
+/* A thread pointer points behind the thread's g (unless libc made the thread), which says which m
+ * runs it; an m begins with its own g, of which it is the m. */
+static int find_thread(uintptr_t block, uintptr_t expected) {
   struct go_program *go = &state.executable.go;
-  uintptr_t g, m;
+  uintptr_t g, m, own, back;
   if (go->thread_count == kGoThreadsMax) return -1;
-  if (copy_in(&g, (long)(block - sizeof g), sizeof g) != 0 || g == 0) return -1;
-  if (copy_in(&m, (long)(g + kThreadAt), sizeof m) != 0 || m == 0) return -1;
+  if (read_word(block - sizeof g, &g) != 0 || (expected != 0 && g != expected)) return -1;
+  if (read_word(g + kThreadAt, &m) != 0 || read_word(m, &own) != 0) return -1;
+  if (read_word(own + kThreadAt, &back) != 0 || back != m) return -1;
   go->threads[go->thread_count++] = m;
   return 0;
 }
 
 int go_renewal_find_threads(void) {
+  uintptr_t g = (uintptr_t)state.executable.go.context->uc_mcontext.gregs[REG_R14];
   state.executable.go.thread_count = 0;
-  if (find_thread(state.executable.theirs.block) != 0) return -1;
+  if (find_thread(state.executable.theirs.block, g) != 0) return -1;
   for (size_t i = 0; i < parked_threads.count; ++i) {
-    if (find_thread(parked_threads.list[i].block) != 0) return -1;
+    if (find_thread(parked_threads.list[i].block, 0) != 0) return -1;
   }
   return 0;
 }

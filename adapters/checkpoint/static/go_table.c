@@ -7,7 +7,7 @@ static const uint32_t kMarks[] = {0xfffffff0u, 0xfffffff1u}; /* Go 1.18; 1.20 an
 /* runtime.pcHeader: mark, two zeros, the least size of an instruction, the size of a pointer; then
  * words, of which these are needed. */
 enum { kHeadBytes = 8, kWordBytes = 8, kPointerBytes = 8 };
-enum { kFunctionCount = 0, kTextStart = 2, kNamesAt = 3, kFunctionsAt = 7, kHeadWords = 8 };
+enum { kFunctionCount = 0, kNamesAt = 3, kFunctionsAt = 7, kHeadWords = 8 };
 enum { kPairBytes = 8, kFunctionsMax = 10000000, kNameMax = 4096 };
 
 static uint32_t half_at(const unsigned char *at) {
@@ -41,8 +41,7 @@ static int read_head(struct go_table *table, const unsigned char *at, const unsi
                              .end = end,
                              .functions = at + functions,
                              .count = (size_t)count,
-                             .names = (const char *)at + names,
-                             .text = (uintptr_t)word_at(words + kTextStart * kWordBytes)};
+                             .names = (const char *)at + names};
   return 0;
 }
 

@@ -12,7 +12,6 @@ struct go_table {
   const unsigned char *functions;   /* pairs of words: where it begins, where its entry is */
   size_t count;
   const char *names;
-  uintptr_t text; /* where the executable says that its code begins; it may not say */
   uintptr_t base; /* what is added to a function's place in the table */
 };
 

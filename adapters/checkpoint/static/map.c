@@ -235,7 +235,7 @@ static int has_note_of_go(const struct elf *elf) {
 
 /* Which of its memory is what, for go_places.c. */
 static int find_go(const struct elf *elf, const char **reason) {
-  struct go_image image = {.base = elf->base, .entry = state.executable.entry};
+  struct go_image image = {.entry = state.executable.entry};
   struct go_program *go = &state.executable.go;
   for (unsigned i = 0; i < elf->head.e_phnum; ++i) {
     const Elf64_Phdr *segment = &elf->segments[i];
@@ -253,9 +253,11 @@ static int find_go(const struct elf *elf, const char **reason) {
     }
   }
   if (image.constants.start == 0) image.constants = image.code;
-  if (go_program_find(&image, reason) != 0) return -1;
-  *reason = "it has no table of functions, as Go 1.18 and newer make one";
-  return has_note_of_go(elf) && !program_is_go() ? -1 : 0;
+  int result = go_program_find(&image, reason);
+  if (!has_note_of_go(elf)) go->is_go = 0; /* data of another program that looks alike */
+  if (!has_note_of_go(elf) || (result == 0 && program_is_go())) return 0;
+  if (result == 0) *reason = "it has no table of functions, as Go 1.18 and newer make one";
+  return -1;
 }
 
 /* As execve() would name the process. */
