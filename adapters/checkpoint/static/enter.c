@@ -50,7 +50,7 @@ static _Noreturn void enter_at(const uintptr_t *stack, uintptr_t entry) {
   __builtin_unreachable();
 }
 
-static size_t count_of(char **list) {
+size_t count_of_strings(char **list) {
   size_t count = 0;
   while (list[count] != NULL) ++count;
   return count;
@@ -84,7 +84,7 @@ int static_executable_main(int argc, char **argv, char **envp) {
   struct static_executable *executable = &state.executable;
   char random[kRandomBytes], nothing[1] = "";
   draw(random);
-  size_t variables = count_of(envp), words = 0;
+  size_t variables = count_of_strings(envp), words = 0;
   const uintptr_t *vector = request_auxiliary_vector(&words);
   /* If the checkpoint is at main(), requests have room for more variables than there are now. They
    * and a copy of the vector come to where these empty ones are. */

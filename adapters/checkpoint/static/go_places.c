@@ -170,7 +170,7 @@ static int all_is_code(const struct go_places *places, const struct found *found
 /* ---- random numbers ---- */
 
 /* chacha8rand.State: 32 words, a seed of four, three counters, and four bytes. */
-enum { kStateSeed = 256, kStateBytes = 304 };
+enum { kStateBytes = 304 };
 
 /* LEAQ seed(AX), CX and LEAQ words(AX), BX; after the call of rand(), MOVQ AX, word(CX). */
 static int find_thread_random(struct go_places *places, const struct found *found) {

@@ -34,6 +34,9 @@ enum { kGoMarksMax = 24, kGoMarkBytes = 2, kGoMapMakersMax = 4 };
 /* Where a goroutine (struct g) says which of the runtime's threads (struct m) runs it. */
 enum { kThreadAt = 0x30 };
 
+/* Where a generator (chacha8rand.State) has its seed. */
+enum { kStateSeed = 256 };
+
 /* How a function begins: one instruction or two, which can be imitated. */
 enum go_beginning {
   GO_COMPARES,               /* CMPQ SP, 16(R14) */

@@ -50,12 +50,6 @@ static void renew_start_time(void) {
 
 enum { kVariablesMax = 1024 };
 
-static size_t count_of(char **list) {
-  size_t count = 0;
-  while (list[count] != NULL) ++count;
-  return count;
-}
-
 /* The runtime has copied each string. */
 static int is_variable(const struct go_string *string, const char *variable) {
   char text[512];
@@ -98,7 +92,7 @@ static uintptr_t map_maker(void) {
 /* One is the runtime's, one the standard library's, if it is linked at all. */
 int go_renewal_find(void) {
   struct go_program *go = &state.executable.go;
-  size_t count = count_of(go->envp);
+  size_t count = count_of_strings(go->envp);
   check_start_time();
   if (count == 0) return -1;
   for (size_t i = 0; i < go->data_count; ++i) {
@@ -147,7 +141,7 @@ static int renew_map(greg_t *registers) {
 
 /* chacha8rand.State: words that were made, a seed, and three counters; with all of them 0, the next
  * number makes new words from the seed. */
-enum { kStateSeed = 256, kSeedBytes = 32, kCountersBytes = 12 };
+enum { kSeedBytes = 32, kCountersBytes = 12 };
 
 /* What is drawn for one state and one word. */
 struct drawn {

@@ -44,6 +44,7 @@ long copy_out(long to, const void *from, size_t bytes);
 
 /* enter.c: has the executable stop where it calls main(). 0 or -1. */
 int static_executable_mark_main(void);
+size_t count_of_strings(char **list); /* before its NULL */
 /* enter.c: the calling thread's, and the change to another. No function that expects a thread block
  * may be between that and its caller's end. */
 struct thread_of_libc thread_now(void);
