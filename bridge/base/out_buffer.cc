@@ -29,6 +29,7 @@ char* OutBuffer::room(std::size_t count) {
 void OutBuffer::consume(std::size_t count) {
   BRIDGE_ASSERT(count <= size());
   begin_ += count;
+  needed_ -= std::min(needed_, count);
   if (!empty()) return;
   begin_ = end_ = 0;
   if (capacity_ > kCapacityKept) {

@@ -25,12 +25,21 @@ class OutBuffer {
   void commit(std::size_t count) {
     BRIDGE_ASSERT(count <= capacity_ - end_);
     end_ += count;
+    needed_ = size();
   }
 
   void append(ByteView more) {
     if (more.empty()) return;
     std::memcpy(room(more.size()), more.data(), more.size());
     commit(more.size());
+  }
+
+  // How many of the bytes, from the front, somebody needs: all of them, unless it was said that
+  // only so many are, which holds until more are appended.
+  std::size_t needed() const { return needed_; }
+  void need_only(std::size_t count) {
+    BRIDGE_ASSERT(count <= needed_);
+    needed_ = count;
   }
 
   // Removes the first count bytes.
@@ -41,6 +50,7 @@ class OutBuffer {
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  std::size_t needed_ = 0;
 };
 
 }  // namespace base

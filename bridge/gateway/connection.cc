@@ -155,7 +155,7 @@ void Connection::client_sends_no_more() {
 }
 
 void Connection::client_gone(const char* how) {
-  if (out_.empty()) {
+  if (out_.needed() == 0) {
     std::vector<fastcgi::RequestId> whole;
     for (const auto& [id, request] : requests_) {
       if (request->answer_is_whole()) whole.push_back(id);

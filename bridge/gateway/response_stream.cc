@@ -28,6 +28,13 @@ void append_record(base::OutBuffer& out, fastcgi::RecordType type, fastcgi::Requ
   }
 }
 
+// A client that has its answer may leave without the program's last words.
+void append_errors(base::OutBuffer& out, fastcgi::RequestId id, base::ByteView words) {
+  const std::size_t needed = out.needed();
+  append_record(out, fastcgi::RecordType::std_err, id, words);
+  out.need_only(needed);
+}
+
 // Reads into out, after a record header that it then fills in. Returns what read(2) returned.
 ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type, fastcgi::RequestId id) {
   char* room = out.room(fastcgi::kHeaderSize + kReadBytes + 8);
@@ -221,7 +228,7 @@ void ResponseStream::take_errors(base::ByteView bytes) {
   const base::ByteView passed = errors_.take(bytes);
   if (passed.empty()) return;
   begin();
-  append_record(answer_->out(), fastcgi::RecordType::std_err, wishes_.id, passed);
+  append_errors(answer_->out(), wishes_.id, passed);
   error_lines_.write(passed);
   answer_->wrote();
 }
@@ -280,8 +287,7 @@ void ResponseStream::tell_dropped_errors() {
   error_lines_.flush();
   base::log_warn("{}: {}", label_(), told);
   if (over_) return;
-  append_record(answer_->out(), fastcgi::RecordType::std_err, wishes_.id,
-                "cgibridge: " + told + "\n");
+  append_errors(answer_->out(), wishes_.id, "cgibridge: " + told + "\n");
   answer_->wrote();
 }
 

@@ -117,6 +117,9 @@ class Process {
     unwritten_ += text;
     write_on();
   }
+  void complain(std::string_view text) {
+    (void)!::write(streams_[2].get(), text.data(), text.size());
+  }
   void close_streams() {
     unwritten_.clear();
     for (auto& fd : streams_) fd.reset();

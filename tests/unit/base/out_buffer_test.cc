@@ -35,6 +35,21 @@ TEST(OutBuffer, takes_what_was_written_into_its_room) {
   EXPECT_EQ(buffer.bytes(), "ab");
 }
 
+TEST(OutBuffer, knows_what_of_it_is_needed) {
+  OutBuffer buffer;
+  EXPECT_EQ(buffer.needed(), 0u);
+  buffer.append("answer");
+  buffer.append("complaint");
+  buffer.need_only(6);
+  buffer.consume(4);
+  EXPECT_EQ(buffer.needed(), 2u);
+  buffer.consume(3);
+  EXPECT_EQ(buffer.needed(), 0u);
+  EXPECT_EQ(buffer.size(), 8u);
+  buffer.append("end");
+  EXPECT_EQ(buffer.needed(), 11u) << "what comes after it needs it, too";
+}
+
 // Goal: no growth, move or release of memory loses or repeats a byte. Method: random appends and
 // consumes, compared with a std::string that does the same.
 TEST(OutBuffer, agrees_with_a_string_under_random_use) {

@@ -135,6 +135,29 @@ TEST_F(GatewayTest, ends_the_program_of_a_client_that_leaves) {
   EXPECT_EQ(site_.gateway().connections(), 0u);
 }
 
+// Whatever comes first: that it has left, or what its program still complains about.
+TEST_F(GatewayTest, lets_a_program_go_on_whose_client_leaves_with_its_whole_answer) {
+  site_.program().timeouts.request = seconds(30);
+  site_.changed();
+  processes_.nature.to_answer = fakes::never;
+  for (const int complains : {0, 1, 2}) {
+    Peer& peer = request();
+    pass(milliseconds(10));
+    fakes::Process& program = only_program();
+    program.print("Content-Type: text/plain\r\nContent-Length: 6\r\n\r\nwhole\n");
+    pass(milliseconds(10));
+    EXPECT_TRUE(has(peer.output, "whole\n"));
+    if (complains == 1) program.complain("a word\n");
+    peer.leave();
+    if (complains == 2) program.complain("a word\n");
+    pass(seconds(29));
+    EXPECT_EQ(processes_.count_living(), 1u) << complains;
+    EXPECT_EQ(site_.gateway().connections(), 0u);
+    pass(seconds(1));
+    EXPECT_EQ(processes_.count_living(), 0u);
+  }
+}
+
 TEST_F(GatewayTest, answers_an_abort_with_its_end_and_keeps_the_connection) {
   processes_.nature.to_answer = fakes::never;
   Peer& peer = request();
