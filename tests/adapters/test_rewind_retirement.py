@@ -35,7 +35,7 @@ RULES = {
     "another group": ("setgid(65534);", {"identity", None}),
     "other groups": ("gid_t g = 65534; setgroups(1, &g);", {"identity", None}),
     "capabilities dropped": ("drop_capabilities();", {"identity"}),
-    "a capability dropped for ever": ("prctl(PR_CAPBSET_DROP, CAP_SYS_MODULE);", {"identity", "call"}),
+    "a capability dropped for ever": ("if (prctl(PR_CAPBSET_DROP, CAP_SYS_MODULE)) abort();", {"identity"}),
     "secure bits": ("prctl(PR_SET_SECUREBITS, 1);", {"identity", None}),
     "a root of its own": ('if (chroot("/usr")) abort();', {"identity"}),
     "a namespace": ("if (unshare(CLONE_NEWUTS)) abort();", {"identity"}),

@@ -76,12 +76,14 @@ class Client final : public pool::RunClient {
   worker::Printed on_ended(const worker::Ending& ending) override {
     state_ = State::ended;
     ending_ = ending;
+    streams_ = base::UniqueFd();
     told_over_.push_back("ended with " + std::to_string(ending.app_status));
     return printed;
   }
   void on_refused(const cgi::Refusal& refusal) override {
     state_ = State::refused;
     refusal_ = refusal;
+    streams_ = base::UniqueFd();
     told_over_.push_back("refused: " + refusal.reason);
   }
 

@@ -115,7 +115,8 @@ static void look_kept_flags(void) {
   say("%x", fcntl(kept_file, F_GETFL));
 }
 static void leave_kept_flags(void) {
-  fcntl(kept_file, F_SETFL, O_NONBLOCK | O_NOATIME);
+  /* The second is for a file's owner. */
+  if (fcntl(kept_file, F_SETFL, O_NONBLOCK | O_NOATIME) != 0) fcntl(kept_file, F_SETFL, O_NONBLOCK);
 }
 
 KIND(lock_of_a_file, "descriptors")
