@@ -418,6 +418,48 @@ int main() {
     assert len(set(seen)) == len(seen) == 2 * TIMES
 
 
+COUNTS_CALLS = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static volatile int came, stop;
+static pid_t first;
+static void on_signal(int number) { came += number == SIGSYS; }
+static void *send(void *unused) {
+    while (!stop) syscall(SYS_tgkill, getpid(), first, SIGSYS);
+    return unused;
+}
+int main(void) {
+    pthread_t sender;
+    int lost = 0, file = memfd_create("counter", 0);
+    first = getpid();
+    signal(SIGSYS, on_signal);
+    pthread_create(&sender, NULL, send, NULL);
+    for (long i = 1; i <= 60000; ++i) {
+        lost += syscall(SYS_lseek, file, 1, SEEK_CUR) != i;
+        if (lost) break;
+    }
+    stop = 1;
+    pthread_join(sender, NULL);
+    printf("lost %d, some signals came: %d\n", lost, came > 0);
+    return 0;
+}
+"""
+
+
+# The signal that hands a call back is dropped by the kernel if the same one is pending in that thread.
+def test_no_call_is_lost_while_the_same_signal_comes(folder):
+    program = folder.compile("counts.c", COUNTS_CALLS, "-pthread")
+    plain = run_plainly([program])
+    assert plain.stdout == b"lost 0, some signals came: 1\n"
+    driver.answers_in_one_worker([program], plain, times=4)
+
+
 def test_an_executable_that_wants_its_stack_executable_is_refused(folder):
     program = folder.compile("stack.c", "int main() {}\n", "-zexecstack")
     with Zygote([program]) as zygote:

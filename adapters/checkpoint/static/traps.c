@@ -232,11 +232,31 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
   return raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
+/* The kernel hands a call back by a signal of which a thread has one at most. If the same one was
+ * sent to this thread just before, nothing says that there was a call: it was not made, and its
+ * number is still where the result would be. But then its instruction has left its place in rcx,
+ * which is cleared below for each call that was made. */
+static void make_lost_call(greg_t *registers) {
+  static const unsigned char kCall[] = {0x0f, 0x05};
+  unsigned char code[sizeof kCall];
+  long place = registers[REG_RIP] - (long)sizeof kCall;
+  struct trap_range passed;
+  traps_describe(&passed);
+  if ((uintptr_t)registers[REG_RIP] - passed.start < passed.bytes) return;
+  if (registers[REG_RCX] != registers[REG_RIP]) return;
+  if (copy_in(code, place, sizeof code) != 0 || memcmp(code, kCall, sizeof code) != 0) return;
+  registers[REG_RIP] = place;
+}
+
+static void on_other_signal(int number, siginfo_t *info, ucontext_t *context) {
+  make_lost_call(context->uc_mcontext.gregs);
+  if (!go_threads_are_due(info)) own_signal_came(number, info, context);
+}
+
 static void on_trap(int number, siginfo_t *info, void *frame) {
   ucontext_t *context = frame;
   greg_t *registers = context->uc_mcontext.gregs;
-  if (info->si_code != kByDispatch && go_threads_are_due(info)) return;
-  if (info->si_code != kByDispatch) return own_signal_came(number, info, frame);
+  if (info->si_code != kByDispatch) return on_other_signal(number, info, context);
   const long words[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                          registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
   enum { kCallBytes = 2 };
@@ -248,6 +268,7 @@ static void on_trap(int number, siginfo_t *info, void *frame) {
       (uintptr_t)info->si_call_addr == state.executable.main + sizeof state.executable.main_code) {
     return static_executable_at_main(context);
   }
+  registers[REG_RCX] = 0;
   if (info->si_arch != AUDIT_ARCH_X86_64) {
     registers[REG_RAX] = leave_alone(registers[REG_RAX], context, "a system call of 32 bits");
     return;
