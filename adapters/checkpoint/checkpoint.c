@@ -52,7 +52,8 @@ void checkpoint_stand(void) {
   environment_watch_tell();
   if (state.is_ahead) descriptors_remember_checkpoint();
   lookups_tell();
-  struct message_checkpoint body = {.level = (uint32_t)state.level};
+  const int level = program_is_go() ? LEVEL_COMPILED : state.level;
+  struct message_checkpoint body = {.level = (uint32_t)level};
   strcpy(reason, state.weaker);
   if (state.name[0] != '\0') raw_call(SYS_prctl, PR_SET_NAME, state.name, 0, 0, 0);
   if (state.level != LEVEL_LINKED) heap_take_free_pieces();

@@ -133,6 +133,9 @@ void worker_done(int exit_code); /* the answer is complete, though the process l
 /* RESET_NONE: ends the request, waits for the next one and applies it. -1: there is none. */
 int worker_next(int exit_code);
 
+/* entry.c: whether the program's executable is one that has libc call main(). */
+int calls_start_of_libc(void);
+
 /* request.c: text and pointers are kept, not copied. Returns 0, or -1 if the strings are not what
  * the head says. After the environment comes the auxiliary vector of this process's start. */
 void request_remember_auxiliary_vector(char **envp);
@@ -143,8 +146,5 @@ int request_parse(struct request *request, const struct message_request *head, c
 /* ruby_run.c: code that libruby evaluates when the script is compiled; -1 if this interpreter does
  * not call these functions. */
 int ruby_run_expect(const char *code);
-
-/* exec.c: puts back what launch_variables_take() removed, for a program that execs another one
- * before its checkpoint (an interpreter's wrapper script). */
 
 #endif

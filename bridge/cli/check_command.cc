@@ -72,6 +72,7 @@ std::string version_of(const std::string& interpreter) {
 
 std::string kind_of(const worker::Executable& executable, bool is_script) {
   const std::string_view language = worker::name_of(executable.language);
+  if (executable.language == worker::Language::go) return std::string(kGoExecutable);
   if (!language.empty()) return std::string(language) + " script";
   if (is_script) return base_name(executable.file) + " script";
   return "executable";

@@ -19,6 +19,8 @@ namespace cli {
 
 using Microseconds = std::chrono::microseconds;
 
+inline constexpr std::string_view kGoExecutable = "Go executable";
+
 // Times of the runs of one request in one arm.
 struct Times {
   std::size_t runs = 0;  // 0: there are none
@@ -68,7 +70,7 @@ struct RequestFindings {
 
 struct Findings {
   std::string program;         // its path
-  std::string kind;            // "Perl script", "executable"
+  std::string kind;            // "Perl script", "executable", kGoExecutable
   std::string first_line;      // of a script, without "#!"
   std::string interpreter;     // of a script: the file that is executed
   std::string version;         // as it reports, if it was asked

@@ -74,6 +74,7 @@ bool is_named_so(worker::Language language, std::string_view name, std::string_v
              is_plain_file(name.substr(std::min(name.find('/'), name.size() - 1) + 1));
     case worker::Language::none:
     case worker::Language::php:
+    case worker::Language::go:
     case worker::Language::node:
       break;
   }

@@ -250,7 +250,7 @@ void Generation::step_back(const std::string& why) {
     attempt_.making = worker::Making::forked;
     restart_.schedule();
   } else {
-    become_cold(why);
+    become_cold(reason_.empty() ? why : fmt::format("{}; at level linked: {}", reason_, why));
   }
   shallower_reason_.clear();
 }

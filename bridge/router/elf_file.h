@@ -18,4 +18,8 @@ inline constexpr Elf64_Half kOwnMachine = EM_AARCH64;
 // The dynamic loader that a 64-bit ELF file asks for; empty if it is static.
 std::string elf_loader(int fd, const Elf64_Ehdr& header);
 
+// Whether Go's linker has left its note in a 64-bit ELF file (".note.go.buildid", which stripping
+// leaves).
+bool elf_is_go(int fd, const Elf64_Ehdr& header);
+
 }  // namespace router

@@ -46,7 +46,7 @@ std::string cold_reason_of_static() {
 
 // Why the checkpoint library cannot be loaded into this ELF file; empty if it can, or if it is
 // static and can be run in a program into which the library can be loaded.
-std::string cold_reason_of_elf(int fd, bool& is_static) {
+std::string cold_reason_of_elf(int fd, bool& is_static, bool& is_go) {
   Elf64_Ehdr header;
   if (::pread(fd, &header, sizeof header, 0) != sizeof header) return "a file without a header";
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "neither ELF nor a script";
@@ -54,6 +54,7 @@ std::string cold_reason_of_elf(int fd, bool& is_static) {
     return "an executable for another kind of machine";
   }
   const std::string loader = router::elf_loader(fd, header);
+  is_go = router::elf_is_go(fd, header) && router::kOwnMachine == EM_X86_64;
   is_static = loader.empty();
   if (is_static) return cold_reason_of_static();
   if (!starts_with(base_name(loader), "ld-linux")) return "not linked with glibc (" + loader + ")";
@@ -153,7 +154,8 @@ Executable look_at(const std::string& program, std::string_view search_path,
     const auto line = router::parse_first_line(
         std::string_view(start.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))));
     if (!line) {
-      executable.cold_reason = cold_reason_of_elf(fd.get(), executable.is_static);
+      bool is_go = false;
+      executable.cold_reason = cold_reason_of_elf(fd.get(), executable.is_static, is_go);
       if (executable.cold_reason.empty() && draws_from_addresses(executable.file)) {
         executable.cold_reason = "Lua 5.4's random numbers would be the same in all workers";
       }
@@ -168,6 +170,7 @@ Executable look_at(const std::string& program, std::string_view search_path,
       if (executable.is_static && executable.language != Language::php) {
         executable.language = Language::none;
       }
+      if (is_go) executable.language = Language::go;
       if (executable.language == Language::tcl && !is_known_tclsh(executable.file)) {
         executable.language = Language::none;
       }

@@ -8,7 +8,7 @@ namespace {
 
 struct Traits {
   Language language;
-  std::string_view interpreter;  // its file's name, without a version
+  std::string_view interpreter;  // its file's name, without a version; empty: there is none
   std::string_view name;
   config::Level deepest;
   bool ahead;  // its workers may be started ahead of need instead of being forked
@@ -22,6 +22,7 @@ constexpr std::array kTraits{
     Traits{Language::tcl, "tclsh", "Tcl", config::Level::compiled, false},
     Traits{Language::node, "node", "Node", config::Level::booted, true},
     Traits{Language::node, "nodejs", "Node", config::Level::booted, true},
+    Traits{Language::go, {}, "Go", config::Level::compiled, false},
 };
 
 const Traits* traits_of(Language language) {
@@ -42,7 +43,7 @@ std::string in_a_list(const std::vector<std::string>& names) {
 Language language_of(std::string_view interpreter) {
   const std::string_view file = interpreter.substr(interpreter.find_last_of('/') + 1);
   for (const Traits& traits : kTraits) {
-    if (file.substr(0, traits.interpreter.size()) != traits.interpreter) continue;
+    if (traits.interpreter.empty() || !file.starts_with(traits.interpreter)) continue;
     const std::string_view version = file.substr(traits.interpreter.size());
     if (version.find_first_not_of("0123456789.") == version.npos) return traits.language;
   }
@@ -62,7 +63,8 @@ config::Level deepest_level(Language language, config::Level ceiling) {
 
 bool runs_again(Language language, config::Level level) {
   const Traits* traits = traits_of(language);
-  return traits != nullptr && level == traits->deepest && level != config::Level::linked;
+  return traits != nullptr && !traits->interpreter.empty() && level == traits->deepest &&
+         level != config::Level::linked;
 }
 
 bool may_be_ahead(Language language, config::Level level) {
@@ -76,6 +78,7 @@ WayIn way_in(Language language, const std::string& adapters,
   switch (language) {
     case Language::none:
     case Language::php:
+    case Language::go:
       break;
     case Language::perl:
       // Before the first line's own -M, whose INIT blocks must come after the adapter's.

@@ -13,8 +13,8 @@
 namespace worker {
 
 // none: no adapter; the program can be stopped once it is linked. php: php-cgi, which speaks
-// FastCGI itself and has no adapter.
-enum class Language { none, php, perl, python, ruby, tcl, node };
+// FastCGI itself and has no adapter. go: an executable of Go's, which needs none.
+enum class Language { none, php, perl, python, ruby, tcl, node, go };
 
 // The language of an interpreter, by its file's name: "perl", "perl5.36.0"; only a version may
 // follow the name.

@@ -361,7 +361,10 @@ def test_every_deed_is_done_as_in_a_plain_process(deeds, reset, words):
             assert zygote.ask(*words, body=b"body").seen() == plain.seen()
             assert zygote.ask(body=b"").stdout.startswith(b"call 1 of 1 words, 0 bytes")
         stays = words[0] not in ("itself", "filter", "abort", "fault") and "dies" not in words
-        assert not stays or reset == "fork" or (zygote.workers, zygote.retired) == (1, [])
+        if os.getuid() != 0 and words[0] == "limits":  # its priority is lower for ever
+            assert {why for why, _ in zygote.retired} <= {"limits"}
+        elif stays and reset != "fork":
+            assert (zygote.workers, zygote.retired) == (1, [])
 
 
 @pytest.mark.parametrize("count", [0, 1, 400, 700])

@@ -20,13 +20,14 @@ PROGRAMS = {"c": "battery", "bash": "battery.bash", "perl": "battery.pl", "pytho
 PR_SET_PDEATHSIG = 1
 # Programs for Debian's compilers, if they are installed.
 COMPILED = {"rust": ("battery-rust", "battery.rs", "/usr/bin/rustc"),
-            "go": ("battery-go", "battery.go", "/usr/bin/go")}
+            "go": ("battery-go", "battery.go", "/usr/bin/go"),
+            "go_static": ("battery-go-static", "battery.go", "/usr/bin/go")}
 for _language, (_program, _, _compiler) in COMPILED.items():
     PROGRAMS[_language] = _program
     if os.path.exists(_compiler):
         LANGUAGES.append(_language)
-# The resets to test, which put a worker back or replace it; for languages that are not listed, both.
-RESETS = {"go": ["fork"]}
+# The resets to test: one replaces a worker, one puts it back.
+RESETS = ["fork", "rewind"]
 
 # How a program declares a kind: its name, and what lets it leak.
 KINDS = {"c": r'^KIND\((\w+), "([^"]*)"\)', "bash": r"^kind (\w+) '([^']*)'",
@@ -34,11 +35,19 @@ KINDS = {"c": r'^KIND\((\w+), "([^"]*)"\)', "bash": r"^kind (\w+) '([^']*)'",
          "ruby": r"^kind :(\w+), '([^']*)'",
          "tcl": r"^kind (\w+) \{?(\w*)\}? ",
          "rust": r'^    kind!\("(\w+)", "([^"]*)"',
-         "go": r'^\t\{"(\w+)", "([^"]*)"'}
+         "go": r'^\t\{"(\w+)", "([^"]*)"', "go_static": r'^\t\{"(\w+)", "([^"]*)"'}
 
 
 # All parts except the stack, without which main() cannot run again.
 PARTS = {"memory": "memory,libraries,heap,brk,mappings", "own data": "memory"}
+
+
+# What only root can do.
+NEED_ROOT = {"user", "groups", "root_folder", "namespace", "file_system_s_user", "system_call_filter"}
+
+
+def can_do(name):
+    return os.getuid() == 0 or name not in NEED_ROOT
 
 
 def kinds(language):
@@ -74,8 +83,10 @@ def compile_one(language, folder):
         compile_program(compiler, SOURCES / source, folder / name, ["--edition", "2021", "-O"])
         return
     # Linked by the system's linker, it is a dynamic executable, as if it called C.
-    words = [compiler, "build", "-ldflags", "-linkmode external"]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GO111MODULE": "off", "CGO_ENABLED": "1",
+    is_static = language == "go_static"
+    words = [compiler, "build"] if is_static else [compiler, "build", "-ldflags", "-linkmode external"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GO111MODULE": "off",
+                   "CGO_ENABLED": "0" if is_static else "1",
                    "GOCACHE": str(pathlib.Path(driver.adapters_dir()).parent / "go-cache")}
 
     def compile_to(path):
@@ -149,6 +160,8 @@ class Stand:
             names = re.findall(r"^require '([\w/]+)'", (SOURCES / PROGRAMS["ruby"]).read_text(), re.M)
             argv = [argv[0], f"-I{driver.adapters_dir()}/ruby/preload={','.join(names)}",
                     f"-r{driver.adapters_dir()}/ruby/start.rb", argv[1]]
+            level = "compiled"
+        elif language in ("go", "go_static"):
             level = "compiled"
         elif language == "tcl":
             level = "compiled"

@@ -1,8 +1,6 @@
 """Each kind of state separately: its check sees it, it leaks if the reset leaves it out, and it leaks with
 neither fork nor rewind."""
 
-import os
-
 import pytest
 
 import batteries
@@ -57,12 +55,12 @@ def is_clean(stands, language, name, reset):
 
 @pytest.mark.parametrize("language, name, leaks_under", ALL, ids=[f"{one}-{two}" for one, two, _ in ALL])
 def test_a_kind(stands, language, name, leaks_under):
-    if os.getuid() != 0 and name in ("user", "groups", "root_folder", "namespace"):
+    if not batteries.can_do(name):
         pytest.skip("needs root")
     # Each shows that the check sees it.
     if leaks_under:
         leaks(stands, language, name, leaks_under)
     else:
         sees(stands, language, name)
-    for reset in batteries.RESETS.get(language, ["fork", "rewind"]):
+    for reset in batteries.RESETS:
         is_clean(stands, language, name, reset)

@@ -16,8 +16,6 @@ PROGRAMS = {
     "Rust": "guestbook-rust.cgi",
     "C": "guestbook.cgi",
 }
-# Its runtime keeps threads until the process ends, so a worker answers one request and is then replaced.
-THREADED = {"Go"}
 FORM = "application/x-www-form-urlencoded"
 
 README = PROJECT / "examples" / "guestbook" / "README.md"

@@ -1,4 +1,4 @@
-"""Go behind a bridge: static it is put back to main.main(); linked with libc it is forked before main()."""
+"""Go behind a bridge: stopped at main.main(), also if it is linked with libc, and put back there."""
 
 import pathlib
 import subprocess
@@ -26,25 +26,10 @@ def hello(answer):
     return (answer.status, answer.body, answer.stderr, answer.app_status)
 
 
+@pytest.mark.parametrize("name", ["hello-go.cgi", "hello-cgo.cgi"])
 @pytest.mark.parametrize("reset", ["fork", "rewind"])
-def test_linked_with_libc_it_is_forked(site, go, reset):
-    script = go("hello-cgo.cgi")
-    bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"\n'
-                               'workers = { max = 4, spare = 4 }')
-    for _ in range(40):
-        bridge.request(script)
-        assert hello(bridge.request(script)) == (200, b"Hello, world!\n", b"", 0)
-        bridge.wait_warm(script)
-    status = bridge.program(script)
-    assert status["level"] == "linked" and status["requests_persistent"] >= 40
-    # Its own threads end each worker, so it is given fork, and status says so.
-    wait_until(lambda: bridge.program(script)["arm"] == "persistent/fork", "it is forked")
-    assert reset == "fork" or bridge.program(script)["reset_reason"]
-
-
-@pytest.mark.parametrize("reset", ["fork", "rewind"])
-def test_a_static_one_is_warm(site, go, reset):
-    script = go("hello-go.cgi")
+def test_it_is_warm(site, go, name, reset):
+    script = go(name)
     bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"\n'
                                'workers = { max = 4, spare = 4 }')
     for _ in range(40):
@@ -53,15 +38,32 @@ def test_a_static_one_is_warm(site, go, reset):
         bridge.wait_warm(script)
     status = bridge.program(script)
     assert status["arm"] == f"persistent/{reset}" and status["requests_persistent"] >= 40
+    assert status["level"] == "compiled" and not status["retired"]
 
 
-def test_a_static_one_that_draws_as_it_starts_runs_classic_and_says_why(site, tmp_path):
+def test_linked_with_libc_and_not_deeper_it_is_forked(site, go):
+    script = go("hello-cgo.cgi")
+    bridge = site.start_bridge('mode = "persistent"\nlevel = "linked"\n'
+                               'workers = { max = 4, spare = 4 }')
+    for _ in range(40):
+        bridge.request(script)
+        assert hello(bridge.request(script)) == (200, b"Hello, world!\n", b"", 0)
+        bridge.wait_warm(script)
+    # Its own threads end each worker, so it is given fork, and status says so.
+    wait_until(lambda: bridge.program(script)["arm"] == "persistent/fork", "it is forked")
+    assert bridge.program(script)["reset_reason"]
+
+
+# linked: whether it can be stopped before main() instead.
+@pytest.mark.parametrize("imports,cgo,linked", [("", "0", True), ("_ \"net\"", "1", False)])
+def test_one_that_draws_as_it_starts_stops_earlier_and_says_why(site, tmp_path, imports, cgo, linked):
     source = tmp_path / "token.go"
     source.write_text("""package main
 
 import (
 	"crypto/rand"
 	"fmt"
+	IMPORTS
 )
 
 var token [8]byte
@@ -69,17 +71,19 @@ var token [8]byte
 func init() { rand.Read(token[:]) }
 
 func main() { fmt.Printf("Content-Type: text/plain\\n\\n%x", token) }
-""")
+""".replace("IMPORTS", imports))
     script = site.cgi_bin / "token.cgi"
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CGO_ENABLED": "0", "GO111MODULE": "off",
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CGO_ENABLED": cgo, "GO111MODULE": "off",
                    "GOCACHE": str(BUILD / "go-cache")}
 
     def build_to(path):
         subprocess.run([GO, "build", "-o", path, source], check=True, env=environment)
     if not pathlib.Path(GO).exists():
         pytest.skip(f"no {GO}")
-    make_once(script, [GO], source.read_bytes(), build_to)
+    make_once(script, [GO], cgo.encode() + source.read_bytes(), build_to)
     bridge = site.start_bridge('mode = "persistent"')
     tokens = {bridge.request(script).body for _ in range(20)}
     assert len(tokens) == 20
-    bridge.expect_log(r"runs classic: .*(draws random numbers|asks for the time).*main\.init")
+    bridge.expect_log(r"not at level compiled: .*(draws random numbers|asks for the time).*main\.init")
+    if not linked:
+        bridge.expect_log(r"runs classic: .*main\.init.*; at level linked: its own code begins before libc's")

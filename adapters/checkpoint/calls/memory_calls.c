@@ -46,7 +46,11 @@ INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
   call_touch(TOUCHED_THREADS);
   load_left_thread(__builtin_return_address(0));
   if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create");
-  return real(thread, attributes, run, argument);
+  if (!program_is_linked_go()) return real(thread, attributes, run, argument);
+  struct go_thread_start *start = go_linked_thread(run, argument);
+  int result = real(thread, attributes, go_linked_thread_run, start);
+  if (result != 0) go_linked_thread_drop(start);
+  return result;
 }
 
 INTERPOSED int mlock(const void *start, size_t bytes) {

@@ -2,10 +2,8 @@
 #ifndef CGIBRIDGE_PASSED_CALLS_H
 #define CGIBRIDGE_PASSED_CALLS_H
 
-#include <features.h>
-
+#include "calls/passed_list.h"
 #include "calls/rare_calls.h"
-#include "load/load_calls.h"
 
 struct passed_call;
 /* Looks at the first six arguments. Returns the function to call instead, or NULL. */
@@ -27,6 +25,10 @@ look_function look_at_path, look_at_path_in, look_at_folder;
 look_function look_at_clone;
 extern struct passed_call passed_clone;
 
+look_function look_at_wait; /* go/threads.c */
+/* go/linked.c */
+look_function look_at_thrd_create, look_at_unseen_thread;
+extern struct passed_call passed_thrd_create;
 look_function look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_openat2;
 
 /* processor_time.c */
@@ -46,97 +48,6 @@ enum { kReturnAddressAt = 9 };
 static inline const void *caller_of(const long *arguments) {
   return (const void *)arguments[kReturnAddressAt];
 }
-
-#if defined(__x86_64__)
-#define PASSED_CALLS_OF_THE_MACHINE(X)              \
-  X(iopl, 0, RETIRED_CALL, NULL)                    \
-  X(ioperm, 0, RETIRED_CALL, NULL)                  \
-  X(modify_ldt, 0, RETIRED_CALL, NULL)              \
-  X(arch_prctl, 0, RETIRED_NOT, look_at_arch_prctl) \
-  X(__arch_prctl, 0, RETIRED_NOT, look_at_arch_prctl)
-#else
-#define PASSED_CALLS_OF_THE_MACHINE(X)
-#endif
-
-/* What the libc that this library was built with has; a program may ask whether an older one has
- * it. */
-#if __GLIBC_PREREQ(2, 43)
-#define PASSED_CALLS_OF_LATE(X)   \
-  X(mseal, 0, RETIRED_CALL, NULL) \
-  X(openat2, 0, RETIRED_NOT, look_at_openat2)
-#else
-#define PASSED_CALLS_OF_LATE(X)
-#endif
-
-/* name, what it may change, why it cannot be undone, what its arguments mean. A change of users
- * also clears what the kernel keeps for the parent's death and for dumps, and going back does not
- * put that back. */
-#define PASSED_CALLS(X)                                                 \
-  X(ulimit, TOUCHED_LIMITS, RETIRED_NOT, NULL)                          \
-  X(vlimit, TOUCHED_LIMITS, RETIRED_NOT, NULL)                          \
-  X(pthread_setaffinity_np, TOUCHED_SCHEDULE, RETIRED_NOT, NULL)        \
-  X(setuid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                           \
-  X(seteuid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                          \
-  X(setreuid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                         \
-  X(setresuid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                        \
-  X(setgid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                           \
-  X(setegid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                          \
-  X(setregid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                         \
-  X(setresgid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                        \
-  X(capset, TOUCHED_PRCTL, RETIRED_NOT, NULL)                           \
-  X(clone, 0, RETIRED_NOT, look_at_clone)                               \
-  X(__clone, 0, RETIRED_NOT, look_at_clone)                             \
-  X(setfsuid, 0, RETIRED_IDENTITY, NULL)                                \
-  X(setfsgid, 0, RETIRED_IDENTITY, NULL)                                \
-  X(pivot_root, 0, RETIRED_IDENTITY, NULL)                              \
-  X(vmsplice, 0, RETIRED_CALL, NULL) /* others read what is put back */ \
-  X(getrusage, 0, RETIRED_NOT, look_at_getrusage)                       \
-  X(clock, 0, RETIRED_NOT, look_at_processor_time)                      \
-  X(setsockopt, 0, RETIRED_NOT, look_at_socket)                         \
-  X(pkey_alloc, 0, RETIRED_CALL, NULL)                                  \
-  X(pkey_free, 0, RETIRED_CALL, NULL)                                   \
-  X(pkey_mprotect, 0, RETIRED_NOT, look_at_mprotect)                    \
-  X(posix_madvise, 0, RETIRED_NOT, look_at_madvise)                     \
-  X(process_vm_writev, TOUCHED_PAGES, RETIRED_NOT, NULL)                \
-  X(process_madvise, TOUCHED_PAGES, RETIRED_NOT, NULL)                  \
-  X(thrd_create, TOUCHED_THREADS, RETIRED_NOT, NULL)                    \
-  X(getaddrinfo_a, TOUCHED_THREADS, RETIRED_NOT, NULL)                  \
-  X(mq_notify, TOUCHED_THREADS, RETIRED_NOT, NULL)                      \
-  X(aio_read, TOUCHED_THREADS, RETIRED_NOT, NULL)                       \
-  X(aio_read64, TOUCHED_THREADS, RETIRED_NOT, NULL)                     \
-  X(aio_write, TOUCHED_THREADS, RETIRED_NOT, NULL)                      \
-  X(aio_write64, TOUCHED_THREADS, RETIRED_NOT, NULL)                    \
-  X(aio_fsync, TOUCHED_THREADS, RETIRED_NOT, NULL)                      \
-  X(aio_fsync64, TOUCHED_THREADS, RETIRED_NOT, NULL)                    \
-  X(lio_listio, TOUCHED_THREADS, RETIRED_NOT, NULL)                     \
-  X(lio_listio64, TOUCHED_THREADS, RETIRED_NOT, NULL)                   \
-  X(__sigaction, 0, RETIRED_NOT, look_at_sigaction)                     \
-  X(bsd_signal, 0, RETIRED_NOT, look_at_signal)                         \
-  X(ssignal, 0, RETIRED_NOT, look_at_signal)                            \
-  X(sigvec, 0, RETIRED_NOT, look_at_sigaction)                          \
-  X(sigignore, 0, RETIRED_NOT, look_at_signal)                          \
-  X(dlsym, 0, RETIRED_NOT, look_at_dlsym)                               \
-  X(dlopen, TOUCHED_MAPPINGS, RETIRED_NOT, look_at_dlopen)              \
-  X(dlmopen, TOUCHED_MAPPINGS, RETIRED_NOT, look_at_dlmopen)            \
-  X(__open, 0, RETIRED_NOT, look_at_open)                               \
-  X(__open64, 0, RETIRED_NOT, look_at_open)                             \
-  X(__open_2, 0, RETIRED_NOT, look_at_open)                             \
-  X(__open64_2, 0, RETIRED_NOT, look_at_open)                           \
-  X(openat, 0, RETIRED_NOT, look_at_openat)                             \
-  X(openat64, 0, RETIRED_NOT, look_at_openat)                           \
-  X(__openat_2, 0, RETIRED_NOT, look_at_openat)                         \
-  X(__openat64_2, 0, RETIRED_NOT, look_at_openat)                       \
-  X(open_by_handle_at, 0, RETIRED_NOT, look_at_handle)                  \
-  X(creat, 0, RETIRED_NOT, look_at_creat)                               \
-  X(creat64, 0, RETIRED_NOT, look_at_creat)                             \
-  X(fopen, 0, RETIRED_NOT, look_at_fopen)                               \
-  X(fopen64, 0, RETIRED_NOT, look_at_fopen)                             \
-  X(_IO_fopen, 0, RETIRED_NOT, look_at_fopen)                           \
-  X(freopen, 0, RETIRED_NOT, look_at_fopen)                             \
-  X(freopen64, 0, RETIRED_NOT, look_at_fopen)                           \
-  CALLS_OF_A_LOAD(X)                                                    \
-  PASSED_CALLS_OF_THE_MACHINE(X)                                        \
-  PASSED_CALLS_OF_LATE(X)
 
 /* Finds all of them now, so that no request that is put back has to: this library's own code calls
  * them, too. */

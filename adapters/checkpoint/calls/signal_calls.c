@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rewind/engine.h"
+#include "static/traps.h"
 
 void note_signal(long number) {
   if (number <= 0 || number >= kSignalsMax) return;
@@ -31,17 +32,110 @@ static int is_known_action(int number, struct sigaction *old) {
   return 1;
 }
 
-INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
-                         struct sigaction *restrict old) {
+/* ---- the signal by which a Go program's calls are handed back ---- */
+
+#if defined(__x86_64__)
+
+static int is_ours(int number) {
+  return number == SIGSYS && program_is_linked_go();
+}
+
+/* It is never blocked. */
+static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy) {
+  if (wanted == NULL || !program_is_linked_go()) return wanted;
+  *copy = *wanted;
+  sigdelset(copy, SIGSYS);
+  return copy;
+}
+
+static void act_for_program(const struct sigaction *action, struct sigaction *old) {
+  struct signal_action wanted, before;
+  memset(&wanted, 0, sizeof wanted);
+  if (action != NULL) {
+    wanted.handler = action->sa_handler;
+    wanted.flags = (unsigned long)action->sa_flags;
+    memcpy(&wanted.mask, &action->sa_mask, sizeof wanted.mask);
+  }
+  own_signal_act(action != NULL ? &wanted : NULL, &before);
+  if (old == NULL) return;
+  memset(old, 0, sizeof *old);
+  old->sa_handler = before.handler;
+  old->sa_flags = (int)before.flags;
+  memcpy(&old->sa_mask, &before.mask, sizeof before.mask);
+}
+
+static __sighandler_t handle_for_program(__sighandler_t handler, int flags) {
+  struct sigaction wanted = {.sa_handler = handler, .sa_flags = flags}, before;
+  act_for_program(&wanted, &before);
+  return before.sa_handler;
+}
+
+#else
+
+static int is_ours(int number) {
+  (void)number;
+  return 0;
+}
+
+static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy) {
+  (void)copy;
+  return wanted;
+}
+
+static void act_for_program(const struct sigaction *action, struct sigaction *old) {
+  (void)action;
+  (void)old;
+}
+
+static __sighandler_t handle_for_program(__sighandler_t handler, int flags) {
+  (void)flags;
+  return handler;
+}
+
+#endif
+
+INTERPOSED int sigprocmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
+  static int (*real)(int, const sigset_t *, sigset_t *);
+  sigset_t copy;
+  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "sigprocmask");
+  return real(how, without_ours(wanted, &copy), old);
+}
+
+INTERPOSED int pthread_sigmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
+  static int (*real)(int, const sigset_t *, sigset_t *);
+  sigset_t copy;
+  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_sigmask");
+  return real(how, without_ours(wanted, &copy), old);
+}
+
+/* ---- what each program may say of its signals ---- */
+
+static int act(int number, const struct sigaction *action, struct sigaction *old) {
   static int (*real)(int, const struct sigaction *, struct sigaction *);
-  if (action == NULL && old != NULL && is_known_action(number, old)) return 0;
-  if (action != NULL) note_signal(number);
+  struct sigaction copy;
+  if (action != NULL && program_is_linked_go()) {
+    copy = *action;
+    sigdelset(&copy.sa_mask, SIGSYS);
+    action = &copy;
+  }
   if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "sigaction");
   return real(number, action, old);
 }
 
+INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
+                         struct sigaction *restrict old) {
+  if (is_ours(number)) {
+    act_for_program(action, old);
+    return 0;
+  }
+  if (action == NULL && old != NULL && is_known_action(number, old)) return 0;
+  if (action != NULL) note_signal(number);
+  return act(number, action, old);
+}
+
 INTERPOSED __sighandler_t sigset(int number, __sighandler_t handler) {
   static __sighandler_t (*real)(int, __sighandler_t);
+  if (is_ours(number)) return handle_for_program(handler, 0);
   note_signal(number);
   if (real == NULL) real = (__sighandler_t(*)(int, __sighandler_t))dlsym(RTLD_NEXT, "sigset");
   return real(number, handler);
@@ -49,6 +143,7 @@ INTERPOSED __sighandler_t sigset(int number, __sighandler_t handler) {
 
 INTERPOSED __sighandler_t sysv_signal(int number, __sighandler_t handler) {
   static __sighandler_t (*real)(int, __sighandler_t);
+  if (is_ours(number)) return handle_for_program(handler, (int)SA_RESETHAND | SA_NODEFER);
   note_signal(number);
   if (real == NULL) real = (__sighandler_t(*)(int, __sighandler_t))dlsym(RTLD_NEXT, "sysv_signal");
   return real(number, handler);
@@ -60,6 +155,7 @@ INTERPOSED __sighandler_t __sysv_signal(int number, __sighandler_t handler) {
 
 INTERPOSED int siginterrupt(int number, int flag) {
   static int (*real)(int, int);
+  if (is_ours(number)) return 0;
   note_signal(number);
   if (real == NULL) real = (int (*)(int, int))dlsym(RTLD_NEXT, "siginterrupt");
   return real(number, flag);
@@ -67,6 +163,7 @@ INTERPOSED int siginterrupt(int number, int flag) {
 
 INTERPOSED __sighandler_t signal(int number, __sighandler_t handler) {
   static __sighandler_t (*real)(int, __sighandler_t);
+  if (is_ours(number)) return handle_for_program(handler, SA_RESTART);
   note_signal(number);
   if (real == NULL) real = (__sighandler_t(*)(int, __sighandler_t))dlsym(RTLD_NEXT, "signal");
   return real(number, handler);

@@ -52,6 +52,7 @@ void environment_watch_remember(char **envp) {
 }
 
 static int is_launched(const char *entry) {
+  if (entry[0] == '\0') return 1; /* go/linked.c */
   for (size_t i = 0; i < launched_count; ++i) {
     if (launched[i] == entry) return 1;
   }
@@ -82,7 +83,9 @@ int environment_note_changes(void) {
     if (!is_launched(*entry) && note_change(*entry, 1) != 0) return -1;
   }
   for (size_t i = 0; i < launched_count; ++i) {
-    if (!has_name_of(environ, launched[i]) && note_change(launched[i], 0) != 0) return -1;
+    if (launched[i][0] != '\0' && !has_name_of(environ, launched[i]) &&
+        note_change(launched[i], 0) != 0)
+      return -1;
   }
   return 0;
 }

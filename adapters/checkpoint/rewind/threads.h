@@ -27,7 +27,7 @@ int threads_rest(char *reason, size_t reason_bytes);
  * they were made already. */
 void threads_make_again(void);
 /* The same at the beginning of a request, unless somebody sees when one is needed: in a Go program
- * each call comes by (static/go_threads.c). */
+ * each call comes by (go/threads.c). */
 void threads_begin_request(void);
 
 /* Which thread called exit() or _exit(). The first is the one that the process began with, in which

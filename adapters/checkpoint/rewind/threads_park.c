@@ -124,9 +124,9 @@ static void on_park(int number, siginfo_t *info, void *frame) {
   if (thread == NULL) return;
   ucontext_t *context = frame;
   thread->frame = (uintptr_t)frame;
+  if (program_is_static() || program_is_go()) traps_describe(&thread->traps);
   if (program_is_static()) {
     raw_call(SYS_arch_prctl, ARCH_GET_FS, &thread->block);
-    traps_describe(&thread->traps);
   } else {
     thread->block = (uintptr_t)__builtin_thread_pointer();
     thread->tid_address = clone_tid_address();
@@ -199,9 +199,9 @@ static const char *why_never(void) {
 
 /* Of a parked thread. */
 static const char *what_is_in_the_way(void) {
-  if (!program_is_static()) return lock_of_parked_thread();
-  return program_is_go() && go_renewal_find_threads() != 0 ? "one of its threads is unknown to Go"
-                                                           : NULL;
+  if (program_is_go() && go_renewal_find_threads() != 0)
+    return "one of its threads is unknown to Go";
+  return program_is_static() ? NULL : lock_of_parked_thread();
 }
 
 int threads_park(char *reason, size_t reason_bytes) {

@@ -179,10 +179,10 @@ int static_executable_holds_robust_mutex(void) {
 }
 
 void static_executable_left(void) {
-  if (!program_is_static()) return;
+  if (!program_is_static() && !program_is_go()) return;
   go_threads_expect_no_more();
   traps_end();
-  thread_becomes(&state.executable.ours);
+  if (program_is_static()) thread_becomes(&state.executable.ours);
 }
 
 #else

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "static/go_program.h"
+#include "go/program.h"
 
 /* What a thread has from the libc that made it. */
 struct thread_of_libc {
@@ -67,7 +67,7 @@ void static_executable_at_main(void *ucontext);
 /* Whether the executable holds a mutex whose next owner the kernel would tell of its end. */
 int static_executable_holds_robust_mutex(void);
 /* At the end of a request, in the first thread: it has what the preloaded libc gave it, and its
- * calls are its own. Does nothing in an ordinary program. */
+ * calls are its own. Does nothing in a program whose calls are not handed back. */
 void static_executable_left(void);
 
 #endif

@@ -215,49 +215,13 @@ static void find_main(const struct elf *elf) {
   }
 }
 
-/* By a note of the compiler's, which stripping leaves. */
-static int has_note_of_go(const struct elf *elf) {
-  static const char kOwner[] = {'G', 'o', '\0', '\0'};
-  struct {
-    Elf64_Nhdr head;
-    char owner[sizeof kOwner];
-  } note;
-  for (unsigned i = 0; i < elf->head.e_phnum; ++i) {
-    const Elf64_Phdr *segment = &elf->segments[i];
-    if (segment->p_type == PT_NOTE &&
-        pread(elf->copy, &note, sizeof note, (off_t)segment->p_offset) == sizeof note &&
-        note.head.n_namesz == sizeof kOwner && memcmp(note.owner, kOwner, sizeof kOwner) == 0) {
-      return 1;
-    }
-  }
-  return 0;
-}
-
-/* Which of its memory is what, for go_places.c. */
+/* The bridge first asks for a stop at main.main(), and then for one at the first instruction. */
 static int find_go(const struct elf *elf, const char **reason) {
-  struct go_image image = {.entry = state.executable.entry};
-  struct go_program *go = &state.executable.go;
-  for (unsigned i = 0; i < elf->head.e_phnum; ++i) {
-    const Elf64_Phdr *segment = &elf->segments[i];
-    if (segment->p_type != PT_LOAD) continue;
-    const struct byte_range range = {elf->base + segment->p_vaddr,
-                                     elf->base + segment->p_vaddr + segment->p_filesz};
-    int protection = protection_of(segment);
-    if (protection == (PROT_READ | PROT_EXEC)) image.code = range;
-    if (protection == PROT_READ &&
-        range.end - range.start > image.constants.end - image.constants.start)
-      image.constants = range;
-    if (protection == (PROT_READ | PROT_WRITE) && go->data_count < kGoDataMax) {
-      struct byte_range *data = &go->data[go->data_count++];
-      *data = (struct byte_range){range.start, elf->base + segment->p_vaddr + segment->p_memsz};
-    }
-  }
-  if (image.constants.start == 0) image.constants = image.code;
-  int result = go_program_find(&image, reason);
-  if (!has_note_of_go(elf)) go->is_go = 0; /* data of another program that looks alike */
-  if (!has_note_of_go(elf) || (result == 0 && program_is_go())) return 0;
-  if (result == 0) *reason = "it has no table of functions, as Go 1.18 and newer make one";
-  return -1;
+  struct go_image image;
+  if (!state.executable.go.is_wanted) return 0;
+  go_image_read(&image, elf->segments, elf->head.e_phnum, elf->base);
+  image.known = GO_KNOWN_BY_ENTRY(state.executable.entry);
+  return go_program_find(&image, reason);
 }
 
 /* As execve() would name the process. */

@@ -76,7 +76,7 @@ static long show_link(long text, int bytes) {
 
 long trapped_path(long number, const long *words) {
   long changed[6];
-  int word = path_word(number);
+  int word = program_is_static() ? path_word(number) : -1;
   if (word < 0 || !asks_for_own_executable(words[word])) return kNotTaken;
   memcpy(changed, words, sizeof changed);
   if (number == SYS_readlink) return show_link(words[1], (int)words[2]);

@@ -20,13 +20,19 @@ static const uint64_t kTrapSignal = 1ull << (SIGSYS - 1);
 static struct signal_action own_action;
 static int own_is_blocked, own_is_pending;
 
+void own_signal_act(const struct signal_action *action, struct signal_action *old) {
+  struct signal_action before = own_action;
+  if (action != NULL) own_action = *action;
+  if (old != NULL) *old = before;
+}
+
 static long trapped_sigaction(const long *words) {
   struct signal_action action, *old = (struct signal_action *)words[2];
   if (words[3] != kMaskBytes) return -EINVAL;
   if (words[1] != 0 && copy_in(&action, words[1], sizeof action) != 0) return -EFAULT;
   if (words[0] == SIGSYS) {
-    struct signal_action before = own_action;
-    if (words[1] != 0) own_action = action;
+    struct signal_action before;
+    own_signal_act(words[1] != 0 ? &action : NULL, &before);
     return old == NULL ? 0 : copy_out(words[2], &before, sizeof before);
   }
   if (words[1] == 0) return raw_call(SYS_rt_sigaction, words[0], NULL, old, kMaskBytes);

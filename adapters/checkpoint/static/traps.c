@@ -32,13 +32,18 @@ static const char kHandBack =
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-long traps_of_thread(int on) {
-  if (!on) return raw_call(SYS_prctl, kDispatch, kDispatchOff, 0, 0, 0);
-  return raw_call(SYS_prctl, kDispatch, kDispatchOn, __ehdr_start, _end - __ehdr_start, &kHandBack);
-}
-
+/* A program that is linked with libc shares it with this library, and only Go's own calls count. */
 void traps_describe(struct trap_range *range) {
   *range = (struct trap_range){(uintptr_t)__ehdr_start, (size_t)(_end - __ehdr_start), &kHandBack};
+  uintptr_t end = state.executable.go.code.end;
+  if (program_is_linked_go()) *range = (struct trap_range){end, ~(uintptr_t)0 - end, &kHandBack};
+}
+
+long traps_of_thread(int on) {
+  struct trap_range range;
+  if (!on) return raw_call(SYS_prctl, kDispatch, kDispatchOff, 0, 0, 0);
+  traps_describe(&range);
+  return raw_call(SYS_prctl, kDispatch, kDispatchOn, range.start, range.bytes, range.selector);
 }
 
 int traps_are_offered(void) {
@@ -50,16 +55,24 @@ int traps_are_offered(void) {
 /* ---- what needs libc ---- */
 
 struct visit libc_enter(void) {
-  struct visit visit;
+  struct visit visit = {0};
   uint64_t all = ~0ull;
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &visit.mask, kMaskBytes);
-  raw_call(SYS_arch_prctl, ARCH_GET_FS, &visit.thread_block);
-  raw_call(SYS_arch_prctl, ARCH_SET_FS, state.executable.ours.block);
+  if (program_is_static()) {
+    raw_call(SYS_arch_prctl, ARCH_GET_FS, &visit.thread_block);
+    raw_call(SYS_arch_prctl, ARCH_SET_FS, state.executable.ours.block);
+  } else {
+    visit.error = errno;
+  }
   return visit;
 }
 
 void libc_leave(const struct visit *visit) {
-  raw_call(SYS_arch_prctl, ARCH_SET_FS, visit->thread_block);
+  if (program_is_static()) {
+    raw_call(SYS_arch_prctl, ARCH_SET_FS, visit->thread_block);
+  } else {
+    errno = visit->error;
+  }
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &visit->mask, NULL, kMaskBytes);
 }
 
@@ -113,6 +126,7 @@ static _Noreturn void leave(int exit_code) {
   uint64_t all = ~0ull;
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, kMaskBytes);
   traps_end();
+  if (!program_is_static()) _exit(exit_code);
   raw_call(SYS_arch_prctl, ARCH_SET_FS, state.executable.ours.block);
   worker_finish(exit_code, NULL);
   give_up(exit_code);
@@ -282,7 +296,7 @@ int traps_in_child(void) {
   memset(&action, 0, sizeof action);
   action.handler = (void (*)(int))(uintptr_t)on_trap;
   action.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kWithRestorer;
-  if (program_is_go()) action.flags |= SA_RESTART; /* it is a timer's as well; see go_threads.c */
+  if (program_is_go()) action.flags |= SA_RESTART; /* it is a timer's as well; see go/threads.c */
   action.restorer = threads_return;
   if (raw_call(SYS_rt_sigaction, SIGSYS, &action, NULL, kMaskBytes) != 0) return -1;
   return traps_of_thread(1) == 0 ? 0 : -1;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include "rewind/kernel_state.h"
 #include "static/executable.h"
 
 /* Whether this kernel can hand calls back. */
@@ -31,8 +32,9 @@ long traps_of_thread(int on); /* only whether calls are handed back; 0 or -errno
 /* Between the two, what needs libc may be called. A handler of the program's would find another
  * thread's memory in its place, so no signal is let in. */
 struct visit {
-  uintptr_t thread_block;
+  uintptr_t thread_block; /* of a static executable's libc */
   uint64_t mask;
+  int error; /* errno, of a program that shares this libc */
 };
 struct visit libc_enter(void);
 void libc_leave(const struct visit *visit);
@@ -65,6 +67,8 @@ long trapped_signal_call(long number, const long *words, ucontext_t *context);
 void own_signal_begin(void);
 void own_signal_came(int number, siginfo_t *info, void *context);
 void own_signal_give_back(ucontext_t *context);
+/* What the program says of it by libc's functions: sigaction(), with either argument NULL. */
+void own_signal_act(const struct signal_action *action, struct signal_action *old);
 
 /* trapped_paths.c: what the program finds as its own executable. The answer, or kNotTaken. */
 long trapped_path(long number, const long *words);

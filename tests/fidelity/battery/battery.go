@@ -1,5 +1,5 @@
-// The leak battery in Go; battery.h explains it. Each of its processes serves one request, so a kind
-// could leak only through what a zygote had before main().
+// The leak battery in Go; battery.h explains it. It is stopped at main.main(), with the goroutines and
+// threads that it has there.
 package main
 
 import (

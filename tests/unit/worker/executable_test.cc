@@ -1,11 +1,15 @@
 #include "worker/executable.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+
+#include "router/elf_file.h"
 
 namespace worker {
 namespace {
@@ -38,6 +42,69 @@ TEST_F(ExecutableTest, a_native_program_is_executed_itself) {
   EXPECT_EQ(executable.argv, Words{"/bin/true"});
   EXPECT_EQ(executable.cold_reason, "");
   EXPECT_EQ(deepest_level(executable, config::Level::compiled), config::Level::linked);
+}
+
+// An executable with a loader (or without one), and with notes of these owners.
+std::string elf_with_notes(const std::vector<std::string>& owners, bool has_loader) {
+  const std::string loader("/lib64/ld-linux-x86-64.so.2\0", 28);
+  std::string notes;
+  for (const std::string& owner : owners) {
+    const Elf64_Nhdr head{
+        .n_namesz = static_cast<Elf64_Word>(owner.size()), .n_descsz = 5, .n_type = 4};
+    notes.append(reinterpret_cast<const char*>(&head), sizeof head);
+    notes += owner + std::string(-owner.size() & 3, '\0') + "12345" + std::string(3, '\0');
+  }
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_machine = router::kOwnMachine;
+  header.e_phoff = sizeof header;
+  header.e_phnum = has_loader ? 2 : 1;
+  Elf64_Phdr segments[2]{};
+  const std::size_t content = sizeof header + header.e_phnum * sizeof(Elf64_Phdr);
+  segments[0].p_type = PT_NOTE;
+  segments[0].p_offset = content;
+  segments[0].p_filesz = notes.size();
+  segments[1].p_type = PT_INTERP;
+  segments[1].p_offset = content + notes.size();
+  segments[1].p_filesz = loader.size();
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+  bytes.append(reinterpret_cast<const char*>(segments), header.e_phnum * sizeof(Elf64_Phdr));
+  return bytes + notes + loader;
+}
+
+TEST_F(ExecutableTest, what_go_s_linker_has_made_can_stop_deeper_whatever_else_it_is) {
+  using namespace std::string_literals;
+  if (router::kOwnMachine != EM_X86_64) GTEST_SKIP() << "the way in is for x86-64";
+  const std::string go = "Go\0\0"s, gnu = "GNU\0"s;
+  for (const bool has_loader : {true, false}) {
+    const auto language = [&](const std::vector<std::string>& owners) {
+      return inspect(file("go", elf_with_notes(owners, has_loader)), kPath);
+    };
+    const Executable executable = language({gnu, go});
+    EXPECT_EQ(executable.language, Language::go);
+    EXPECT_EQ(executable.is_static, !has_loader);
+    EXPECT_EQ(deepest_level(executable, config::Level::compiled), config::Level::compiled);
+    EXPECT_EQ(deepest_level(executable, config::Level::linked), config::Level::linked);
+    EXPECT_EQ(zygote_argv(executable, config::Level::compiled, "/a", {}), executable.argv);
+    EXPECT_FALSE(runs_again(executable.language, config::Level::compiled));
+    EXPECT_EQ(language({go}).language, Language::go);
+    EXPECT_EQ(language({gnu, gnu}).language, Language::none);
+    EXPECT_EQ(language({"Gopher"}).language, Language::none);
+    EXPECT_EQ(language({}).language, Language::none);
+  }
+}
+
+TEST_F(ExecutableTest, notes_may_be_damaged) {
+  std::string damaged = elf_with_notes({"GNU\0Go"}, true);
+  for (std::size_t at = 0; at < damaged.size(); ++at) {
+    for (const char byte : {'\0', '\xff'}) {
+      std::string changed = damaged;
+      changed[at] = byte;
+      inspect(file("damaged", changed), kPath);
+    }
+    inspect(file("cut", damaged.substr(0, at)), kPath);
+  }
 }
 
 TEST_F(ExecutableTest, a_script_runs_in_its_interpreter_as_the_kernel_would_start_it) {

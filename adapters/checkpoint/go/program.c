@@ -1,5 +1,5 @@
-/* A Go program's way to main.main(), and from there into a request; see go_program.h. */
-#include "static/go_program.h"
+/* A Go program's way to main.main(), and from there into a request; see program.h. */
+#include "go/program.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,9 +22,31 @@ int program_is_go(void) {
 enum { kCannotEnter = 74, kStackBytes = 256 * 1024, kMaskBytes = 8 };
 enum { kPreemptSignal = SIGURG }; /* by which the runtime interrupts a thread (sigPreempt) */
 
+void go_image_read(struct go_image *image, const Elf64_Phdr *segments, unsigned count,
+                   uintptr_t base) {
+  struct go_program *go = &state.executable.go;
+  memset(image, 0, sizeof *image);
+  go->data_count = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const Elf64_Phdr *segment = &segments[i];
+    if (segment->p_type != PT_LOAD) continue;
+    uintptr_t start = base + segment->p_vaddr;
+    const struct byte_range in_file = {start, start + segment->p_filesz};
+    if ((segment->p_flags & PF_X) != 0) image->code = in_file;
+    if ((segment->p_flags & PF_R) != 0 && image->readable_count < kGoSegmentsMax)
+      image->readable[image->readable_count++] = in_file;
+    if ((segment->p_flags & PF_W) != 0 && go->data_count < kGoDataMax)
+      go->data[go->data_count++] = (struct byte_range){start, start + segment->p_memsz};
+  }
+}
+
 int go_program_find(const struct go_image *image, const char **reason) {
   struct go_program *go = &state.executable.go;
-  if (go_places_find(&go->places, image, &go->is_go, reason) != 0) return go->is_go ? -1 : 0;
+  int result = go_places_find(&go->places, image, &go->is_go, reason);
+  if (!go->is_go) *reason = "it has no table of functions, as Go 1.18 and newer make one";
+  if (result != 0) go->is_go = 0;
+  if (result != 0) return -1;
+  go->code = image->code;
   void *stack = mmap(NULL, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *reason = "no memory for a stack";
   if (stack == MAP_FAILED) return -1;
@@ -94,8 +116,14 @@ static _Noreturn void go_on(void) {
   if (go->is_called) raw_call(SYS_tgkill, state.pid, state.pid, kPreemptSignal);
   go->is_called = 0;
   if (traps_of_thread(1) != 0) give_up(kCannotEnter);
-  thread_becomes(&state.executable.theirs);
+  if (program_is_static()) thread_becomes(&state.executable.theirs);
   leave_for_program(go->context);
+}
+
+static int show_variables_to_libc(void) {
+  if (program_is_static()) return 0;
+  environ = state.request.envp;
+  return environment_change_again();
 }
 
 static void stand(void) {
@@ -103,7 +131,7 @@ static void stand(void) {
   struct go_program *go = &executable->go;
   executable->theirs = thread_now();
   traps_end();
-  thread_becomes(&executable->ours);
+  if (program_is_static()) thread_becomes(&executable->ours);
   take_pending_signals();
   go->first_id = (pid_t)raw_call(SYS_gettid);
   go->context->uc_mcontext.gregs[REG_RIP] = (greg_t)go->places.marks[0].place;
@@ -115,7 +143,7 @@ static void stand(void) {
   note_variables_of_runtime();
   checkpoint_stand();
   go_threads_tell(GO_GOES_ON);
-  if (go_renew() != 0) {
+  if (show_variables_to_libc() != 0 || go_renew() != 0) {
     start_anew(&state.request);
     give_up(kCannotEnter);
   }

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "calls/passed_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/parked_threads.h"
@@ -128,12 +129,31 @@ int go_threads_are_due(const siginfo_t *info) {
   return 1;
 }
 
-void go_threads_see_call(long number, const long *words) {
+static void make_if_missing(void) {
   if (state.role != ROLE_ANSWERING || parked_threads.are_again || parked_threads.count == 0) return;
-  if (!needs_threads(number, words)) return;
   if (raw_call(SYS_getpid) != state.pid) return; /* a child, in its parent's memory */
   threads_make_again();
   go_threads_expect_no_more();
 }
 
+void go_threads_see_call(long number, const long *words) {
+  if (state.role == ROLE_ANSWERING && needs_threads(number, words)) make_if_missing();
+}
+
+void go_threads_see_wait(void) {
+  if (program_is_go()) make_if_missing();
+}
+
+#else
+
+void go_threads_see_wait(void) {}
+
 #endif
+
+/* A call of which the timer's signal would make a failure (EINTR): there is none after this. */
+void *look_at_wait(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  (void)arguments;
+  go_threads_see_wait();
+  return NULL;
+}

@@ -1,8 +1,9 @@
-"""Static Go programs stop at main.main(), with their packages initialized and their threads parked. Whatever
+"""Go programs stop at main.main(), with their packages initialized and their threads parked. Whatever
 one does in a request, the answer is a plain process's; what it did before main.main() is seen.
 
 CGIBRIDGE_TESTS_GO=/path/to/go tries another version than the machine's."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -18,44 +19,63 @@ GO = pathlib.Path(os.environ.get("CGIBRIDGE_TESTS_GO", "/usr/bin/go"))
 SOURCES = pathlib.Path(__file__).parent / "go_programs"
 pytestmark = [pytest.mark.skipif(not GO.exists(), reason=f"no {GO}"),
               pytest.mark.skipif(os.uname().machine != "x86_64", reason="elsewhere they run classic")]
-DEEDS = re.findall(r'^\t"(.*?)": +func\(\) {', (SOURCES / "deeds.go").read_text(), re.MULTILINE)
+
+
+def deeds_of(name):
+    return re.findall(r'^\t"(.*?)": +func\(\) {', (SOURCES / f"{name}.go").read_text(), re.MULTILINE)
+
+
+DEEDS, C_DEEDS = deeds_of("deeds"), deeds_of("c_deeds")
 TIMES = 6
 
 
-def build(folder, name, *flags, source=None):
+# How a program is linked: by itself; with libc by Go's linker, as soon as it imports net, and then Go's
+# own code begins it; with libc by the system's linker, as with C code of its own.
+STATIC, INTERNAL, EXTERNAL = "static", "internal", "external"
+WAYS = {STATIC: [], "stripped": ["-ldflags=-s -w"], INTERNAL: [],
+        EXTERNAL: ["-ldflags=-linkmode=external -s -w"],
+        "position-independent": ["-buildmode=pie", "-ldflags=-linkmode=external"]}
+
+
+def build(folder, name, way=STATIC, source=None, flags=()):
     """From the file of that name, or this one."""
-    program = folder / name
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "CGO_ENABLED": "0", "GO111MODULE": "off",
-                   "GOTOOLCHAIN": "local",
+    program, flags = folder / name, [*WAYS[way], *flags]
+    is_static = way in (STATIC, "stripped")
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "CGO_ENABLED": "01"[not is_static],
+                   "GO111MODULE": "off", "GOTOOLCHAIN": "local",
                    "GOCACHE": str(pathlib.Path(adapters_dir()).parent / "go-cache")}
     source = source or SOURCES / f"{name}.go"
 
     def build_to(path):
         subprocess.run([GO, "build", "-o", path, *flags, source], check=True, env=environment)
-    make_once(program, [GO], repr(flags).encode() + source.read_bytes(), build_to)
-    assert driver.is_static(program)
+    make_once(program, [GO], repr((way, flags)).encode() + source.read_bytes(), build_to)
+    assert driver.is_static(program) == is_static
     return str(program)
 
 
-@pytest.fixture(scope="module", params=["with symbols", "stripped"])
+@pytest.fixture(scope="module", params=WAYS)
 def deeds(request, tmp_path_factory):
-    flags = ["-ldflags", "-s -w"] if request.param == "stripped" else []
-    return build(tmp_path_factory.mktemp("go"), "deeds", *flags)
+    return build(tmp_path_factory.mktemp("go"), "deeds", request.param)
 
 
-@pytest.fixture(scope="module")
-def early(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("go"), "early")
+@pytest.fixture(scope="module", params=[STATIC, INTERNAL, EXTERNAL])
+def early(request, tmp_path_factory):
+    return build(tmp_path_factory.mktemp("go"), "early", request.param)
 
 
-@pytest.fixture(scope="module")
-def stands(deeds):
+@pytest.fixture(scope="module", params=[EXTERNAL, "position-independent"])
+def c_deeds(request, tmp_path_factory):
+    return build(tmp_path_factory.mktemp("go"), "c_deeds", request.param)
+
+
+@contextlib.contextmanager
+def standing(program):
     """A zygote for each reset, for all tests of a program."""
     zygotes = {}
 
     def stand(reset):
         if reset not in zygotes:
-            zygotes[reset] = Warm([deeds], reset=reset)
+            zygotes[reset] = Warm([program], reset=reset, level="compiled")
             assert (zygotes[reset].reset, zygotes[reset].weaker) == (reset, "")
             assert zygotes[reset].threads == 1
         return zygotes[reset]
@@ -64,33 +84,59 @@ def stands(deeds):
         zygote.__exit__()
 
 
+@pytest.fixture(scope="module")
+def stands(deeds):
+    with standing(deeds) as stand:
+        yield stand
+
+
+@pytest.fixture(scope="module")
+def c_stands(c_deeds):
+    with standing(c_deeds) as stand:
+        yield stand
+
+
 def request_for(deed):
     body = b"b" * 60_000 if deed == "body slowly" else b"input"
     return {"env": {**REQUEST_ENV, "DEED": deed, "PATH": "/usr/bin:/bin"}, "body": body}
 
 
-def seen(answer):
-    """Without what differs between two plain runs: addresses and numbers in a panic's list of goroutines."""
-    words = re.sub(rb"0x[0-9a-f]+|goroutine \d+|\d+ minutes|\+0x\S+", b"", answer.stderr)
+def seen(answer, deed=""):
+    """Without what differs between two plain runs: addresses and numbers in a panic's list of goroutines;
+    which of these are running at a crash."""
+    words = answer.stderr.partition(b"\n")[0] if deed == "crashes" else answer.stderr
+    words = re.sub(rb"0x[0-9a-f]+|goroutine \d+|\d+ minutes|\+0x\S+", b"", words)
     return answer.stdout, words, answer.code
 
 
 # These end the process itself: by another program in its place, or by a signal.
-END_THE_WORKER = {"itself", "dies of a signal"}
+END_THE_WORKER = {"itself", "dies of a signal", "crashes"}
 
 
 @pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed not in ("draws", "age")])
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
 def test_every_deed_is_done_as_in_a_plain_process(stands, deeds, reset, deed):
-    zygote, request = stands(reset), request_for(deed)
-    plain = seen(run_plainly([deeds], **request))
-    assert plain[0].startswith(b"call 1 ")
+    if deed == "deadlock" and not driver.is_static(deeds):
+        pytest.skip("with libc Go does not look for deadlocks")
+    do_as_in_a_plain_process(stands(reset), deeds, deed, b"call 1 ")
+
+
+def do_as_in_a_plain_process(zygote, program, deed, begins):
+    request = request_for(deed)
+    plain = seen(run_plainly([program], **request), deed)
+    assert plain[0].startswith(begins)
     workers, retired = zygote.workers, len(zygote.retired)
-    for _ in range(TIMES if reset == "rewind" else 2):
-        assert seen(zygote.ask(**request)) == plain
-        assert zygote.ask(**request_for("")).stdout.startswith(b"call 1 ")
-    if reset == "rewind" and deed not in END_THE_WORKER:
+    for _ in range(TIMES if zygote.reset == "rewind" else 2):
+        assert seen(zygote.ask(**request), deed) == plain
+        assert zygote.ask(**request_for("")).stdout.startswith(begins)
+    if zygote.reset == "rewind" and deed not in END_THE_WORKER:
         assert zygote.workers <= workers + 1 and zygote.retired[retired:] == []
+
+
+@pytest.mark.parametrize("deed", C_DEEDS)
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_every_deed_in_c_is_done_as_in_a_plain_process(c_stands, c_deeds, reset, deed):
+    do_as_in_a_plain_process(c_stands(reset), c_deeds, deed, b"call 2 ")
 
 
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
@@ -112,6 +158,17 @@ def test_a_request_s_process_is_as_young_as_its_request(stands, reset):
     answers = [stands(reset).ask(**request_for("age")).stdout for _ in range(30)]
     ages = [float(re.search(rb"m=\+([0-9.]+)", answer)[1]) for answer in answers]
     assert ages != sorted(ages)
+
+
+# Some are taken away before the program sees its environment, after which the runtime looks for what the
+# kernel says.
+@pytest.mark.parametrize("early_binding", [False, True])
+@pytest.mark.parametrize("variables", range(3))
+def test_any_number_of_variables_at_its_launch(deeds, early_binding, variables):
+    env = {f"V{n}": "x" for n in range(variables)} | ({"LD_BIND_NOW": "1"} if early_binding else {})
+    if variables == 0:
+        env["PATH"] = "/usr/bin:/bin"
+    driver.answers_in_one_worker([deeds], run_plainly([deeds]), times=2, level="compiled", env=env)
 
 
 @pytest.mark.parametrize("count", [0, 1, 300, 1500])
@@ -158,7 +215,7 @@ EARLY = {
 @pytest.mark.parametrize("what", EARLY)
 def test_what_packages_do_as_they_are_initialized_is_seen(early, what):
     launch = {**LAUNCH_ENV, "EARLY": what}
-    with Warm([early], env=launch) as zygote:
+    with Warm([early], env=launch, level="compiled") as zygote:
         if EARLY[what] is not None:
             assert not zygote.stands
             assert re.search(EARLY[what], zygote.note(driver.SHALLOWER)[0])
@@ -177,7 +234,7 @@ def test_what_packages_do_as_they_are_initialized_is_seen(early, what):
 
 def test_what_an_operator_accepts_may_come_before(early):
     launch = {**LAUNCH_ENV, "EARLY": "pid"}
-    with Zygote([early], env=launch, accept="pid") as zygote:
+    with Zygote([early], env=launch, level="compiled", accept="pid") as zygote:
         assert zygote.stands
 
 
@@ -190,7 +247,19 @@ def test_main_may_begin_in_any_way(tmp_path, room):
     source.write_text("package main\n\n//go:noinline\nfunc use(all []byte) int { return len(all) }\n\n"
                       "func main() {\n" + "\n".join(lines) + "\n}\n")
     program = build(tmp_path, "main", source=source)
-    driver.answers_in_one_worker([program], run_plainly([program]), times=3)
+    driver.answers_in_one_worker([program], run_plainly([program]), times=3, level="compiled")
+
+
+@pytest.mark.parametrize("flags,program,reason", [
+    ([], 'import "plugin"\n\nfunc main() { plugin.Open("/nonexistent") }', "it opens plugins"),
+    (["-race"], "func main() {}", "it is built with -race")])
+def test_what_brings_code_of_its_own_is_refused(tmp_path, flags, program, reason):
+    source = tmp_path / "main.go"
+    source.write_text(f"package main\n\n{program}\n")
+    built = build(tmp_path, "main", EXTERNAL, source=source, flags=flags)
+    with Zygote([built], level="compiled") as zygote:
+        assert not zygote.stands
+        assert reason in zygote.note(driver.SHALLOWER)[0]
 
 
 def test_a_program_without_its_table_is_refused(early, tmp_path):
@@ -203,6 +272,6 @@ def test_a_program_without_its_table_is_refused(early, tmp_path):
     program = tmp_path / "damaged"
     program.write_bytes(damaged)
     program.chmod(0o755)
-    with Zygote([str(program)]) as zygote:
+    with Zygote([str(program)], level="compiled") as zygote:
         assert not zygote.stands
-        assert "of Go's: it has no table" in zygote.note(driver.SHALLOWER)[0]
+        assert re.search("it has no table|its own code begins", zygote.note(driver.SHALLOWER)[0])

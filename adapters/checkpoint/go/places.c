@@ -1,4 +1,4 @@
-#include "static/go_places.h"
+#include "go/places.h"
 
 #include <string.h>
 
@@ -30,8 +30,6 @@ _Static_assert(sizeof kWatched / sizeof *kWatched <= kGoMarksMax, "there is room
 
 /* Functions whose code is read. */
 enum code {
-  CODE_BEGIN,
-  CODE_BEGIN_GO,
   CODE_THREAD_RANDOM,
   CODE_COMMON_RANDOM,
   CODE_REFILL,
@@ -40,9 +38,7 @@ enum code {
   CODE_NOW,
   CODES
 };
-static const char *const kCodes[CODES] = {[CODE_BEGIN] = "_rt0_amd64_linux",
-                                          [CODE_BEGIN_GO] = "_rt0_amd64",
-                                          [CODE_THREAD_RANDOM] = "runtime.mrandinit",
+static const char *const kCodes[CODES] = {[CODE_THREAD_RANDOM] = "runtime.mrandinit",
                                           [CODE_COMMON_RANDOM] = "runtime.bootstrapRand",
                                           [CODE_REFILL] = "internal/chacha8rand.(*State).Refill",
                                           [CODE_OLD_RANDOM] = "runtime.fastrand",
@@ -52,15 +48,36 @@ static const char *const kCodes[CODES] = {[CODE_BEGIN] = "_rt0_amd64_linux",
 static const char *const kMapMakers[] = {"syscall.copyenv", "syscall.init.func1",
                                          "syscall.init.func2", "syscall.glob..func1"};
 
+/* What a program has that cannot be stopped: code whose calls are not seen. */
+static const struct {
+  const char *name, *reason;
+} kRefused[] = {{"plugin.open", "it opens plugins"},
+                {"runtime.racecall", "it is built with -race"},
+                {"runtime.msancall", "it is built with -msan"},
+                {"runtime.asancall", "it is built with -asan"}};
+
 struct found {
+  const char *refused;
+  struct go_function known, jumped_to;
   struct go_function codes[CODES];
 };
 
-static void find_by_name(struct go_places *places, struct found *found) {
+static void find_known(const struct go_known *known, const struct go_function *function,
+                       struct found *found) {
+  if (strcmp(known->name, function->name) == 0) found->known = *function;
+  if (strcmp(known->jumps_to, function->name) == 0) found->jumped_to = *function;
+}
+
+static void find_by_name(struct go_places *places, const struct go_known *known,
+                         struct found *found) {
   size_t makers = 0;
   for (size_t number = 0; number < places->table.count; ++number) {
     struct go_function function;
     if (go_table_function(&places->table, number, &function) != 0) continue;
+    find_known(known, &function, found);
+    for (size_t i = 0; i < sizeof kRefused / sizeof *kRefused; ++i) {
+      if (strcmp(kRefused[i].name, function.name) == 0) found->refused = kRefused[i].reason;
+    }
     for (size_t i = 0; i < sizeof kWatched / sizeof *kWatched; ++i) {
       if (strcmp(kWatched[i].name, function.name) != 0 || places->mark_count == kGoMarksMax)
         continue;
@@ -116,10 +133,9 @@ int go_code_names(const struct go_function *function, uintptr_t place) {
 
 /* ---- where the code is ---- */
 
-/* "_rt0_amd64_linux" is a jump to "_rt0_amd64". */
-static int base_is(const struct go_image *image, struct found *found, uintptr_t base) {
-  uintptr_t begin = found->codes[CODE_BEGIN].start + base;
-  uintptr_t target = found->codes[CODE_BEGIN_GO].start + base;
+static int base_is(const struct go_image *image, const struct found *found, uintptr_t base) {
+  uintptr_t begin = found->known.start + base;
+  uintptr_t target = found->jumped_to.start + base;
   enum { kLong = 5, kShort = 2 };
   if (begin < image->code.start || begin + kLong > image->code.end) return 0;
   if (stands_at(begin, image->code.end, "\xe9", 1)) return reached_from(begin + 1) == target;
@@ -127,12 +143,15 @@ static int base_is(const struct go_image *image, struct found *found, uintptr_t 
   return begin + kShort + (uintptr_t)(intptr_t)(int8_t)bytes_of(begin)[1] == target;
 }
 
-/* By its first instruction, which is its runtime's: if it is libc's, C code runs before
- * main.main(), and is not watched. */
+static int known_base(const struct go_image *image, const struct found *found, uintptr_t *base) {
+  *base = image->known.place - found->known.start;
+  if (found->known.end == 0 || found->jumped_to.end == 0) return -1;
+  return base_is(image, found, *base) ? 0 : -1;
+}
+
 static int find_base(struct go_places *places, struct found *found, const struct go_image *image) {
-  uintptr_t base = image->entry - found->codes[CODE_BEGIN].start;
-  if (found->codes[CODE_BEGIN].end == 0 || found->codes[CODE_BEGIN_GO].end == 0) return -1;
-  if (!base_is(image, found, base)) return -1;
+  uintptr_t base = 0;
+  if (known_base(image, found, &base) != 0) return -1;
   places->table.base = base;
   for (size_t k = 0; k < places->mark_count; ++k) places->marks[k].place += base;
   for (int k = 0; k < CODES; ++k) {
@@ -276,18 +295,43 @@ static int beginnings_are_known(struct go_places *places) {
   return 1;
 }
 
+static int find_table(struct go_table *table, const struct go_image *image) {
+  for (size_t i = 0; i < image->readable_count; ++i) {
+    const struct byte_range *range = &image->readable[i];
+    if (go_table_find(table, bytes_of(range->start), bytes_of(range->end)) == 0) return 0;
+  }
+  return -1;
+}
+
+int go_starts_itself(const struct go_image *image, uintptr_t entry) {
+  const struct go_known known = GO_KNOWN_BY_ENTRY(entry);
+  struct go_image asked = *image;
+  struct go_table table;
+  struct found found;
+  uintptr_t base;
+  memset(&found, 0, sizeof found);
+  asked.known = known;
+  if (find_table(&table, image) != 0) return 0;
+  for (size_t number = 0; number < table.count; ++number) {
+    struct go_function function;
+    if (go_table_function(&table, number, &function) == 0) find_known(&known, &function, &found);
+  }
+  return known_base(&asked, &found, &base) == 0;
+}
+
 int go_places_find(struct go_places *places, const struct go_image *image, int *is_go,
                    const char **reason) {
   struct found found;
   memset(&found, 0, sizeof found);
   memset(places, 0, sizeof *places);
-  *is_go = go_table_find(&places->table, bytes_of(image->constants.start),
-                         bytes_of(image->constants.end)) == 0;
+  *is_go = find_table(&places->table, image) == 0;
   if (!*is_go) return -1;
-  find_by_name(places, &found);
+  find_by_name(places, &image->known, &found);
+  *reason = found.refused;
+  if (found.refused != NULL) return -1;
   *reason = "its main.main() is not in its table";
   if (!main_comes_first(places)) return -1;
-  *reason = "its first instruction is not its runtime's (it is linked with libc)";
+  *reason = "its first instruction is not where its table says";
   if (find_base(places, &found, image) != 0 || !all_is_code(places, &found, image)) return -1;
   *reason = "how the functions begin that are watched is not known";
   if (!beginnings_are_known(places)) return -1;

@@ -6,21 +6,24 @@
  * at the beginning of a function of the standard library, where a system call is put instead of the
  * first instruction until main.main() is reached. Each request then gets its own variables, words
  * and random numbers. */
-#ifndef CGIBRIDGE_STATIC_GO_PROGRAM_H
-#define CGIBRIDGE_STATIC_GO_PROGRAM_H
+#ifndef CGIBRIDGE_GO_PROGRAM_H
+#define CGIBRIDGE_GO_PROGRAM_H
 
+#include <elf.h>
 #include <signal.h>
 #include <sys/types.h>
 #include <ucontext.h>
 
-#include "static/go_places.h"
+#include "go/places.h"
 
 enum { kGoDataMax = 8, kGoListsMax = 4, kGoThreadsMax = 64 };
 
 enum go_stage { GO_STARTS, GO_STANDS, GO_GOES_ON };
 
 struct go_program {
-  int is_go;
+  int is_wanted;          /* the bridge has asked for a stop at main.main() */
+  int is_go;              /* and the program will stop there */
+  struct byte_range code; /* the executable's */
   struct go_places places;
   struct byte_range data[kGoDataMax]; /* the executable's own writable memory */
   size_t data_count;
@@ -28,23 +31,31 @@ struct go_program {
   char **argv, **envp;
   char *stack; /* on which it stands at the checkpoint */
   ucontext_t *context;
-  int stage;      /* enum go_stage; a word that threads wait at, see go_threads.c */
+  int stage;      /* enum go_stage; a word that threads wait at, see threads.c */
   pid_t first_id; /* of the first thread, as the runtime knows it */
   int is_called;  /* its first thread was sent the runtime's signal while it stood */
   uintptr_t variable_lists[kGoListsMax]; /* slices of all variables */
   size_t variable_list_count;
-  int asked_for_variable;           /* so it has made its map of them */
-  const char *refused;              /* why it cannot stand at main.main(); or NULL */
-  int timer;                        /* the kernel's id of the request's, plus one; 0: none */
+  int asked_for_variable; /* so it has made its map of them */
+  const char *refused;    /* why it cannot stand at main.main(); or NULL */
+  int timer;              /* the kernel's id of the request's, plus one; 0: none */
+  size_t thread_bytes; /* the executable's own memory in each of libc's threads, below its block */
+  size_t goroutine_at; /* how far below a thread's block it says which goroutine it runs */
   uintptr_t threads[kGoThreadsMax]; /* the runtime's m of each of its threads at the checkpoint */
   size_t thread_count;
 };
 
 /* Whether the program is Go's, and stops at main.main(). */
 int program_is_go(void);
+/* The same, and a loader has linked it with libc, which is this library's, too. */
+int program_is_linked_go(void);
 
-/* go_program.c. map.c has mapped the executable: 0; or -1 with the reason. The program is marked.
- */
+/* program.c: which of an executable's memory is what, by its program headers; all but what is
+ * known. */
+void go_image_read(struct go_image *image, const Elf64_Phdr *segments, unsigned count,
+                   uintptr_t base);
+/* The executable is mapped, and none of its code has run: 0; or -1 with the reason. The program is
+ * marked. */
 int go_program_find(const struct go_image *image, const char **reason);
 void go_program_enter(int argc, char **argv, char **envp);
 /* The first thread has reached main.main(). */
@@ -52,7 +63,26 @@ _Noreturn void go_program_stand(ucontext_t *context);
 /* tgkill(): the runtime knows threads by the ids they had before the checkpoint. */
 long go_program_tgkill(const long *words);
 
-/* go_watch.c, all of it until the checkpoint. */
+/* linked.c: executables that a loader links with libc.
+ * When this library's variables were taken out of envp: whether the program is to stop at
+ * main.main(). If so, to the rest of this library it is one that has no adapter, as at the level
+ * `linked`. */
+void go_program_notice(char **envp);
+/* Before any constructor. */
+void go_program_begin(int argc, char **argv, char **envp);
+/* Its first instruction is Go's own, so that libc does not call main(). */
+int go_starts_by_itself(void);
+/* libc is about to call the main() of one: what it has to call instead. */
+typedef int go_main_function(int, char **, char **);
+go_main_function *go_linked_main(go_main_function *main);
+/* pthread_create(): what the new thread has to run instead, so that its calls are handed back; and
+ * when it was not made after all. */
+struct go_thread_start;
+struct go_thread_start *go_linked_thread(void *(*run)(void *), void *argument);
+void *go_linked_thread_run(void *start);
+void go_linked_thread_drop(struct go_thread_start *start);
+
+/* watch.c, all of it until the checkpoint. */
 int go_marks_set(void); /* 0 or -1 */
 int go_marks_take_away(void);
 /* A system call was made at this place: whether it is a mark, which was then dealt with. */
@@ -64,7 +94,7 @@ void go_watch_call(long number, const long *words, ucontext_t *context);
 /* Who calls what is being noted: ", called by main.init", as load_place() says it. */
 int go_place(char *place, size_t bytes);
 
-/* go_threads.c: a call of the program's, in a request whose threads were not made yet: makes them
+/* threads.c: a call of the program's, in a request whose threads were not made yet: makes them
  * if it could wake one of them, or wait for what they do. */
 void go_threads_see_call(long number, const long *words);
 /* A thread that wants to pause, in the zygote: whether it was made to wait instead, until the
@@ -75,10 +105,12 @@ void go_threads_tell(enum go_stage stage);
 /* A request begins, or has ended; in between all threads are made after some milliseconds in any
  * case, for a program that waits in a loop. The timer's signal is the one of a handed-back call. */
 void go_threads_expect(void);
+/* C code of the program's is about to wait, or to start a thread. */
+void go_threads_see_wait(void);
 void go_threads_expect_no_more(void);
 int go_threads_are_due(const siginfo_t *info); /* whether this signal is the timer's */
 
-/* go_renewal.c: what the request's process has of its own. -1: it cannot be given to this one. */
+/* renewal.c: what the request's process has of its own. -1: it cannot be given to this one. */
 int go_renewal_find(void); /* at the checkpoint: 0, or -1 if the lists of variables are not found */
 /* The first thread and those that are parked: 0, or -1 if one is not Go's. */
 int go_renewal_find_threads(void);

@@ -2,21 +2,35 @@
  * renewed for each request. All of it is found by the names in its table and by the shape of its
  * code, and nothing is guessed: what is not found as expected keeps the program from being warm.
  * Tried with Go 1.19 to 1.26 on x86-64. */
-#ifndef CGIBRIDGE_STATIC_GO_PLACES_H
-#define CGIBRIDGE_STATIC_GO_PLACES_H
+#ifndef CGIBRIDGE_GO_PLACES_H
+#define CGIBRIDGE_GO_PLACES_H
 
-#include "static/go_table.h"
+#include "go/table.h"
 
 struct byte_range {
   uintptr_t start, end;
 };
 
+/* A function whose place is known: from its name in the table follows where all others are. It
+ * begins with a jump to another one. */
+struct go_known {
+  const char *name, *jumps_to;
+  uintptr_t place;
+};
+
+enum { kGoSegmentsMax = 8 };
+
 /* The executable in memory. */
 struct go_image {
   struct byte_range code;
-  struct byte_range constants; /* where its table is; the code's, if it has no segment of its own */
-  uintptr_t entry;             /* its first instruction */
+  struct byte_range readable[kGoSegmentsMax]; /* one of these has its table */
+  size_t readable_count;
+  struct go_known known;
 };
+
+/* Go's own first instruction is the executable's, or main() is what libc's start calls. */
+#define GO_KNOWN_BY_ENTRY(entry) ((struct go_known){"_rt0_amd64_linux", "_rt0_amd64", entry})
+#define GO_KNOWN_BY_MAIN(main) ((struct go_known){"main", "runtime.rt0_go", main})
 
 /* Functions that are watched from the start until the checkpoint. */
 enum go_watched {
@@ -78,6 +92,9 @@ struct go_places {
 /* 0; -1 with the reason. is_go: whether it has the table at all. */
 int go_places_find(struct go_places *places, const struct go_image *image, int *is_go,
                    const char **reason);
+
+/* Whether the executable's first instruction is Go's own, and not libc's. */
+int go_starts_itself(const struct go_image *image, uintptr_t entry);
 
 /* How many bytes are imitated. */
 size_t go_beginning_bytes(enum go_beginning beginning);

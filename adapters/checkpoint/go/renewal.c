@@ -172,22 +172,38 @@ static int read_word(uintptr_t place, uintptr_t *word) {
   return copy_in(word, (long)place, sizeof *word) == 0 && *word != 0 ? 0 : -1;
 }
 
-/* A thread pointer points behind the thread's g (unless libc made the thread), which says which m
- * runs it; an m begins with its own g, of which it is the m. */
+/* Below the thread pointer is the executable's own memory of the thread, and in it the thread's g,
+ * which says which m runs it; an m begins with its own g, of which it is the m. */
 static int find_thread(uintptr_t block, uintptr_t expected) {
   struct go_program *go = &state.executable.go;
   uintptr_t g, m, own, back;
   if (go->thread_count == kGoThreadsMax) return -1;
-  if (read_word(block - sizeof g, &g) != 0 || (expected != 0 && g != expected)) return -1;
+  if (read_word(block - go->goroutine_at, &g) != 0 || (expected != 0 && g != expected)) return -1;
   if (read_word(g + kThreadAt, &m) != 0 || read_word(m, &own) != 0) return -1;
   if (read_word(own + kThreadAt, &back) != 0 || back != m) return -1;
   go->threads[go->thread_count++] = m;
   return 0;
 }
 
+/* A word of its own there has the value that is looked for; 0 if none has it, or more than one. */
+static size_t find_goroutine(uintptr_t block, uintptr_t g) {
+  size_t found = 0, count = 0;
+  for (size_t at = sizeof g; at <= state.executable.go.thread_bytes; at += sizeof g) {
+    uintptr_t word = 0;
+    if (read_word(block - at, &word) != 0 || word != g) continue;
+    found = at;
+    ++count;
+  }
+  return count == 1 ? found : 0;
+}
+
 int go_renewal_find_threads(void) {
-  uintptr_t g = (uintptr_t)state.executable.go.context->uc_mcontext.gregs[REG_R14];
-  state.executable.go.thread_count = 0;
+  struct go_program *go = &state.executable.go;
+  uintptr_t g = (uintptr_t)go->context->uc_mcontext.gregs[REG_R14];
+  uintptr_t block = state.executable.theirs.block;
+  go->thread_count = 0;
+  go->goroutine_at = program_is_static() ? sizeof g : find_goroutine(block, g);
+  if (go->goroutine_at == 0) return -1;
   if (find_thread(state.executable.theirs.block, g) != 0) return -1;
   for (size_t i = 0; i < parked_threads.count; ++i) {
     if (find_thread(parked_threads.list[i].block, 0) != 0) return -1;

@@ -1,7 +1,7 @@
 /* What a Go executable knows of its own functions, also when it is stripped: its runtime walks
  * stacks by this table (runtime/symtab.go, internal/abi/symtab.go; Go 1.18 and newer). */
-#ifndef CGIBRIDGE_STATIC_GO_TABLE_H
-#define CGIBRIDGE_STATIC_GO_TABLE_H
+#ifndef CGIBRIDGE_GO_TABLE_H
+#define CGIBRIDGE_GO_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

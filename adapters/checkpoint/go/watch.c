@@ -1,4 +1,4 @@
-/* What a Go program does before main.main(); see go_program.h. */
+/* What a Go program does before main.main(); see program.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>

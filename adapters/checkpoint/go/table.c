@@ -1,4 +1,4 @@
-#include "static/go_table.h"
+#include "go/table.h"
 
 #include <string.h>
 
