@@ -434,7 +434,11 @@ static volatile int came, stop;
 static pid_t first;
 static void on_signal(int number) { came += number == SIGSYS; }
 static void *send(void *unused) {
-    while (!stop) syscall(SYS_tgkill, getpid(), first, SIGSYS);
+    while (!stop) {
+        int before = came;
+        syscall(SYS_tgkill, getpid(), first, SIGSYS);
+        for (long i = 0; i < 1000000 && came == before && !stop; ++i) continue;
+    }
     return unused;
 }
 int main(void) {

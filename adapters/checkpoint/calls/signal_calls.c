@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "calls/passed_calls.h"
 #include "rewind/engine.h"
 #include "static/traps.h"
 
@@ -40,9 +41,9 @@ static int is_ours(int number) {
   return number == SIGSYS && program_is_linked_go();
 }
 
-/* It is never blocked. */
-static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy) {
-  if (wanted == NULL || !program_is_linked_go()) return wanted;
+/* It is never blocked, except by this library. */
+static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy, const void *caller) {
+  if (wanted == NULL || !program_is_linked_go() || is_of_this_library(caller)) return wanted;
   *copy = *wanted;
   sigdelset(copy, SIGSYS);
   return copy;
@@ -77,8 +78,9 @@ static int is_ours(int number) {
   return 0;
 }
 
-static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy) {
+static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy, const void *caller) {
   (void)copy;
+  (void)caller;
   return wanted;
 }
 
@@ -98,14 +100,14 @@ INTERPOSED int sigprocmask(int how, const sigset_t *restrict wanted, sigset_t *r
   static int (*real)(int, const sigset_t *, sigset_t *);
   sigset_t copy;
   if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "sigprocmask");
-  return real(how, without_ours(wanted, &copy), old);
+  return real(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
 }
 
 INTERPOSED int pthread_sigmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
   static int (*real)(int, const sigset_t *, sigset_t *);
   sigset_t copy;
   if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_sigmask");
-  return real(how, without_ours(wanted, &copy), old);
+  return real(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
 }
 
 /* ---- what each program may say of its signals ---- */

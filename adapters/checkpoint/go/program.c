@@ -120,6 +120,12 @@ static _Noreturn void go_on(void) {
   leave_for_program(go->context);
 }
 
+/* The frame of the mark is where the handler of a signal would have its own. */
+static void block_signals(void) {
+  uint64_t all = ~0ull;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, kMaskBytes);
+}
+
 static int show_variables_to_libc(void) {
   if (program_is_static()) return 0;
   environ = state.request.envp;
@@ -142,6 +148,7 @@ static void stand(void) {
   if (go_renewal_find_threads() != 0) checkpoint_refuse("has threads that Go did not make");
   note_variables_of_runtime();
   checkpoint_stand();
+  block_signals(); /* a forked worker has them as the zygote had */
   go_threads_tell(GO_GOES_ON);
   if (show_variables_to_libc() != 0 || go_renew() != 0) {
     start_anew(&state.request);
@@ -153,8 +160,7 @@ static void stand(void) {
 
 void go_program_stand(ucontext_t *context) {
   struct go_program *go = &state.executable.go;
-  uint64_t all = ~0ull;
-  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, kMaskBytes);
+  block_signals();
   go_threads_tell(GO_STANDS);
   go->context = context;
   context_call_on(go->stack + kStackBytes, stand);
