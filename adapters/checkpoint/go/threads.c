@@ -1,8 +1,8 @@
 /* When a Go program needs its parked threads. Until then a request has one thread: to the runtime
- * the others are idle, and stay so until it wakes one. What it does for a program that waits or
- * computes (interrupt a goroutine, take a processor from one that waits in the kernel) concerns
- * goroutines that could run instead, for which it wakes a thread as soon as there are any; so it
- * does for timers, and for a collection of garbage. */
+ * the others are idle, or, once it has woken one, slow to come. A goroutine for which it wakes one
+ * runs in the first thread as soon as the goroutine there waits for anything, and that is often
+ * soon enough: a thread is needed when the first one itself is about to wait, or to start another,
+ * and for what computes at the same time. */
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -20,23 +20,12 @@
 
 #if defined(__x86_64__)
 
-static int waits_there(long address) {
-  for (size_t i = 0; i < parked_threads.count; ++i) {
-    const struct parked_thread *thread = &parked_threads.list[i];
-    if (thread->wait.number == SYS_futex && thread->wait.arguments[0] == (unsigned long)address)
-      return 1;
-  }
-  return 0;
-}
-
 /* A thread that is made again compares the word at its address once more, so it may come after what
  * was to wake it. */
 static int needs_threads(long number, const long *words) {
   switch (number) {
-    case SYS_futex: {
-      int operation = (int)words[1] & FUTEX_CMD_MASK;
-      return operation != FUTEX_WAKE || waits_there(words[0]);
-    }
+    case SYS_futex:
+      return ((int)words[1] & FUTEX_CMD_MASK) != FUTEX_WAKE;
     case SYS_epoll_wait:
     case SYS_epoll_pwait:
       return words[3] != 0;
