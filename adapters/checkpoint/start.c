@@ -42,7 +42,6 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   request_remember_auxiliary_vector(envp);
   launch_variables_take(envp);
   if (state.role == ROLE_NONE) return;
-  go_program_notice(envp);
   environment_watch_remember(envp);
   state.pid = getpid();
   state.bridge_pid = getppid();
@@ -62,7 +61,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   go_program_begin(argc, argv, envp);
   /* At other levels the adapter knows where the program's own part begins. */
   if (state.level != LEVEL_LINKED) return;
-  if (!program_is_static() && !go_starts_by_itself() && !calls_start_of_libc())
+  if (!program_has_traps() && !calls_start_of_libc())
     checkpoint_refuse("its own code begins before libc's: main() is not called by it");
   load_watch_begin("");
   load_watch_count_output();
@@ -142,11 +141,10 @@ INTERPOSED int __libc_start_main(main_function *main, int argc, char **argv, voi
     /* Registered first, so it runs last: after the program's handlers, C++ destructors and every
      * library's own end (which libc registers from here on). */
     on_exit(worker_finish, NULL);
-    if (state.executable.go.is_wanted && !program_is_static()) {
-      main = go_linked_main(main);
-    } else if (state.level == LEVEL_LINKED) {
+    if (state.level == LEVEL_LINKED) {
+      int is_linked_go = state.executable.go.is_wanted && !program_is_static();
       state.real_main = main;
-      main = main_at_checkpoint;
+      main = is_linked_go ? go_linked_main : main_at_checkpoint;
     }
   }
   return start(main, argc, argv, init, fini, rtld_fini, stack_end);

@@ -46,10 +46,11 @@ std::string program_lines(const Findings& findings, const Terminal& terminal) {
     text += line("first line", "#!" + base::printable(findings.first_line, 200), terminal);
   }
   std::string level = findings.level;
-  const bool is_go = findings.kind == kGoExecutable;
-  if (level == "compiled" && is_go) level += ": its packages are initialized, at main.main()";
-  if (level == "compiled" && !is_go)
-    level += ": the script and its modules are, and nothing of it has run";
+  if (level == "compiled") {
+    level += findings.kind == kGoExecutable
+                 ? ": its packages are initialized, at main.main()"
+                 : ": the script and its modules are, and nothing of it has run";
+  }
   if (level == "linked") level += ": loaded and linked, before main()";
   if (level == "booted") level += ": a process is up ahead of each request, and serves that one";
   if (!findings.level_reason.empty())

@@ -1,13 +1,12 @@
-"""Go programs linked with libc (cgo). Their runtime starts threads in main(), so each worker is forked before
-main() and takes only one request. (A static one has no zygote: tests/integration/test_go_programs.py.)"""
+"""Go programs linked with libc (cgo), at the level `linked`. Their runtime starts threads in main(), so each
+worker is forked before main() and takes only one request. (Deeper: test_go_at_main.py.)"""
 
 import pathlib
-import subprocess
 
 import pytest
 
-from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
-from harness.compiled import make_once
+from driver import REQUEST_ENV, Warm, Zygote, run_plainly
+from harness.compiled import compile_go
 
 GO = pathlib.Path("/usr/bin/go")
 pytestmark = pytest.mark.skipif(not GO.exists(), reason=f"no {GO}")
@@ -79,12 +78,7 @@ def build(folder, **sources):
     """Builds a program from these source texts."""
     paths = [folder.script(f"{name}.go", text) for name, text in sources.items()]
     program = str(folder.path / "program")
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder.path), "CGO_ENABLED": "1",
-                   "GO111MODULE": "off", "GOCACHE": str(pathlib.Path(adapters_dir()).parent / "go-cache")}
-
-    def build_to(path):
-        subprocess.run([GO, "build", "-o", path, *paths], check=True, env=environment)
-    make_once(program, [GO, "cc"], repr(sources).encode(), build_to)
+    compile_go(program, paths, with_libc=True)
     return program
 
 

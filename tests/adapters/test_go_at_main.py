@@ -7,13 +7,12 @@ import contextlib
 import os
 import pathlib
 import re
-import subprocess
 
 import pytest
 
 import driver
-from driver import LAUNCH_ENV, REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
-from harness.compiled import make_once
+from driver import LAUNCH_ENV, REQUEST_ENV, Warm, Zygote, run_plainly
+from harness.compiled import compile_go
 
 GO = pathlib.Path(os.environ.get("CGIBRIDGE_TESTS_GO", "/usr/bin/go"))
 SOURCES = pathlib.Path(__file__).parent / "go_programs"
@@ -41,14 +40,7 @@ def build(folder, name, way=STATIC, source=None, flags=()):
     """From the file of that name, or this one."""
     program, flags = folder / name, [*WAYS[way], *flags]
     is_static = way in (STATIC, "stripped")
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "CGO_ENABLED": "01"[not is_static],
-                   "GO111MODULE": "off", "GOTOOLCHAIN": "local",
-                   "GOCACHE": str(pathlib.Path(adapters_dir()).parent / "go-cache")}
-    source = source or SOURCES / f"{name}.go"
-
-    def build_to(path):
-        subprocess.run([GO, "build", "-o", path, *flags, source], check=True, env=environment)
-    make_once(program, [GO], repr((way, flags)).encode() + source.read_bytes(), build_to)
+    compile_go(program, [source or SOURCES / f"{name}.go"], flags, with_libc=not is_static, go=GO)
     assert driver.is_static(program) == is_static
     return str(program)
 

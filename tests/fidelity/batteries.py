@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 import driver
-from harness.compiled import compile_library, compile_program, make_once
+from harness.compiled import compile_go, compile_library, compile_program
 
 SOURCES = pathlib.Path(__file__).parent / "battery"
 LANGUAGES = ["c", "bash", "perl", "python", "ruby", "tcl"]
@@ -83,16 +83,9 @@ def compile_one(language, folder):
         compile_program(compiler, SOURCES / source, folder / name, ["--edition", "2021", "-O"])
         return
     # Linked by the system's linker, it is a dynamic executable, as if it called C.
-    is_static = language == "go_static"
-    words = [compiler, "build"] if is_static else [compiler, "build", "-ldflags", "-linkmode external"]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "GO111MODULE": "off",
-                   "CGO_ENABLED": "0" if is_static else "1",
-                   "GOCACHE": str(pathlib.Path(driver.adapters_dir()).parent / "go-cache")}
-
-    def compile_to(path):
-        subprocess.run([*words, "-o", path, SOURCES / source], check=True, env=environment)
-    text = (SOURCES / source).read_bytes()
-    make_once(folder / name, [compiler, "cc"], repr(words).encode() + text, compile_to)
+    with_libc = language == "go"
+    flags = ["-ldflags", "-linkmode external"] if with_libc else []
+    compile_go(folder / name, [SOURCES / source], flags, with_libc)
 
 
 def install_c(folder):

@@ -31,6 +31,18 @@ def compile_library(source, library, *flags):
     compile_program("cc", source, library, ["-shared", "-fPIC", *flags])
 
 
+def compile_go(program, sources, flags=(), with_libc=False, go="/usr/bin/go"):
+    """Makes `program` from Go files, as `go build -o program flags sources` would. with_libc: cgo may be
+    used, and then some packages of the standard library use it."""
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(pathlib.Path(program).parent), "GO111MODULE": "off",
+                   "GOTOOLCHAIN": "local", "CGO_ENABLED": "01"[with_libc], "GOCACHE": str(BUILD / "go-cache")}
+
+    def build_to(path):
+        subprocess.run([go, "build", "-o", path, *flags, *sources], check=True, env=environment)
+    texts = [pathlib.Path(source).read_bytes() for source in sources]
+    make_once(program, [go, "cc"], repr((flags, with_libc, texts)).encode(), build_to)
+
+
 def make_once(program, tools, key, make):
     """Makes `program` by make(path), or copies what was made with this key by these versions of the tools."""
     found = [(tool, os.stat(shutil.which(tool))) for tool in tools]

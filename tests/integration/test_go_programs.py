@@ -1,12 +1,10 @@
 """Go behind a bridge: stopped at main.main(), also if it is linked with libc, and put back there."""
 
 import pathlib
-import subprocess
 
 import pytest
 
-from harness.bridge import BUILD
-from harness.compiled import make_once
+from harness.compiled import compile_go
 from harness.processes import wait_until
 from harness.site import EXAMPLES
 
@@ -55,8 +53,8 @@ def test_linked_with_libc_and_not_deeper_it_is_forked(site, go):
 
 
 # linked: whether it can be stopped before main() instead.
-@pytest.mark.parametrize("imports,cgo,linked", [("", "0", True), ("_ \"net\"", "1", False)])
-def test_one_that_draws_as_it_starts_stops_earlier_and_says_why(site, tmp_path, imports, cgo, linked):
+@pytest.mark.parametrize("imports,linked", [("", True), ("_ \"net\"", False)])
+def test_one_that_draws_as_it_starts_stops_earlier_and_says_why(site, tmp_path, imports, linked):
     source = tmp_path / "token.go"
     source.write_text("""package main
 
@@ -73,14 +71,9 @@ func init() { rand.Read(token[:]) }
 func main() { fmt.Printf("Content-Type: text/plain\\n\\n%x", token) }
 """.replace("IMPORTS", imports))
     script = site.cgi_bin / "token.cgi"
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CGO_ENABLED": cgo, "GO111MODULE": "off",
-                   "GOCACHE": str(BUILD / "go-cache")}
-
-    def build_to(path):
-        subprocess.run([GO, "build", "-o", path, source], check=True, env=environment)
     if not pathlib.Path(GO).exists():
         pytest.skip(f"no {GO}")
-    make_once(script, [GO], cgo.encode() + source.read_bytes(), build_to)
+    compile_go(script, [source], with_libc=not linked)
     bridge = site.start_bridge('mode = "persistent"')
     tokens = {bridge.request(script).body for _ in range(20)}
     assert len(tokens) == 20

@@ -27,8 +27,6 @@ int program_is_linked_go(void) {
 enum { kCannotEnter = 74 };
 
 static struct go_image image;
-static int has_note; /* of Go's compiler; stripping leaves it */
-static int starts_by_itself;
 
 /* ---- is it one ---- */
 
@@ -51,10 +49,12 @@ static int is_note_of_go(const Elf64_Phdr *segment, uintptr_t base) {
   return 0;
 }
 
-/* The executable is the first of the list. */
+/* Of the executable, the first of the list: 1; or -1 if it has not the note of Go's compiler, which
+ * stripping leaves. */
 static int read_image(struct dl_phdr_info *info, size_t bytes, void *unused) {
   (void)bytes;
   (void)unused;
+  int has_note = 0;
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const Elf64_Phdr *segment = &info->dlpi_phdr[i];
     has_note |= segment->p_type == PT_NOTE && is_note_of_go(segment, info->dlpi_addr);
@@ -63,7 +63,7 @@ static int read_image(struct dl_phdr_info *info, size_t bytes, void *unused) {
     state.executable.go.thread_bytes = (segment->p_memsz + align - 1) & -align;
   }
   go_image_read(&image, info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr);
-  return 1;
+  return has_note ? 1 : -1;
 }
 
 /* ---- the way in ---- */
@@ -90,10 +90,6 @@ static void begin_with(const struct go_known known, int argc, char **argv, char 
   if (traps_begin() != 0) give_up(kCannotEnter);
 }
 
-int go_starts_by_itself(void) {
-  return starts_by_itself;
-}
-
 /* Go's runtime expects the auxiliary vector after the end of the variables. */
 static void fill_gap(char **envp) {
   static char nothing[1];
@@ -103,35 +99,21 @@ static void fill_gap(char **envp) {
   while (envp < end) *envp++ = nothing;
 }
 
-void go_program_notice(char **envp) {
-  struct go_program *go = &state.executable.go;
-  if (state.level != LEVEL_COMPILED) return;
-  if (!program_is_static()) dl_iterate_phdr(read_image, NULL);
-  if (!has_note && !program_is_static()) return;
-  go->is_wanted = 1;
-  state.level = LEVEL_LINKED;
-  if (!program_is_static()) fill_gap(envp);
-}
-
 void go_program_begin(int argc, char **argv, char **envp) {
-  if (!state.executable.go.is_wanted || program_is_static()) return;
-  uintptr_t entry = (uintptr_t)getauxval(AT_ENTRY);
-  if (!go_starts_itself(&image, entry)) return;
-  starts_by_itself = 1;
+  if (state.level != LEVEL_COMPILED) return;
+  if (!program_is_static() && dl_iterate_phdr(read_image, NULL) != 1) return;
+  state.executable.go.is_wanted = 1;
+  state.level = LEVEL_LINKED;
+  if (program_is_static()) return;
+  fill_gap(envp);
+  if (calls_start_of_libc()) return;
   on_exit(worker_finish, NULL);
-  begin_with(GO_KNOWN_BY_ENTRY(entry), argc, argv, envp);
+  begin_with(GO_KNOWN_BY_ENTRY((uintptr_t)getauxval(AT_ENTRY)), argc, argv, envp);
 }
 
-static go_main_function *main_of_program;
-
-static int begin_at_main(int argc, char **argv, char **envp) {
-  begin_with(GO_KNOWN_BY_MAIN((uintptr_t)main_of_program), argc, argv, envp);
-  return main_of_program(argc, argv, envp);
-}
-
-go_main_function *go_linked_main(go_main_function *main) {
-  main_of_program = main;
-  return begin_at_main;
+int go_linked_main(int argc, char **argv, char **envp) {
+  begin_with(GO_KNOWN_BY_MAIN((uintptr_t)state.real_main), argc, argv, envp);
+  return state.real_main(argc, argv, envp);
 }
 
 /* ---- threads that libc makes ---- */
@@ -187,22 +169,14 @@ static int create_of_c11(void *thread, void *run, void *argument) {
 
 #else
 
-int go_starts_by_itself(void) {
-  return 0;
-}
-
-void go_program_notice(char **envp) {
-  (void)envp;
-}
-
 void go_program_begin(int argc, char **argv, char **envp) {
   (void)argc;
   (void)argv;
   (void)envp;
 }
 
-go_main_function *go_linked_main(go_main_function *main) {
-  return main;
+int go_linked_main(int argc, char **argv, char **envp) {
+  return state.real_main(argc, argv, envp);
 }
 
 struct go_thread_start *go_linked_thread(void *(*run)(void *), void *argument) {

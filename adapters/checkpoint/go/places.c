@@ -62,19 +62,14 @@ struct found {
   struct go_function codes[CODES];
 };
 
-static void find_known(const struct go_known *known, const struct go_function *function,
-                       struct found *found) {
-  if (strcmp(known->name, function->name) == 0) found->known = *function;
-  if (strcmp(known->jumps_to, function->name) == 0) found->jumped_to = *function;
-}
-
 static void find_by_name(struct go_places *places, const struct go_known *known,
                          struct found *found) {
   size_t makers = 0;
   for (size_t number = 0; number < places->table.count; ++number) {
     struct go_function function;
     if (go_table_function(&places->table, number, &function) != 0) continue;
-    find_known(known, &function, found);
+    if (strcmp(known->name, function.name) == 0) found->known = function;
+    if (strcmp(known->jumps_to, function.name) == 0) found->jumped_to = function;
     for (size_t i = 0; i < sizeof kRefused / sizeof *kRefused; ++i) {
       if (strcmp(kRefused[i].name, function.name) == 0) found->refused = kRefused[i].reason;
     }
@@ -143,15 +138,10 @@ static int base_is(const struct go_image *image, const struct found *found, uint
   return begin + kShort + (uintptr_t)(intptr_t)(int8_t)bytes_of(begin)[1] == target;
 }
 
-static int known_base(const struct go_image *image, const struct found *found, uintptr_t *base) {
-  *base = image->known.place - found->known.start;
-  if (found->known.end == 0 || found->jumped_to.end == 0) return -1;
-  return base_is(image, found, *base) ? 0 : -1;
-}
-
 static int find_base(struct go_places *places, struct found *found, const struct go_image *image) {
-  uintptr_t base = 0;
-  if (known_base(image, found, &base) != 0) return -1;
+  uintptr_t base = image->known.place - found->known.start;
+  if (found->known.end == 0 || found->jumped_to.end == 0) return -1;
+  if (!base_is(image, found, base)) return -1;
   places->table.base = base;
   for (size_t k = 0; k < places->mark_count; ++k) places->marks[k].place += base;
   for (int k = 0; k < CODES; ++k) {
@@ -303,29 +293,12 @@ static int find_table(struct go_table *table, const struct go_image *image) {
   return -1;
 }
 
-int go_starts_itself(const struct go_image *image, uintptr_t entry) {
-  const struct go_known known = GO_KNOWN_BY_ENTRY(entry);
-  struct go_image asked = *image;
-  struct go_table table;
-  struct found found;
-  uintptr_t base;
-  memset(&found, 0, sizeof found);
-  asked.known = known;
-  if (find_table(&table, image) != 0) return 0;
-  for (size_t number = 0; number < table.count; ++number) {
-    struct go_function function;
-    if (go_table_function(&table, number, &function) == 0) find_known(&known, &function, &found);
-  }
-  return known_base(&asked, &found, &base) == 0;
-}
-
-int go_places_find(struct go_places *places, const struct go_image *image, int *is_go,
-                   const char **reason) {
+int go_places_find(struct go_places *places, const struct go_image *image, const char **reason) {
   struct found found;
   memset(&found, 0, sizeof found);
   memset(places, 0, sizeof *places);
-  *is_go = find_table(&places->table, image) == 0;
-  if (!*is_go) return -1;
+  *reason = "it has no table of functions, as Go 1.18 and newer make one";
+  if (find_table(&places->table, image) != 0) return -1;
   find_by_name(places, &image->known, &found);
   *reason = found.refused;
   if (found.refused != NULL) return -1;

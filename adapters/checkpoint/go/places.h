@@ -89,12 +89,8 @@ struct go_places {
   size_t thread_state, thread_word; /* where in struct m; thread_state 0: there is none */
 };
 
-/* 0; -1 with the reason. is_go: whether it has the table at all. */
-int go_places_find(struct go_places *places, const struct go_image *image, int *is_go,
-                   const char **reason);
-
-/* Whether the executable's first instruction is Go's own, and not libc's. */
-int go_starts_itself(const struct go_image *image, uintptr_t entry);
+/* 0; -1 with the reason. */
+int go_places_find(struct go_places *places, const struct go_image *image, const char **reason);
 
 /* How many bytes are imitated. */
 size_t go_beginning_bytes(enum go_beginning beginning);

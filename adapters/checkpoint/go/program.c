@@ -42,10 +42,8 @@ void go_image_read(struct go_image *image, const Elf64_Phdr *segments, unsigned 
 
 int go_program_find(const struct go_image *image, const char **reason) {
   struct go_program *go = &state.executable.go;
-  int result = go_places_find(&go->places, image, &go->is_go, reason);
-  if (!go->is_go) *reason = "it has no table of functions, as Go 1.18 and newer make one";
-  if (result != 0) go->is_go = 0;
-  if (result != 0) return -1;
+  go->is_go = go_places_find(&go->places, image, reason) == 0;
+  if (!go->is_go) return -1;
   go->code = image->code;
   void *stack = mmap(NULL, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *reason = "no memory for a stack";
@@ -116,7 +114,7 @@ static _Noreturn void go_on(void) {
   if (go->is_called) raw_call(SYS_tgkill, state.pid, state.pid, kPreemptSignal);
   go->is_called = 0;
   if (traps_of_thread(1) != 0) give_up(kCannotEnter);
-  if (program_is_static()) thread_becomes(&state.executable.theirs);
+  thread_becomes(&state.executable.theirs);
   leave_for_program(go->context);
 }
 
@@ -137,7 +135,7 @@ static void stand(void) {
   struct go_program *go = &executable->go;
   executable->theirs = thread_now();
   traps_end();
-  if (program_is_static()) thread_becomes(&executable->ours);
+  thread_becomes(&executable->ours);
   take_pending_signals();
   go->first_id = (pid_t)raw_call(SYS_gettid);
   go->context->uc_mcontext.gregs[REG_RIP] = (greg_t)go->places.marks[0].place;

@@ -64,17 +64,12 @@ _Noreturn void go_program_stand(ucontext_t *context);
 long go_program_tgkill(const long *words);
 
 /* linked.c: executables that a loader links with libc.
- * When this library's variables were taken out of envp: whether the program is to stop at
- * main.main(). If so, to the rest of this library it is one that has no adapter, as at the level
- * `linked`. */
-void go_program_notice(char **envp);
-/* Before any constructor. */
+ * Before any constructor, when this library's variables were taken out of envp: if the program is
+ * to stop at main.main(), it is to the rest of this library one that has no adapter, as at the
+ * level `linked`; and if its first instruction is Go's own, it is marked. */
 void go_program_begin(int argc, char **argv, char **envp);
-/* Its first instruction is Go's own, so that libc does not call main(). */
-int go_starts_by_itself(void);
-/* libc is about to call the main() of one: what it has to call instead. */
-typedef int go_main_function(int, char **, char **);
-go_main_function *go_linked_main(go_main_function *main);
+/* What libc calls in the place of the main() of one (state.real_main). */
+int go_linked_main(int argc, char **argv, char **envp);
 /* pthread_create(): what the new thread has to run instead, so that its calls are handed back; and
  * when it was not made after all. */
 struct go_thread_start;
@@ -94,8 +89,8 @@ void go_watch_call(long number, const long *words, ucontext_t *context);
 /* Who calls what is being noted: ", called by main.init", as load_place() says it. */
 int go_place(char *place, size_t bytes);
 
-/* threads.c: a call of the program's, in a request whose threads were not made yet: makes them
- * if it could wake one of them, or wait for what they do. */
+/* threads.c: a call of the program's, in a request whose threads were not made yet: makes them if
+ * it could wait for what they do, or start another. */
 void go_threads_see_call(long number, const long *words);
 /* A thread that wants to pause, in the zygote: whether it was made to wait instead, until the
  * program goes on after main.main(). So the one that looks after all others (sysmon) does not find

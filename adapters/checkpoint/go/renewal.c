@@ -204,7 +204,7 @@ int go_renewal_find_threads(void) {
   go->thread_count = 0;
   go->goroutine_at = program_is_static() ? sizeof g : find_goroutine(block, g);
   if (go->goroutine_at == 0) return -1;
-  if (find_thread(state.executable.theirs.block, g) != 0) return -1;
+  if (find_thread(block, g) != 0) return -1;
   for (size_t i = 0; i < parked_threads.count; ++i) {
     if (find_thread(parked_threads.list[i].block, 0) != 0) return -1;
   }

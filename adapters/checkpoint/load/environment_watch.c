@@ -83,9 +83,7 @@ int environment_note_changes(void) {
     if (!is_launched(*entry) && note_change(*entry, 1) != 0) return -1;
   }
   for (size_t i = 0; i < launched_count; ++i) {
-    if (launched[i][0] != '\0' && !has_name_of(environ, launched[i]) &&
-        note_change(launched[i], 0) != 0)
-      return -1;
+    if (!has_name_of(environ, launched[i]) && note_change(launched[i], 0) != 0) return -1;
   }
   return 0;
 }

@@ -124,7 +124,7 @@ static void on_park(int number, siginfo_t *info, void *frame) {
   if (thread == NULL) return;
   ucontext_t *context = frame;
   thread->frame = (uintptr_t)frame;
-  if (program_is_static() || program_is_go()) traps_describe(&thread->traps);
+  if (program_has_traps()) traps_describe(&thread->traps);
   if (program_is_static()) {
     raw_call(SYS_arch_prctl, ARCH_GET_FS, &thread->block);
   } else {

@@ -28,6 +28,7 @@ struct thread_of_libc thread_now(void) {
 }
 
 void thread_becomes(const struct thread_of_libc *thread) {
+  if (!program_is_static()) return;
   raw_call(SYS_arch_prctl, ARCH_SET_FS, thread->block);
   raw_call(SYS_set_tid_address, thread->tid_address);
   raw_call(SYS_set_robust_list, thread->robust_list, sizeof(struct robust_list_head));
@@ -179,10 +180,10 @@ int static_executable_holds_robust_mutex(void) {
 }
 
 void static_executable_left(void) {
-  if (!program_is_static() && !program_is_go()) return;
+  if (!program_has_traps()) return;
   go_threads_expect_no_more();
   traps_end();
-  if (program_is_static()) thread_becomes(&state.executable.ours);
+  thread_becomes(&state.executable.ours);
 }
 
 #else

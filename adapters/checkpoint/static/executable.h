@@ -53,6 +53,8 @@ struct static_executable {
 
 /* launch_variables.c keeps the path. */
 int program_is_static(void);
+/* The same, or Go's: its calls are handed back (static/traps.h). */
+int program_has_traps(void);
 
 /* map.c: maps the executable. 0, or -1 with the reason why it cannot be run in this way. */
 int static_executable_map(char *reason, size_t reason_bytes);

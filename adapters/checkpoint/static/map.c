@@ -235,6 +235,10 @@ int program_is_static(void) {
   return state.executable.path[0] != '\0';
 }
 
+int program_has_traps(void) {
+  return program_is_static() || program_is_go();
+}
+
 int static_executable_map(char *reason, size_t reason_bytes) {
   struct elf elf = {.copy = -1};
   if (!traps_are_offered()) {

@@ -1,8 +1,10 @@
 /* The system calls of a static executable, handed back by the kernel one by one; see executable.h.
+ * A Go program that a loader links with libc (go/linked.c) has those of its own code handed back.
  *
  * The handler runs on the program's stack, or on its signal stack, with the program's own thread
  * pointer. So it uses nothing of libc that has memory of a thread: no errno, no stdio. For what
- * needs that, libc's own thread block is put in place for a moment, with all signals blocked. */
+ * needs that, libc's own thread block is put in place for a moment, with all signals blocked; where
+ * program and library share a libc, it is in place, and only errno is kept. */
 #ifndef CGIBRIDGE_STATIC_TRAPS_H
 #define CGIBRIDGE_STATIC_TRAPS_H
 
@@ -14,7 +16,8 @@
 
 /* Whether this kernel can hand calls back. */
 int traps_are_offered(void);
-/* From here on, in the calling thread: every call that is not made by this library itself. 0 or -1.
+/* From here on, in the calling thread: every call that is not made by this library itself, or those
+ * of the executable's own code. 0 or -1.
  * libc is not to be used, except for its functions on strings, until traps_end(). */
 int traps_begin(void);
 void traps_end(void);
@@ -47,8 +50,8 @@ long copy_out(long to, const void *from, size_t bytes);
 /* enter.c: has the executable stop where it calls main(). 0 or -1. */
 int static_executable_mark_main(void);
 size_t count_of_strings(char **list); /* before its NULL */
-/* enter.c: the calling thread's, and the change to another. No function that expects a thread block
- * may be between that and its caller's end. */
+/* enter.c: the calling thread's, and the change to another, of a static executable. No function
+ * that expects a thread block may be between that and its caller's end. */
 struct thread_of_libc thread_now(void);
 void thread_becomes(const struct thread_of_libc *thread);
 

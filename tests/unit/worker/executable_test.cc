@@ -96,7 +96,8 @@ TEST_F(ExecutableTest, what_go_s_linker_has_made_can_stop_deeper_whatever_else_i
 }
 
 TEST_F(ExecutableTest, notes_may_be_damaged) {
-  std::string damaged = elf_with_notes({"GNU\0Go"}, true);
+  using namespace std::string_literals;
+  const std::string damaged = elf_with_notes({"GNU\0"s, "Go\0\0"s}, true);
   for (std::size_t at = 0; at < damaged.size(); ++at) {
     for (const char byte : {'\0', '\xff'}) {
       std::string changed = damaged;
