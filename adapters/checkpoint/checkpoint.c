@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "calls/passed_calls.h"
+#include "calls/real_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
@@ -46,7 +47,10 @@ void checkpoint_stand(void) {
   }
   load_watch_end();
   state.processor.before = usage_now();
-  if (state.reset == RESET_REWIND) passed_calls_find();
+  if (state.reset == RESET_REWIND) {
+    passed_calls_find();
+    real_calls_find();
+  }
   /* A process that is never copied may hold what it likes: threads, timers, sockets. */
   if (!state.is_ahead && stillness_check(reason, sizeof reason) != 0) checkpoint_refuse(reason);
   environment_watch_tell();

@@ -24,6 +24,7 @@
 #include "load/environment_watch.h"
 #include "load/load_watch.h"
 #include "load/lookups.h"
+#include "request_strings.h"
 #include "static/executable.h"
 #include "usage.h"
 
@@ -31,18 +32,6 @@
 #define INTERPOSED __attribute__((visibility("default")))
 
 enum role { ROLE_NONE, ROLE_ZYGOTE, ROLE_WORKER, ROLE_ANSWERING, ROLE_DONE };
-
-/* The strings of a request, in memory that outlives the request. */
-struct request {
-  uint64_t id;
-  char *cwd;
-  char *argv_text; /* NUL-terminated words, one after the other */
-  size_t argv_bytes;
-  char *env_text;
-  size_t env_bytes;
-  uint32_t argc, envc;
-  char **argv, **envp; /* NULL-terminated, as main() gets them */
-};
 
 enum {
   kInheritedFdsMax = 1024,
@@ -56,7 +45,23 @@ enum {
 enum learn_what { LEARN_INSTALLED, LEARN_ALL, LEARN_NONE };
 
 struct checkpoint_state {
+  /* What each request changes is side by side, because each page of it has to be put back. */
   enum role role;
+  struct processor_time processor;
+  unsigned touched;         /* enum touched, since the request began */
+  uint64_t touched_signals; /* signals whose disposition was set; bit 0 is signal 1 */
+  int channel;              /* control channel of a zygote, own channel of a worker */
+  dev_t channel_dev;        /* a program may close the channel and reuse its number */
+  ino_t channel_ino;
+  pid_t pid;        /* pid of the zygote or worker that this is; a forked child's differs */
+  pid_t bridge_pid; /* the parent of the zygote and the workers */
+  int end_expected; /* the exit code plus one, if the next wait for events comes after the answer */
+  int teardown_expected; /* the same, if the interpreter now frees everything */
+  struct request request;
+  struct adapters_call call;
+  int ender;                    /* threads_end.c: who ends the request */
+  void (*end_of_request)(void); /* and how */
+  /* The rest stays as it is at the checkpoint. */
   int learn;               /* enum learn_what: which modules are worth a NOTE_LOADED */
   int level;               /* enum checkpoint_level that the bridge asked for */
   int reset;               /* enum checkpoint_reset that workers do */
@@ -65,18 +70,10 @@ struct checkpoint_state {
   int is_ahead;            /* becomes the only worker itself instead of forking workers */
   char weaker[kReasonMax]; /* why the reset is weaker than the bridge asked for, or empty */
   unsigned left_out;       /* enum reset_part, for tests */
-  struct processor_time processor;
-  struct engine *engine;    /* of RESET_REWIND */
-  unsigned touched;         /* enum touched, since the request began */
-  uint64_t touched_signals; /* signals whose disposition was set; bit 0 is signal 1 */
-  enum retirement doubt;    /* why the process cannot be put back, and by which call */
+  struct engine *engine;   /* of RESET_REWIND */
+  enum retirement doubt;   /* why the process cannot be put back, and by which call */
   char doubtful_call[48];
-  char bypass[48];   /* the call by which the program reaches libc past our functions, or empty */
-  int channel;       /* control channel of a zygote, own channel of a worker */
-  dev_t channel_dev; /* a program may close the channel and reuse its number */
-  ino_t channel_ino;
-  pid_t pid;        /* pid of the zygote or worker that this is; a forked child's differs */
-  pid_t bridge_pid; /* the parent of the zygote and the workers */
+  char bypass[48]; /* the call by which the program reaches libc past our functions, or empty */
   int main_argc;
   int (*real_main)(int, char **, char **);
   char name[16]; /* the process's name, as exec of the program would give it; empty: unchanged */
@@ -94,14 +91,10 @@ struct checkpoint_state {
   int timers[kTimersMax]; /* of timer_create(): the kernel's ids */
   size_t timer_count;
   unsigned long long loads_at_start; /* of shared objects, before the program's own loads */
-  int end_expected; /* the exit code plus one, if the next wait for events comes after the answer */
-  int teardown_expected; /* the same, if the interpreter now frees everything */
-  int stands_at_fork;    /* the next fork() is the checkpoint */
-  int ruby_goes_by;      /* see ruby_run.c */
-  int ruby_end;          /* the exit code plus one, if Ruby reported it */
-  char ruby_code[128];   /* code to evaluate between compiler and run */
-  struct request request;
-  struct adapters_call call;
+  int stands_at_fork;                /* the next fork() is the checkpoint */
+  int ruby_goes_by;                  /* see ruby_run.c */
+  int ruby_end;                      /* the exit code plus one, if Ruby reported it */
+  char ruby_code[128];               /* code to evaluate between compiler and run */
   struct load_watch load;
   struct static_executable executable;
 };

@@ -1,11 +1,11 @@
 /* For an interpreter whose own end takes long after the program can do nothing more: it announces
  * that its next turn in its event loop belongs to that end, and DONE is sent there. */
-#include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "ending.h"
 
@@ -53,15 +53,11 @@ static void waits_for_events(void) {
 /* The two calls by which libuv waits, the newer and the older. */
 INTERPOSED int epoll_pwait(int epoll, struct epoll_event *events, int events_max, int timeout,
                            const sigset_t *signals) {
-  static int (*real)(int, struct epoll_event *, int, int, const sigset_t *);
   waits_for_events();
-  if (real == NULL) real = (typeof(real))dlsym(RTLD_NEXT, "epoll_pwait");
-  return real(epoll, events, events_max, timeout, signals);
+  return REAL(epoll_pwait)(epoll, events, events_max, timeout, signals);
 }
 
 INTERPOSED int epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout) {
-  static int (*real)(int, struct epoll_event *, int, int);
   waits_for_events();
-  if (real == NULL) real = (typeof(real))dlsym(RTLD_NEXT, "epoll_wait");
-  return real(epoll, events, events_max, timeout);
+  return REAL(epoll_wait)(epoll, events, events_max, timeout);
 }

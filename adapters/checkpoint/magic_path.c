@@ -11,7 +11,6 @@
  * An answer never fills the caller's buffer, unless each call returns it whole (whole/argv,
  * whole/env, seen, left): Ruby's readlink asks again with a larger buffer when it is full, and the
  * next call would return the next piece. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "ending.h"
 #include "raw_call.h"
@@ -311,15 +311,13 @@ int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *resu
 }
 
 INTERPOSED pid_t fork(void) {
-  static pid_t (*real)(void);
   if (state.stands_at_fork && state.role == ROLE_ZYGOTE && getpid() == state.pid) {
     state.stands_at_fork = 0;
     checkpoint_stand();
     return 0;
   }
   load_watch_note(IMPURE_CHILDREN, "fork", __builtin_return_address(0));
-  if (real == NULL) real = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
-  return real();
+  return REAL(fork)();
 }
 
 /* A link to the process's number. */
@@ -329,25 +327,19 @@ static void look_at_own_name(const char *path, const void *caller) {
 }
 
 INTERPOSED ssize_t readlink(const char *restrict path, char *restrict buffer, size_t size) {
-  static ssize_t (*real)(const char *, char *, size_t);
   ssize_t result;
   if (magic_path_answer(path, buffer, size, &result)) return result;
   look_at_own_name(path, __builtin_return_address(0));
   lookups_see_look(AT_FDCWD, path, __builtin_return_address(0));
-  if (real == NULL) real = (ssize_t(*)(const char *, char *, size_t))dlsym(RTLD_NEXT, "readlink");
-  return real(path, buffer, size);
+  return REAL(readlink)(path, buffer, size);
 }
 
 INTERPOSED ssize_t readlinkat(int directory, const char *restrict path, char *restrict buffer,
                               size_t size) {
-  static ssize_t (*real)(int, const char *, char *, size_t);
   ssize_t result;
   if (magic_path_answer(path, buffer, size, &result)) return result;
   lookups_see_look(directory, path, __builtin_return_address(0));
-  if (real == NULL) {
-    real = (ssize_t(*)(int, const char *, char *, size_t))dlsym(RTLD_NEXT, "readlinkat");
-  }
-  return real(directory, path, buffer, size);
+  return REAL(readlinkat)(directory, path, buffer, size);
 }
 
 /* What a program built with _FORTIFY_SOURCE calls. */

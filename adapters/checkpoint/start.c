@@ -21,7 +21,7 @@ typedef int main_function(int, char **, char **);
 typedef int start_function(main_function *, int, char **, void (*)(void), void (*)(void),
                            void (*)(void), void *);
 
-struct checkpoint_state state;
+struct checkpoint_state state __attribute__((aligned(4096)));
 
 /* A program starts with every signal at its default and none blocked, whatever the bridge does. */
 static void reset_signals(void) {

@@ -64,7 +64,7 @@ sub watch_words { tie @main::ARGV, 'CGIBridge::Words', @main::ARGV }
 # Perl cannot be asked whether numbers were drawn, or srand() called. With a known seed the next number is
 # the known first one, if nothing was. If the seed comes from the environment, srand() would override it.
 sub watch_generator {
-    return if defined $ENV{PERL_RAND_SEED};
+    return if defined $environment->{PERL_RAND_SEED};    # looked up by us, not by the script
     srand $known_seed;
     $first_draw //= rand;
     srand $known_seed;
@@ -98,88 +98,13 @@ sub trouble {
     return generator_was_used() ? 'draws random numbers or seeds them' : undef;
 }
 
-# Nothing can be unloaded: if one is impure, perl starts over without it. The others are loaded first all
-# the same, to find all impure ones, and with them the modules that load one of those.
-sub load_ahead {
-    my %before = (%read);
-    my $by_script = $words_read;
-    my %impure;
-    local $is_ahead = 1;
-    watch_words();
-    for my $module (grep { !exists $INC{file_of($_)} } @preload) {
-        my ($written, $writes_before) = (tell STDOUT, $writes);
-        my %there = map { ($_ => 1) } keys %INC;
-        (%read, $listed, $words_read, $words_written, $time_read, $time_written, $warned) = ();
-        my %shared = shared_state();
-        ask($watch);
-        my $hooked = require_ahead(file_of($module));
-        my $why = trouble($written, $writes_before) // $hooked // changed_state(%shared);
-        watch_generator();
-        if (defined $why) {
-            $impure{$module} = "$why while it is loaded";
-            my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
-            $SIG{__WARN__} = sub { };    # about redefinitions
-            delete @INC{grep { !$there{$_} && !$bound{$_} } keys %INC};
-            $is_doomed = 1;
-        }
-        %before = (%read, %before);
-    }
-    untie @main::ARGV;
-    start_over_without(%impure) if %impure;
-    %read = %before;
-    ($words_read, $words_written) = ($by_script);
-}
-
-# Returns what the script's handlers would have noticed, which are not there meanwhile.
-sub require_ahead {
-    my ($file) = @_;
-    my $ours = sub { $warned = 'warns' };
-    local ($@, $_, $!, $SIG{__DIE__});
-    local $SIG{__WARN__} = $ours;
-    # One that cannot be loaded: the program gets the same error, if it asks.
-    eval { require $file } or delete $INC{$file};
-    my $is_hooked = defined $SIG{__DIE__} || ($SIG{__WARN__} // '') ne $ours;
-    return $is_hooked ? 'sets $SIG{__DIE__} or $SIG{__WARN__}' : undef;
-}
-
-sub start_over_without {
-    my %impure = @_;
-    ask("note/warning/$_ is not loaded ahead: it $impure{$_}") for sort keys %impure;
-    start_over(grep { !exists $impure{$_} } @preload);
-}
-
-sub start_over {
-    my $words = join ',', ($is_booted ? ':booted' : ()), @_;
-    my @command = @launched_as;
-    $_ = length $words ? "-MCGIBridge=$words" : '-MCGIBridge' for @command[ours_in(@command)];
-    *main::ENV = $environment;    # with -T perl executes nothing otherwise
-    %$environment = map { ($_ => $before_all{$_} =~ /(.*)/s) } keys %before_all;
-    @command = map { /(.*)/s } @command;
-    ask('over');    # what a BEGIN block did to the process will be done again
-    exec { $command[0] } @command;
-}
-
-# The script is left to the requests, with the modules that it loads for itself; those of perl's own that it
-# loads are loaded ahead, if perl finds the same file without the script.
-sub start_over_booted {
-    my ($why) = @_;
-    shallower($why) if $is_again;
-    ask("note/level/the script $why");
-    my %wanted = map { ($_ => 1) } @preload;
-    for my $file (sort grep { m{^\w+(?:/\w+)*\.pm$} } keys %INC) {
-        my ($folder) = grep { -e "$_/$file" } @usual_folders;
-        next unless defined $folder && $INC{$file} eq "$folder/$file" && !$known{$file};
-        (my $name = substr $file, 0, -3) =~ s{/}{::}g;
-        $wanted{$name} = 1;
-    }
-    $is_booted = 1;
-    start_over(sort keys %wanted);
-}
-
 sub refuse_what_was_seen {
     # /dev/null has a position, which counts the bytes written. The script may change its own %ENV.
     my $why = trouble(0, $writes);
-    start_over_booted("$why while compiling") if defined $why;
+    if (defined $why) {
+        need_rest();
+        start_over_booted("$why while compiling");
+    }
     watch_generator();
 }
 
@@ -215,16 +140,6 @@ sub plain_command {
     return unless $ours && $words[$ours - 1] =~ /^-I/;
     splice @words, $ours - 1, 2;
     return @words;
-}
-
-sub start_anew {
-    my ($what, @words) = @_;
-    ask("note/shallower/$what was read while compiling, and the request's differs");
-    my @command = map { /(.*)/s } plain_command(), @words;
-    # What was done to %ENV while compiling will be done again. With -T perl executes nothing that is tainted.
-    my %sent = map { split /=/, $_, 2 } reverse grep { /^[^=]+=/ } @sent;
-    %$environment = map { ($_ => $sent{$_} =~ /(.*)/s) } keys %sent;
-    exec { $command[0] } @command;
 }
 
 # Perl and C see a change of %ENV at once, so only what differs from the launch is set.
@@ -275,7 +190,10 @@ sub checkpoint {
 sub stand {
     my ($level) = @_;
     untie @main::ARGV;
-    load_ahead();
+    if (@preload) {
+        need_rest();
+        load_ahead();
+    }
     untie $^T;
     *main::ENV = $environment;
     keep_year();
@@ -311,6 +229,11 @@ sub note_loaded {
     }
 }
 
+sub go_anew {
+    need_rest();
+    start_anew(@_);
+}
+
 # The value that the request sent under a name; of two the first counts.
 sub sent {
     my $begin = "$_[0]=";
@@ -324,12 +247,12 @@ sub become_fresh {
     take_environment();
     for my $name (keys %read) {
         my ($then, $now) = ($read{$name}, sent($name));    # whatever the script has made of it since
-        start_anew("\$ENV{$name}", @words) if defined $then ? !defined $now || $then ne $now : defined $now;
+        go_anew("\$ENV{$name}", @words) if defined $then ? !defined $now || $then ne $now : defined $now;
     }
-    start_anew('@ARGV', @words) if $words_read && @words;
+    go_anew('@ARGV', @words) if $words_read && @words;
     @main::ARGV = @words;
     $^T = time;
-    start_anew('the year (by Time::Local)', @words) if defined $year && $year != (localtime $^T)[5];
+    go_anew('the year (by Time::Local)', @words) if defined $year && $year != (localtime $^T)[5];
     @sent = ();
 }
 
@@ -351,7 +274,7 @@ sub seed {
     defined $bytes ? srand unpack 'L', $bytes : srand;
 }
 
-my ($folder) = __FILE__ =~ m{^(.*)/};
+our ($folder) = __FILE__ =~ m{^(.*)/};
 @INC = grep { ref || $_ ne $folder } @INC;
 require "$folder/Watched.pm";
 delete @INC{ 'CGIBridge.pm', "$folder/Watched.pm" };
@@ -380,6 +303,11 @@ if (defined $call) {
     watch_words();
     watch_generator();
     tie $^T, 'CGIBridge::Time';    # its value stays real
+}
+
+sub need_rest {
+    require "$folder/Ahead.pm";
+    delete $INC{"$folder/Ahead.pm"};
 }
 
 # Called before the script's first line.

@@ -38,26 +38,6 @@ sub STORE     { $CGIBridge::time_written = 1 }
 sub UNTIE     { }
 sub DESTROY   { }
 
-package CGIBridge;
-
-# What is the same for all modules, so that a request would notice a change of it that was made by one which
-# it does not load.
-sub shared_state {
-    return (
-        '@INC' => join(' ', @INC), '$0' => $0, '$/' => $/, '$\\' => $\, '$,' => $,, '$"' => $", '$;' => $;,
-        '$^W' => $^W, '$|' => $|, 'the selected handle' => select,
-        'the layers of STDIN' => join(' ', PerlIO::get_layers(\*STDIN)),
-        'the layers of STDOUT' => join(' ', PerlIO::get_layers(\*STDOUT)),
-        'the layers of STDERR' => join(' ', PerlIO::get_layers(\*STDERR)));
-}
-
-sub changed_state {
-    my (%before) = @_;
-    my %now = shared_state();
-    my ($changed) = sort grep { $before{$_} ne $now{$_} } keys %now;
-    return defined $changed ? "changes $changed" : undef;
-}
-
 package CGIBridge::Environment;
 
 # %ENV as the script sees it while compiling; the real one is kept underneath.

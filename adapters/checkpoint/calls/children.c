@@ -1,7 +1,6 @@
 /* Processes that a request makes as copies of its own: they must have nothing that reaches the
  * worker, whatever rights they keep or give up, and share nothing that outlives the request.
  * Children that execute a program lose the library's descriptors by that (O_CLOEXEC). */
-#include <dlfcn.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "calls/passed_calls.h"
+#include "calls/real_calls.h"
 #include "load/load_watch.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -41,10 +41,9 @@ static void forget_all(void) {
 
 /* fork() without the handlers of pthread_atfork(), for signal handlers. */
 INTERPOSED pid_t _Fork(void) {
-  static pid_t (*real)(void);
   load_watch_note(IMPURE_CHILDREN, "_Fork", __builtin_return_address(0));
-  if (real == NULL) real = (pid_t(*)(void))dlsym(RTLD_NEXT, "_Fork");
-  pid_t pid = real != NULL ? real() : (pid_t)call_result(raw_call(SYS_clone, SIGCHLD));
+  pid_t pid =
+      REAL(_Fork) != NULL ? REAL(_Fork)() : (pid_t)call_result(raw_call(SYS_clone, SIGCHLD));
   if (pid == 0) forget_all();
   return pid;
 }

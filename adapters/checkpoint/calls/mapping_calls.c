@@ -2,13 +2,13 @@
  * writable pages are found again by their registration; but if read-only memory is replaced by as
  * much, it looks the same. So a call that replaces memory of the checkpoint has every mapping
  * checked, or retires the worker; see rare_calls.c. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include "calls/real_calls.h"
 #include "ending.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -152,10 +152,8 @@ void note_locale(void) {
 }
 
 INTERPOSED void freelocale(locale_t locale) {
-  static __typeof__(&freelocale) real;
   note_locale();
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "freelocale");
-  real(locale);
+  REAL(freelocale)(locale);
 }
 
 INTERPOSED void __freelocale(locale_t locale) {

@@ -1,9 +1,9 @@
 /* Calls on memory whose effect the pages do not show; see rare_calls.c. */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "calls/real_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 
@@ -34,21 +34,17 @@ INTERPOSED int madvise(void *start, size_t bytes, int advice) {
 }
 
 INTERPOSED int malloc_trim(size_t pad) {
-  static int (*real)(size_t);
   call_touch(TOUCHED_PAGES);
-  if (real == NULL) real = (int (*)(size_t))dlsym(RTLD_NEXT, "malloc_trim");
-  return real != NULL ? real(pad) : 0;
+  return REAL(malloc_trim) != NULL ? REAL(malloc_trim)(pad) : 0;
 }
 
 INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                               void *(*run)(void *), void *argument) {
-  static __typeof__(&pthread_create) real;
   call_touch(TOUCHED_THREADS);
   load_left_thread(__builtin_return_address(0));
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_create");
-  if (!program_is_linked_go()) return real(thread, attributes, run, argument);
+  if (!program_is_linked_go()) return REAL(pthread_create)(thread, attributes, run, argument);
   struct go_thread_start *start = go_linked_thread(run, argument);
-  int result = real(thread, attributes, go_linked_thread_run, start);
+  int result = REAL(pthread_create)(thread, attributes, go_linked_thread_run, start);
   if (result != 0) go_linked_thread_drop(start);
   return result;
 }

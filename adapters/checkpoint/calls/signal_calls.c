@@ -1,12 +1,15 @@
 /* Calls on signals: their flags and masks, and real-time signals, are not in /proc/self/stat; see
  * rare_calls.c. */
-#include <dlfcn.h>
 #include <signal.h>
 #include <string.h>
 
 #include "calls/passed_calls.h"
+#include "calls/real_calls.h"
 #include "rewind/engine.h"
 #include "static/traps.h"
+
+/* Old programs call sigset() and siginterrupt(). */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 void note_signal(long number) {
   if (number <= 0 || number >= kSignalsMax) return;
@@ -97,31 +100,25 @@ static __sighandler_t handle_for_program(__sighandler_t handler, int flags) {
 #endif
 
 INTERPOSED int sigprocmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
-  static int (*real)(int, const sigset_t *, sigset_t *);
   sigset_t copy;
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "sigprocmask");
-  return real(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
+  return REAL(sigprocmask)(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
 }
 
 INTERPOSED int pthread_sigmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
-  static int (*real)(int, const sigset_t *, sigset_t *);
   sigset_t copy;
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "pthread_sigmask");
-  return real(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
+  return REAL(pthread_sigmask)(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
 }
 
 /* ---- what each program may say of its signals ---- */
 
 static int act(int number, const struct sigaction *action, struct sigaction *old) {
-  static int (*real)(int, const struct sigaction *, struct sigaction *);
   struct sigaction copy;
   if (action != NULL && program_is_linked_go()) {
     copy = *action;
     sigdelset(&copy.sa_mask, SIGSYS);
     action = &copy;
   }
-  if (real == NULL) real = (__typeof__(real))dlsym(RTLD_NEXT, "sigaction");
-  return real(number, action, old);
+  return REAL(sigaction)(number, action, old);
 }
 
 INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
@@ -136,19 +133,15 @@ INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
 }
 
 INTERPOSED __sighandler_t sigset(int number, __sighandler_t handler) {
-  static __sighandler_t (*real)(int, __sighandler_t);
   if (is_ours(number)) return handle_for_program(handler, 0);
   note_signal(number);
-  if (real == NULL) real = (__sighandler_t(*)(int, __sighandler_t))dlsym(RTLD_NEXT, "sigset");
-  return real(number, handler);
+  return REAL(sigset)(number, handler);
 }
 
 INTERPOSED __sighandler_t sysv_signal(int number, __sighandler_t handler) {
-  static __sighandler_t (*real)(int, __sighandler_t);
   if (is_ours(number)) return handle_for_program(handler, (int)SA_RESETHAND | SA_NODEFER);
   note_signal(number);
-  if (real == NULL) real = (__sighandler_t(*)(int, __sighandler_t))dlsym(RTLD_NEXT, "sysv_signal");
-  return real(number, handler);
+  return REAL(sysv_signal)(number, handler);
 }
 
 INTERPOSED __sighandler_t __sysv_signal(int number, __sighandler_t handler) {
@@ -156,17 +149,13 @@ INTERPOSED __sighandler_t __sysv_signal(int number, __sighandler_t handler) {
 }
 
 INTERPOSED int siginterrupt(int number, int flag) {
-  static int (*real)(int, int);
   if (is_ours(number)) return 0;
   note_signal(number);
-  if (real == NULL) real = (int (*)(int, int))dlsym(RTLD_NEXT, "siginterrupt");
-  return real(number, flag);
+  return REAL(siginterrupt)(number, flag);
 }
 
 INTERPOSED __sighandler_t signal(int number, __sighandler_t handler) {
-  static __sighandler_t (*real)(int, __sighandler_t);
   if (is_ours(number)) return handle_for_program(handler, SA_RESTART);
   note_signal(number);
-  if (real == NULL) real = (__sighandler_t(*)(int, __sighandler_t))dlsym(RTLD_NEXT, "signal");
-  return real(number, handler);
+  return REAL(signal)(number, handler);
 }

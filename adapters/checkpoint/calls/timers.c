@@ -1,12 +1,12 @@
 /* Timers. There are three interval timers, which are stopped; those of timer_create() are counted,
  * because no call lists them. */
-#include <dlfcn.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
 
+#include "calls/real_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 
@@ -61,12 +61,8 @@ int timers_stand(void) {
 /* libc's id of a timer is the kernel's number, unless libc has a thread wait for the timer. */
 INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
                             timer_t *restrict timer) {
-  static int (*real)(clockid_t, struct sigevent *, timer_t *);
-  if (real == NULL) {
-    real = (int (*)(clockid_t, struct sigevent *, timer_t *))dlsym(RTLD_NEXT, "timer_create");
-  }
   call_begins();
-  int result = real(clock, event, timer);
+  int result = REAL(timer_create)(clock, event, timer);
   if (result == 0) {
     intptr_t number = (intptr_t)*timer;
     if (number < 0 || number > INT_MAX || note_timer((int)number) != 0) {
@@ -78,11 +74,9 @@ INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
 }
 
 INTERPOSED int timer_delete(timer_t timer) {
-  static int (*real)(timer_t);
-  if (real == NULL) real = (int (*)(timer_t))dlsym(RTLD_NEXT, "timer_delete");
   call_begins();
   forget_timer((intptr_t)timer); /* before another thread is given its number */
-  int result = real(timer);
+  int result = REAL(timer_delete)(timer);
   call_is_over();
   return result;
 }

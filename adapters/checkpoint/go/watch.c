@@ -92,8 +92,8 @@ static int walk_on(struct walk *walk) {
   return 0;
 }
 
-/* libc's strstr() is written in C, and so looks for its stack guard in libc's thread block, which is
- * not there in a static program. */
+/* libc's strstr() is written in C, and so looks for its stack guard in libc's thread block, which
+ * is not there in a static program. */
 static int contains(const char *text, const char *part) {
   size_t length = strlen(part);
   for (; *text != '\0'; ++text) {

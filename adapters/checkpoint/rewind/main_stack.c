@@ -1,22 +1,15 @@
 /* pthread_getattr_np() of the main thread: libc reads /proc/self/maps for it, and Rust's library
  * calls it at each start. Except for the limit, exec has fixed the answer, so the zygote asks
  * once. */
-#include <dlfcn.h>
 #include <pthread.h>
 
+#include "calls/real_calls.h"
 #include "rewind/engine.h"
-
-typedef int getattr_function(pthread_t, pthread_attr_t *);
-
-static getattr_function *real_getattr(void) {
-  static getattr_function *real;
-  if (real == NULL) real = (getattr_function *)dlsym(RTLD_NEXT, "pthread_getattr_np");
-  return real;
-}
 
 void main_stack_remember(struct engine *engine) {
   pthread_attr_t attributes;
-  if (real_getattr() == NULL || real_getattr()(pthread_self(), &attributes) != 0) return;
+  if (REAL(pthread_getattr_np) == NULL) return;
+  if (REAL(pthread_getattr_np)(pthread_self(), &attributes) != 0) return;
   if (pthread_attr_getstack(&attributes, &engine->main_stack, &engine->main_stack_bytes) == 0 &&
       pthread_attr_getguardsize(&attributes, &engine->main_stack_guard) == 0) {
     engine->main_thread = pthread_self();
@@ -28,7 +21,7 @@ INTERPOSED int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes) 
   const struct engine *engine = state.engine;
   if (engine == NULL || state.role != ROLE_ANSWERING || engine->main_thread == 0 ||
       !pthread_equal(thread, engine->main_thread) || (state.touched & TOUCHED_LIMITS) != 0) {
-    return real_getattr()(thread, attributes);
+    return REAL(pthread_getattr_np)(thread, attributes);
   }
   int result = pthread_attr_init(attributes);
   if (result == 0) {

@@ -17,14 +17,13 @@ enum { kPatience = 250000000, kLooksAtOnce = 10, kLookNanoseconds = 100000 };
 /* Who ends the request: the first thread, or another that waits for the first to take over, or does
  * no longer wait. */
 enum ender { ENDER_NONE, ENDER_CALLS_FIRST, ENDER_FIRST, ENDER_OTHER };
-static int ender;
-static void (*end_of_request)(void);
 
 static int is_handled; /* the handler below is installed */
 static struct signal_action replaced;
 
 static int takes_end(int from, int to) {
-  return __atomic_compare_exchange_n(&ender, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return __atomic_compare_exchange_n(&state.ender, &from, to, 0, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST);
 }
 
 static int is_first_thread(void) {
@@ -49,7 +48,7 @@ static void on_end(int number, siginfo_t *info, void *frame) {
     for (;;) raw_call(SYS_exit, 0);
   }
   if (takes_end(ENDER_CALLS_FIRST, ENDER_FIRST)) {
-    context_call_on(state.engine->stack + kEngineStackBytes, end_of_request);
+    context_call_on(state.engine->stack + kEngineStackBytes, state.end_of_request);
   }
   for (;;) thread_pause(kLookNanoseconds);
 }
@@ -94,7 +93,7 @@ static void call_first_thread(struct engine *engine) {
                  raw_call(SYS_tgkill, state.pid, state.pid, kThreadSignal) == 0;
   uint64_t until = now_ns() + kPatience;
   while (can_come && now_ns() < until) {
-    if (__atomic_load_n(&ender, __ATOMIC_SEQ_CST) != ENDER_CALLS_FIRST) wait_to_be_ended();
+    if (__atomic_load_n(&state.ender, __ATOMIC_SEQ_CST) != ENDER_CALLS_FIRST) wait_to_be_ended();
     thread_pause(kLookNanoseconds);
   }
   if (!takes_end(ENDER_CALLS_FIRST, ENDER_OTHER)) wait_to_be_ended();
@@ -106,7 +105,7 @@ void threads_claim_end(enum leaver leaver, int exit_code, void (*end)(void)) {
   if (is_first && takes_end(ENDER_CALLS_FIRST, ENDER_FIRST)) return; /* with the other's code */
   if (!takes_end(ENDER_NONE, is_first ? ENDER_FIRST : ENDER_CALLS_FIRST)) wait_to_be_ended();
   engine->exit_code = exit_code;
-  end_of_request = end;
+  state.end_of_request = end;
   if (!is_first) call_first_thread(engine);
 }
 
@@ -149,14 +148,14 @@ int threads_end(struct engine *engine) {
   uint64_t until = 0;
   int are_told = 0;
   const char *why = "another thread is alive, and cannot be ended";
-  if (ender == ENDER_OTHER) {
+  if (state.ender == ENDER_OTHER) {
     strcpy(engine->reason, "another thread than the first ended the request");
     return 0;
   }
   for (int looks = 0; until == 0 || now_ns() < until; ++looks) {
     if (is_alone()) {
       if (are_told) expect_anything(engine);
-      ender = ENDER_NONE;
+      state.ender = ENDER_NONE;
       is_handled = 0;
       return 1;
     }

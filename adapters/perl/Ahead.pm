@@ -1,0 +1,118 @@
+package CGIBridge;
+
+# What few programs need: modules loaded ahead, and the ways to start over. It is loaded when it is needed,
+# because all that perl has ever compiled is looked through at the end of each request.
+
+BEGIN { ${^WARNING_BITS} = '' }    # see CGIBridge.pm
+
+our (%read, %before_all, %known, %changed, @preload, @usual_folders, @launched_as, @sent, $environment,
+    $listed, $writes, $words_read, $words_written, $time_read, $time_written, $warned, $watch, $is_ahead,
+    $is_doomed, $is_booted, $is_again);
+
+# What is the same for all modules, so that a request would notice a change of it that was made by one which
+# it does not load.
+sub shared_state {
+    return (
+        '@INC' => join(' ', @INC), '$0' => $0, '$/' => $/, '$\\' => $\, '$,' => $,, '$"' => $", '$;' => $;,
+        '$^W' => $^W, '$|' => $|, 'the selected handle' => select,
+        'the layers of STDIN' => join(' ', PerlIO::get_layers(\*STDIN)),
+        'the layers of STDOUT' => join(' ', PerlIO::get_layers(\*STDOUT)),
+        'the layers of STDERR' => join(' ', PerlIO::get_layers(\*STDERR)));
+}
+
+sub changed_state {
+    my (%before) = @_;
+    my %now = shared_state();
+    my ($changed) = sort grep { $before{$_} ne $now{$_} } keys %now;
+    return defined $changed ? "changes $changed" : undef;
+}
+
+# Nothing can be unloaded: if one is impure, perl starts over without it. The others are loaded first all
+# the same, to find all impure ones, and with them the modules that load one of those.
+sub load_ahead {
+    my %before = (%read);
+    my $by_script = $words_read;
+    my %impure;
+    local $is_ahead = 1;
+    watch_words();
+    for my $module (grep { !exists $INC{file_of($_)} } @preload) {
+        my ($written, $writes_before) = (tell STDOUT, $writes);
+        my %there = map { ($_ => 1) } keys %INC;
+        (%read, $listed, $words_read, $words_written, $time_read, $time_written, $warned) = ();
+        my %shared = shared_state();
+        ask($watch);
+        my $hooked = require_ahead(file_of($module));
+        my $why = trouble($written, $writes_before) // $hooked // changed_state(%shared);
+        watch_generator();
+        if (defined $why) {
+            $impure{$module} = "$why while it is loaded";
+            my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
+            $SIG{__WARN__} = sub { };    # about redefinitions
+            delete @INC{grep { !$there{$_} && !$bound{$_} } keys %INC};
+            $is_doomed = 1;
+        }
+        %before = (%read, %before);
+    }
+    untie @main::ARGV;
+    start_over_without(%impure) if %impure;
+    %read = %before;
+    ($words_read, $words_written) = ($by_script);
+}
+
+# Returns what the script's handlers would have noticed, which are not there meanwhile.
+sub require_ahead {
+    my ($file) = @_;
+    my $ours = sub { $warned = 'warns' };
+    local ($@, $_, $!, $SIG{__DIE__});
+    local $SIG{__WARN__} = $ours;
+    # One that cannot be loaded: the program gets the same error, if it asks.
+    eval { require $file } or delete $INC{$file};
+    my $is_hooked = defined $SIG{__DIE__} || ($SIG{__WARN__} // '') ne $ours;
+    return $is_hooked ? 'sets $SIG{__DIE__} or $SIG{__WARN__}' : undef;
+}
+
+sub start_over_without {
+    my %impure = @_;
+    ask("note/warning/$_ is not loaded ahead: it $impure{$_}") for sort keys %impure;
+    start_over(grep { !exists $impure{$_} } @preload);
+}
+
+sub start_over {
+    my $words = join ',', ($is_booted ? ':booted' : ()), @_;
+    my @command = @launched_as;
+    $_ = length $words ? "-MCGIBridge=$words" : '-MCGIBridge' for @command[ours_in(@command)];
+    *main::ENV = $environment;    # with -T perl executes nothing otherwise
+    %$environment = map { ($_ => $before_all{$_} =~ /(.*)/s) } keys %before_all;
+    @command = map { /(.*)/s } @command;
+    ask('over');    # what a BEGIN block did to the process will be done again
+    exec { $command[0] } @command;
+}
+
+# The script is left to the requests, with the modules that it loads for itself; those of perl's own that it
+# loads are loaded ahead, if perl finds the same file without the script.
+sub start_over_booted {
+    my ($why) = @_;
+    shallower($why) if $is_again;
+    ask("note/level/the script $why");
+    my %wanted = map { ($_ => 1) } @preload;
+    for my $file (sort grep { m{^\w+(?:/\w+)*\.pm$} } keys %INC) {
+        my ($folder) = grep { -e "$_/$file" } @usual_folders;
+        next unless defined $folder && $INC{$file} eq "$folder/$file" && !$known{$file};
+        (my $name = substr $file, 0, -3) =~ s{/}{::}g;
+        $wanted{$name} = 1;
+    }
+    $is_booted = 1;
+    start_over(sort keys %wanted);
+}
+
+sub start_anew {
+    my ($what, @words) = @_;
+    ask("note/shallower/$what was read while compiling, and the request's differs");
+    my @command = map { /(.*)/s } plain_command(), @words;
+    # What was done to %ENV while compiling will be done again. With -T perl executes nothing that is tainted.
+    my %sent = map { split /=/, $_, 2 } reverse grep { /^[^=]+=/ } @sent;
+    %$environment = map { ($_ => $sent{$_} =~ /(.*)/s) } keys %sent;
+    exec { $command[0] } @command;
+}
+
+1;
