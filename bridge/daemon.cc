@@ -122,6 +122,10 @@ base::Status Daemon::listen(const config::BridgeSettings& bridge) {
       }
       continue;
     }
+    const bool handed_over = std::ranges::any_of(gateway_.listeners(), [&](const auto& entry) {
+      return gateway::is_bound_to(entry.second->fd(), address);
+    });
+    if (handed_over) continue;  // its file, too, is another's
     auto fd = gateway::listen_on(address, bridge.socket_mode, owner.value());
     if (!fd) return fd.error();
     if (address.kind == config::ListenAddress::Kind::unix_socket) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "cli/described.h"
 
 namespace cli {
 namespace {
@@ -107,10 +108,29 @@ void add_config(CLI::App& app, Invocation& invocation) {
   const auto add = [&](const char* name, const char* text, Command command) {
     CLI::App* sub = add_command(*config, invocation, name, text, command);
     sub->add_option("--config,file", invocation.config_path, "Settings file");
+    return sub;
   };
   add("check", "Say every error in the file", Command::config_check);
   add("show", "Print all settings, defaults included", Command::config_show);
   add("reference", "Print what can be set, as Markdown", Command::config_reference);
+  add("manual", "Print cgibridge-config(5), for man -l", Command::config_manual)->group("");
+}
+
+// Pages and scripts about the commands themselves, for the installation.
+void add_descriptions(CLI::App& app) {
+  const auto print = [&app](auto text_of) {
+    return [&app, text_of] { std::fputs(text_of(described_commands(app)).c_str(), stdout); };
+  };
+  const auto manual = [](const auto& commands) { return manual_page(commands, CGIBRIDGE_VERSION); };
+  app.add_subcommand("manual", "Print cgibridge(1), for man -l")
+      ->group("")
+      ->callback(print(manual));
+  CLI::App* completion =
+      app.add_subcommand("completion", "Print the completion of commands for a shell");
+  completion->require_subcommand(1);
+  completion->add_subcommand("bash", "For bash")->callback(print(bash_completion));
+  completion->add_subcommand("zsh", "For zsh")->callback(print(zsh_completion));
+  completion->add_subcommand("fish", "For fish")->callback(print(fish_completion));
 }
 
 // ---- words that are no command ----
@@ -174,6 +194,7 @@ bool tell_unknown_command(const CLI::App& app) {
 
 Invocation parse_command_line(int argc, char** argv) {
   Invocation invocation;
+  invocation.config_path = CGIBRIDGE_SETTINGS_FILE;
   CLI::App app{"FastCGI to unmodified CGI programs, answered from warm workers", "cgibridge"};
   app.set_version_flag("--version", CGIBRIDGE_VERSION);
   app.require_subcommand(1);
@@ -194,7 +215,9 @@ Invocation parse_command_line(int argc, char** argv) {
       add_command(app, invocation, "mode", "Switch a program's mode now", Command::mode);
   mode->add_option("program", invocation.program, "Its name in the settings, or its path")
       ->required();
-  mode->add_option("mode", invocation.mode, "classic or persistent")->required();
+  mode->add_option("mode", invocation.mode, "Which from now on")
+      ->required()
+      ->check(CLI::IsMember({"classic", "persistent"}));
   add_client_options(mode, invocation);
   add_client_options(
       add_command(app, invocation, "reload", "Read the settings file again", Command::reload),
@@ -218,8 +241,10 @@ Invocation parse_command_line(int argc, char** argv) {
   add_check(app, invocation);
   add_try(app, invocation);
   add_replay(app, invocation);
+  add_descriptions(app);
   try {
     app.parse(argc, argv);
+    if (app.got_subcommand("manual") || app.got_subcommand("completion")) invocation.exit_code = 0;
   } catch (const CLI::ParseError& error) {
     if (!error.get_exit_code() || !tell_unknown_command(app)) app.exit(error);
     invocation.exit_code = error.get_exit_code();

@@ -15,6 +15,7 @@ enum class Command {
   config_check,
   config_show,
   config_reference,
+  config_manual,
   status,
   mode,
   reload,
@@ -45,9 +46,9 @@ struct Invocation {
   // and that was reported.
   std::optional<int> exit_code;
   Command command = Command::serve;
-  std::string config_path = "/etc/cgibridge/config.toml";
-  int take_over_fd = -1;  // serve: the channel to the bridge to take over from
-  std::string control;    // empty: the settings file's
+  std::string config_path;  // as given, or where the installation has it
+  int take_over_fd = -1;    // serve: the channel to the bridge to take over from
+  std::string control;      // empty: the settings file's
   Form form = Form::text;
   bool watch = false;             // status: again each second
   std::string program;            // mode, try, check

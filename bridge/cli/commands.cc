@@ -67,6 +67,9 @@ int run(const Invocation& invocation) {
     case Command::config_reference:
       fmt::print("{}", config::reference());
       return 0;
+    case Command::config_manual:
+      fmt::print("{}", config::manual_page(CGIBRIDGE_VERSION));
+      return 0;
     case Command::check:
       return run_check(invocation);
     case Command::try_script:

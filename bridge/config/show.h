@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "config/settings.h"
 
@@ -14,5 +15,8 @@ std::string show(const Settings& settings);
 // A table of all settings in Markdown: name, type, default, range, when a change takes effect,
 // and what it does.
 std::string reference();
+
+// The same as the manual page cgibridge-config(5), in the language of man(7).
+std::string manual_page(std::string_view version);
 
 }  // namespace config

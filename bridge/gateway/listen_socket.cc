@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -79,25 +80,35 @@ base::Result<base::UniqueFd> listen_on_unix(const config::ListenAddress& address
   return failure;
 }
 
-base::Result<base::UniqueFd> listen_on_tcp(const config::ListenAddress& address) {
-  sockaddr_storage storage{};
+struct TcpAddress {
+  sockaddr_storage storage{};  // all else zero, so that two can be compared
   socklen_t size = 0;
-  auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
-  auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
+};
+
+TcpAddress tcp_address(const config::ListenAddress& address) {
+  TcpAddress name;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&name.storage);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&name.storage);
   if (::inet_pton(AF_INET, address.host.c_str(), &v4->sin_addr) == 1) {
     v4->sin_family = AF_INET;
     v4->sin_port = htons(address.port);
-    size = sizeof *v4;
+    name.size = sizeof *v4;
   } else if (::inet_pton(AF_INET6, address.host.c_str(), &v6->sin6_addr) == 1) {
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(address.port);
-    size = sizeof *v6;
+    name.size = sizeof *v6;
   }
-  base::UniqueFd fd(::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return name;
+}
+
+base::Result<base::UniqueFd> listen_on_tcp(const config::ListenAddress& address) {
+  const TcpAddress name = tcp_address(address);
+  base::UniqueFd fd(
+      ::socket(name.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failed(address, "socket");
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&storage), size) != 0) {
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name.storage), name.size) != 0) {
     return failed(address, "bind");
   }
   if (::listen(fd.get(), kBacklog) != 0) return failed(address, "listen");
@@ -131,6 +142,21 @@ base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::m
   return address.kind == config::ListenAddress::Kind::unix_socket
              ? listen_on_unix(address, mode, owner)
              : listen_on_tcp(address);
+}
+
+bool is_bound_to(const base::UniqueFd& socket, const config::ListenAddress& address) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) return false;
+  if (address.kind == config::ListenAddress::Kind::unix_socket) {
+    const sockaddr_un name = unix_address(address.path);
+    return bound.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path) &&
+           std::strncmp(reinterpret_cast<const sockaddr_un&>(bound).sun_path, name.sun_path,
+                        sizeof name.sun_path) == 0;
+  }
+  const auto wanted = tcp_address(address);
+  return bound.ss_family == wanted.storage.ss_family && size == wanted.size &&
+         std::memcmp(&bound, &wanted.storage, size) == 0;
 }
 
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {

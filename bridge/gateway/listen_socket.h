@@ -22,6 +22,10 @@ struct SocketOwner {
 base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::mode_t mode,
                                        SocketOwner owner = {});
 
+// Whether that socket is bound to the address: a socket that was handed over, to one that the
+// settings name as well.
+bool is_bound_to(const base::UniqueFd& socket, const config::ListenAddress& address);
+
 // The file of a unix socket as it is now, so that it is recognised when it is to be removed.
 class SocketFile {
  public:

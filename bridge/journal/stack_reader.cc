@@ -6,18 +6,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 #include <vector>
 
+#include "base/own_parts.h"
 #include "worker/launch.h"
 
 namespace journal {
 
 std::string stack_reader_path() {
-  std::error_code ignored;
-  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() /
-          "cgibridge-stack")
-      .string();
+  constexpr const char* kName = "cgibridge-stack";
+  return (base::own_folder_with(kName, {".", "../lib/cgibridge"}) / kName).string();
 }
 
 StackReader::StackReader(loop::Loop& loop, worker::Processes& processes,

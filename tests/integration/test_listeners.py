@@ -6,6 +6,8 @@ import socket
 import stat
 import subprocess
 
+import pytest
+
 from harness import processes, programs
 from harness.bridge import BINARY, Bridge, environment
 from harness.fastcgi import Peer
@@ -98,6 +100,27 @@ def test_sockets_of_systemd_are_served(site):
             if family == socket.AF_UNIX:
                 assert os.path.exists(path)
                 os.unlink(path)
+
+
+@pytest.mark.parametrize("family", ["unix", "inet"])
+def test_a_socket_of_systemd_may_be_in_the_settings_as_well(site, family):
+    """So the socket unit can be switched on or off without a change of the settings."""
+    hello = programs.hello(site)
+    path = str(site.folder / "systemd.sock")
+    with socket.socket(socket.AF_UNIX if family == "unix" else socket.AF_INET) as listener:
+        listener.bind(path if family == "unix" else ("127.0.0.1", 0))
+        listener.listen()
+        address = listener.getsockname()
+        bridge = site.prepare_bridge('mode = "classic"', listen=[
+            f"unix:{path}" if family == "unix" else f"127.0.0.1:{address[1]}"])
+        bridge.addresses = []
+        start_with_inherited(site, bridge, listener)
+        with Peer(address) as peer:
+            assert peer.request(hello).body == b"hello\n"
+        bridge.expect_clean_stop()
+        if family == "unix":
+            assert os.path.exists(path)  # the file belongs to whoever made it
+            os.unlink(path)
 
 
 def test_inherited_sockets_do_not_reach_programs(site):

@@ -307,12 +307,14 @@ def test_the_service_manager_is_told_of_the_new_process(site, upgraded):
     os.unlink(path)
 
 
-def test_sockets_that_were_handed_over_at_the_start_are_handed_on(site, upgraded):
+@pytest.mark.parametrize("listed", [False, True], ids=["not-in-the-settings", "in-the-settings"])
+def test_sockets_that_were_handed_over_at_the_start_are_handed_on(site, upgraded, listed):
     hello = programs.hello(site)
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+    path = str(site.folder / "systemd.sock")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
         listener.listen()
-        bridge = site.prepare_bridge('mode = "classic"', listen=[])
+        bridge = site.prepare_bridge('mode = "classic"', listen=[f"unix:{path}"] if listed else [])
         script = 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@" 3<&%d' % listener.fileno()
         bridge.start(["/bin/bash", "-c", script, "systemd"], pass_fds=[listener.fileno()])
         bridge.addresses = []
@@ -320,9 +322,10 @@ def test_sockets_that_were_handed_over_at_the_start_are_handed_on(site, upgraded
         it.upgrade()
         it.upgrade()
         it.expect_old_ones_gone()
-        with Peer(listener.getsockname()) as peer:
+        with Peer(path) as peer:
             assert peer.request(hello).body == b"hello\n"
         it.stop()
+    os.unlink(path)  # it belongs to whoever made it, and is still there
 
 
 @pytest.mark.root

@@ -10,7 +10,8 @@ PLAIN, SANITIZED = "build", "build-asan"
 
 # The order in which they begin: those that take long, or have the longest parts, come first.
 ORDER = ["build", "slow", "kernels-all",
-         "kernels", "integration", "faults", "fidelity", "sanitize", "adapters", "unit", "tidy", "fuzz"]
+         "kernels", "integration", "faults", "fidelity", "sanitize", "adapters", "package", "unit", "tidy",
+         "fuzz"]
 
 # Files of integration that mainly test programs, web servers or scripts. Other files cover the bridge code
 # that they use, so they do not run under the sanitizers.
