@@ -1,6 +1,6 @@
 package CGIBridge;
 
-# What few programs need: modules loaded ahead, and the ways to start over. It is loaded when it is needed,
+# Modules loaded ahead, and the ways to start over. It is loaded only where it is needed,
 # because all that perl has ever compiled is looked through at the end of each request.
 
 BEGIN { ${^WARNING_BITS} = '' }    # see CGIBridge.pm
