@@ -61,6 +61,11 @@ void clone_robust_list(void **head, size_t *bytes) {
   if (raw_call(SYS_get_robust_list, 0, head, bytes) != 0) *head = NULL;
 }
 
+int clone_robust_list_has_mutex(const void *robust) {
+  const struct robust_list_head *head = robust;
+  return head != NULL && (head->list.next != &head->list || head->list_op_pending != NULL);
+}
+
 pid_t clone_bare(void) {
   int *tid_address = clone_tid_address();
   if (tid_address == NULL) {

@@ -20,6 +20,7 @@ SOURCE = r"""
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -264,8 +265,58 @@ def test_what_languages_make_of_threads(folder, name, reset):
             assert warm.ask().seen() == plain.seen()
 
 
+# What a thread writes that looks like locks of its own but for one word: tables of small numbers do, where
+# ids of threads are small.
+LIKE_LOCKS = r"""
+  pthread_mutex_lock(&mutex);
+  unsigned id = (unsigned)mutex.__data.__owner;  /* to ask the kernel before main() would be noticed */
+  pthread_mutex_unlock(&mutex);
+  static unsigned table[][14] = {
+    {1, 32, 0, 1, 16}, {1, 0, 0, 1, 0, 1}, {2, 0, 0, 2, 64, 770}, {1, 0, 0, 1, 0, 0, 4}, {1, 3, 0, 1, 0},
+    {1, 0, 0, 1, 3, 65536}, {0, 0, 0, 1, 32, 0, 9}, {1, 0, 0, 0}, {3, 0, 0, 1}, {1, 0, 0, 1, 1024},
+    {3, 0, 1, 1, 0, 0, 0, 0, 7}, {3, 0, 1, 1, 0, 0, 0, 2}, {3, 0, 1, 2},
+    {3, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 3}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; ++i) table[i][i < 10 ? 2 : 6] = id;
+  table[6][0] = id;
+  unsigned *heap = calloc(1, sizeof table);
+  memcpy(heap, table, sizeof table);
+  sem_post(&end);
+  pause();
+  return heap;
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_numbers_that_only_look_like_a_lock_are_none(folder, reset):
+    argv = program_of(folder, LIKE_LOCKS, "sem_init(&end, 0, 0); start(1); sem_wait(&end);", 'puts("main");')
+    with Warm(argv, reset=reset) as warm:
+        assert (warm.reset, warm.threads, warm.weaker) == (reset, 1, "")
+        assert warm.ask().seen() == run_plainly(argv).seen()
+
+
+def holding(attributes, variable="static pthread_mutex_t m;"):
+    return (f"pthread_mutexattr_t a; pthread_mutexattr_init(&a); {attributes} {variable} "
+            "if (pthread_mutex_init(&m, &a) || pthread_mutex_lock(&m)) abort(); pause(); return 0;",
+            "start(1);", "holds a lock")
+
+
 # name: (a thread's work, the constructor's, what the reason says)
 REFUSED = {
+    "holding a recursive mutex": holding(
+        "pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);"),
+    "holding a mutex that checks": holding(
+        "pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK);"),
+    "holding an adaptive mutex": holding("pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ADAPTIVE_NP);"),
+    "holding a robust mutex": holding("pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);"),
+    "holding a mutex with inheritance": holding(
+        "pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);"),
+    "holding a mutex that processes share": holding(
+        "pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);"),
+    "holding a mutex on its stack": holding("", "pthread_mutex_t m;"),
+    "holding a mutex that ends in a page nobody touched": (
+        "char *pages = mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); "
+        "pthread_mutex_lock((pthread_mutex_t *)(pages + 4096 - 24)); pause(); return 0;",
+        "start(1);", "holds a lock"),
     "computing": ("for (;;) ++sum;", "start(1);", "does not rest"),
     "asleep for a while": ("sleep(1000); return 0;", "start(1);", "for a limited time"),
     "waiting until a moment": (

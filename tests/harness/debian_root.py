@@ -1,6 +1,7 @@
 """Debian in a folder: a root made by debootstrap, and commands in it. Needs root."""
 
 import pathlib
+import shlex
 import shutil
 import subprocess
 
@@ -26,6 +27,18 @@ def make(root, release):
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     for file in pathlib.Path("/etc/apt/apt.conf.d").glob("99*"):
         shutil.copy(file, root / "etc/apt/apt.conf.d")
+
+
+def add_user(root, name):
+    """An ordinary user, whose home nobody else may enter; stays as it is if it exists."""
+    inside(root, f"id {name} >/dev/null 2>&1 || useradd --create-home --shell /bin/bash {name}; "
+                 f"chmod 0700 /home/{name}", check=True)
+
+
+def as_user(name, command):
+    """The line of shell that runs this one as a user, with the user's environment."""
+    return (f"exec setpriv --reuid={name} --regid={name} --init-groups "
+            f"env HOME=/home/{name} USER={name} LOGNAME={name} /bin/sh -c {shlex.quote(command)}")
 
 
 def inside(root, command, network=True, **options):

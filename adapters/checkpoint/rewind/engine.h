@@ -140,9 +140,6 @@ pid_t rewind_fork_worker(int channel);
 
 /* first_look.c: what retires the worker and can be seen at once. */
 enum retirement first_look(struct engine *engine);
-/* When the owner of a robust mutex is gone, the kernel tells those that wait for it: at the end of
- * a process or a thread, not of a request. */
-int holds_robust_mutex(const struct engine *engine);
 
 /* verify.c: in the zygote. */
 void verify_worker(const struct message_verify *verify);

@@ -1,7 +1,6 @@
 /* The end of a request, as far as it can be seen at once: what retires a worker and must be
  * reported to the bridge before it sends another request. */
 #include <errno.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -31,11 +30,6 @@ static int is_alone_in_group(const struct engine *engine) {
   }
   long others = raw_call(SYS_kill, -own, 0);
   return raw_call(SYS_setpgid, 0, own) == 0 && others == -ESRCH;
-}
-
-int holds_robust_mutex(const struct engine *engine) {
-  const struct robust_list_head *head = engine->robust_list;
-  return head != NULL && (head->list.next != &head->list || head->list_op_pending != NULL);
 }
 
 /* struct rseq: what a program may leave there would be looked at by the kernel whenever it

@@ -225,7 +225,7 @@ static _Noreturn void end(void) {
   struct engine *engine = state.engine;
   engine->touched = 0;
   engine->mappings_changed = 0;
-  if (static_executable_holds_robust_mutex() || holds_robust_mutex(engine))
+  if (static_executable_holds_robust_mutex() || clone_robust_list_has_mutex(engine->robust_list))
     give_up(engine->exit_code); /* which tells the bridge everything, too */
   static_executable_left();
   enum retirement why = first_look(engine);

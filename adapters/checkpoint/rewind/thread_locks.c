@@ -7,12 +7,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "fork.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/parked_threads.h"
 
 /* pthread_mutex_t and pthread_rwlock_t, by 32-bit words. */
-enum { kMutexLock = 0, kMutexOwner = 2, kMutexUsers = 3, kMutexKind = 4, kMutexWords = 5 };
+enum {
+  kMutexLock = 0,
+  kMutexCount = 1, /* of a recursive one and one with priorities */
+  kMutexOwner = 2,
+  kMutexUsers = 3,
+  kMutexKind = 4,
+  kMutexSpins = 5, /* 16 bits for an adaptive one, 16 for elision */
+  kMutexList = 6,  /* of robust ones */
+  kMutexWords = 10
+};
 enum {
   kReaders = 0,
   kPhase = 2,
@@ -20,22 +30,54 @@ enum {
   kPadding = 4,
   kWriter = 6,
   kShared = 7,
-  kReadWriteWords = 8
+  kMorePadding = 8,
+  kPrefers = 12
 };
-enum { kKindMost = 0x3ff, kUsersMost = 0xffff, kHeldForWriting = 3 };
-enum { kIdIsLock = 0x30 }; /* of a kind: robust, or with priority inheritance */
+enum { kTypes = 3, kRecursive = 1, kAdaptive = 3 }; /* of a kind */
+enum { kInheritsPriority = 0x20, kProtectsPriority = 0x40, kHasPriority = 0x60 };
+enum { kIsShared = 0x80, kElision = 0x300, kKinds = kTypes | kHasPriority | kIsShared | kElision };
+enum { kUsersMost = 0xffff, kHeldForWriting = 3, kPrefersMost = 2, kBelowCeiling = 0x7ffff };
+
+/* From an address on. What follows is of pages that nobody has touched, so zero. */
+struct words {
+  const uint32_t *at;
+  size_t left;
+};
 
 struct search {
   struct mapping mappings[kMappingsMax];
   char maps_text[16 * 1024];
 };
 
-static int is_held_mutex(const uint32_t *words) {
-  uint32_t lock = words[kMutexLock];
-  int is_by_id = (words[kMutexKind] & kIdIsLock) != 0;
-  int is_locked = is_by_id ? (lock & FUTEX_TID_MASK) == words[kMutexOwner] : lock == 1 || lock == 2;
-  return is_locked && words[kMutexUsers] - 1 < kUsersMost && words[kMutexKind] <= kKindMost &&
-         parked_thread_of((pid_t)words[kMutexOwner]) != NULL;
+static uint32_t word(struct words words, size_t index) {
+  return index < words.left ? words.at[index] : 0;
+}
+
+static int are_zero(struct words words, size_t index, size_t end) {
+  for (; index < end; ++index) {
+    if (word(words, index) != 0) return 0;
+  }
+  return 1;
+}
+
+static int is_locked(struct words words, uint32_t kind) {
+  uint32_t lock = word(words, kMutexLock);
+  if ((kind & kInheritsPriority) != 0) return (lock & FUTEX_TID_MASK) == word(words, kMutexOwner);
+  if ((kind & kProtectsPriority) != 0) lock &= kBelowCeiling;
+  return lock == 1 || lock == 2;
+}
+
+/* Of one that is held; the rest is as pthread_mutex_init() left it. A robust one is in its thread's
+ * list. */
+static int is_held_mutex(struct words words) {
+  uint32_t kind = word(words, kMutexKind), spins = word(words, kMutexSpins);
+  int is_counted = (kind & kTypes) == kRecursive || (kind & kHasPriority) != 0;
+  if ((kind & ~(uint32_t)kKinds) != 0) return 0;
+  if ((kind & kTypes) == kAdaptive) spins &= 0xffff0000;
+  if ((kind & kElision) != 0) spins &= 0xffff;
+  return is_locked(words, kind) && spins == 0 && (word(words, kMutexCount) != 0) == is_counted &&
+         word(words, kMutexUsers) - 1 < kUsersMost && are_zero(words, kMutexList, kMutexWords) &&
+         parked_thread_of((pid_t)word(words, kMutexOwner)) != NULL;
 }
 
 /* 1, and 2 if somebody waits. */
@@ -43,19 +85,19 @@ static int is_taken(uint32_t word) {
   return word == 1 || word == 3;
 }
 
-static int is_held_read_write_lock(const uint32_t *words) {
-  return (words[kReaders] & kHeldForWriting) == kHeldForWriting && is_taken(words[kPhase]) &&
-         is_taken(words[kWriters]) && words[kPadding] == 0 && words[kPadding + 1] == 0 &&
-         words[kShared] <= 1 && parked_thread_of((pid_t)words[kWriter]) != NULL;
+static int is_held_read_write_lock(struct words words) {
+  return (word(words, kReaders) & kHeldForWriting) == kHeldForWriting &&
+         is_taken(word(words, kPhase)) && is_taken(word(words, kWriters)) &&
+         are_zero(words, kPadding, kWriter) && word(words, kShared) <= 1 &&
+         are_zero(words, kMorePadding, kPrefers) && word(words, kPrefers) <= kPrefersMost &&
+         parked_thread_of((pid_t)word(words, kWriter)) != NULL;
 }
 
 /* Locks are aligned like a long. */
 static int run_has_lock(const struct address_range *run) {
-  const uint32_t *words = (const uint32_t *)run->start;
-  for (size_t left = (run->end - run->start) / sizeof *words; left >= kMutexWords;
-       left -= 2, words += 2) {
-    if (is_held_mutex(words)) return 1;
-    if (left >= kReadWriteWords && is_held_read_write_lock(words)) return 1;
+  struct words words = {(const uint32_t *)run->start, (run->end - run->start) / sizeof(uint32_t)};
+  for (; words.left >= 2; words.left -= 2, words.at += 2) {
+    if (is_held_mutex(words) || is_held_read_write_lock(words)) return 1;
   }
   return 0;
 }
@@ -94,11 +136,18 @@ static int memory_has_lock(struct search *search) {
   return found;
 }
 
+static int any_holds_robust_mutex(void) {
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    if (clone_robust_list_has_mutex(parked_threads.list[i].robust_list)) return 1;
+  }
+  return 0;
+}
+
 const char *lock_of_parked_thread(void) {
   long memory = raw_call(SYS_mmap, NULL, sizeof(struct search), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory < 0 && memory > -4096) return "no memory to look for locks of its threads";
-  int found = memory_has_lock((struct search *)memory);
+  int found = any_holds_robust_mutex() ? 1 : memory_has_lock((struct search *)memory);
   raw_call(SYS_munmap, memory, sizeof(struct search));
   if (found < 0) return "its memory cannot be searched for locks of its threads";
   return found ? "one of its threads holds a lock while it waits" : NULL;

@@ -172,11 +172,11 @@ void static_executable_at_main(void *ucontext) {
 /* ---- the end ---- */
 
 int static_executable_holds_robust_mutex(void) {
-  struct robust_list_head *head = NULL;
-  size_t bytes;
   if (!program_is_static()) return 0;
-  if (raw_call(SYS_get_robust_list, 0, &head, &bytes) != 0 || head == NULL) return 0;
-  return head->list.next != &head->list || head->list_op_pending != NULL;
+  void *head;
+  size_t bytes;
+  clone_robust_list(&head, &bytes);
+  return clone_robust_list_has_mutex(head);
 }
 
 void static_executable_left(void) {

@@ -29,8 +29,9 @@ static int names_own_executable(const char *path) {
   static const char kProc[] = "/proc/", kFile[] = "/exe";
   if (strncmp(path, kProc, sizeof kProc - 1) != 0) return 0;
   const char *whose = path + sizeof kProc - 1;
-  size_t length = strcspn(whose, "/");
-  if (strcmp(whose + length, kFile) != 0) return 0;
+  const char *end = strchr(whose, '/');
+  if (end == NULL || strcmp(end, kFile) != 0) return 0;
+  size_t length = (size_t)(end - whose);
   if (length == 4 && memcmp(whose, "self", 4) == 0) return 1;
   if (length == 11 && memcmp(whose, "thread-self", 11) == 0) return 1;
   if (!is_number(whose, length)) return 0;
