@@ -46,7 +46,7 @@ void checkpoint_stand(void) {
     checkpoint_refuse("changes the environment before main()");
   }
   load_watch_end();
-  state.processor.before = usage_now();
+  state.processor.before = usage_now(NULL);
   if (state.reset == RESET_REWIND) {
     passed_calls_find();
     real_calls_find();

@@ -49,6 +49,7 @@ struct checkpoint_state {
   enum role role;
   struct processor_time processor;
   unsigned touched;         /* enum touched, since the request began */
+  char is_clean;            /* see calls/clean.h; the kernel reads it */
   uint64_t touched_signals; /* signals whose disposition was set; bit 0 is signal 1 */
   int channel;              /* control channel of a zygote, own channel of a worker */
   dev_t channel_dev;        /* a program may close the channel and reuse its number */
@@ -73,6 +74,7 @@ struct checkpoint_state {
   struct engine *engine;   /* of RESET_REWIND */
   enum retirement doubt;   /* why the process cannot be put back, and by which call */
   char doubtful_call[48];
+  int goes_by;     /* the program asked the loader for a function of a certain version */
   char bypass[48]; /* the call by which the program reaches libc past our functions, or empty */
   int main_argc;
   int (*real_main)(int, char **, char **);

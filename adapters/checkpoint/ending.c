@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "calls/clean.h"
 #include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "ending.h"
@@ -54,6 +55,7 @@ static void waits_for_events(void) {
 INTERPOSED int epoll_pwait(int epoll, struct epoll_event *events, int events_max, int timeout,
                            const sigset_t *signals) {
   waits_for_events();
+  clean_note_mask(signals);
   return REAL(epoll_pwait)(epoll, events, events_max, timeout, signals);
 }
 

@@ -19,10 +19,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "calls/clean.h"
+#include "calls/rare_calls.h"
 #include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "ending.h"
-#include "raw_call.h"
 
 static const char kRoot[] = "/.cgibridge/";
 
@@ -116,7 +117,7 @@ static const char *learn_name(void) {
 /* libc's getrandom() may answer from a state of its own, which a copy of this process would have,
  * too. */
 static int draw(char *bytes, size_t count) {
-  return raw_call(SYS_getrandom, bytes, count, 0) == (long)count;
+  return libc_call(SYS_getrandom, bytes, count, 0) == (long)count;
 }
 
 static ssize_t give_random(char *buffer, size_t size) {
@@ -301,7 +302,8 @@ static int open_call(char *buffer, size_t size, ssize_t *result) {
 int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result) {
   if (state.role == ROLE_NONE || path == NULL) return 0;
   const char *what = behind(path, kRoot);
-  if (what == NULL || getpid() != state.pid) return 0;
+  /* No child is clean. */
+  if (what == NULL || (!state.is_clean && getpid() != state.pid)) return 0;
   if (strcmp(what, "open") == 0) return open_call(buffer, size, result);
   if (state.call.phase == CALL_UNOPENED) return 0;
   what = behind(what, state.call.secret);
@@ -316,6 +318,7 @@ INTERPOSED pid_t fork(void) {
     checkpoint_stand();
     return 0;
   }
+  call_touch(TOUCHED_ASKED);
   load_watch_note(IMPURE_CHILDREN, "fork", __builtin_return_address(0));
   return REAL(fork)();
 }

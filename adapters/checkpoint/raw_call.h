@@ -40,18 +40,19 @@ static inline long raw_call6(long number, long a, long b, long c, long d, long e
 #error "the system call instruction is not known for this machine"
 #endif
 
-#define RAW_PICK(_1, _2, _3, _4, _5, _6, _7, name, ...) name
-#define RAW1(n) raw_call6(n, 0, 0, 0, 0, 0, 0)
-#define RAW2(n, a) raw_call6(n, (long)(a), 0, 0, 0, 0, 0)
-#define RAW3(n, a, b) raw_call6(n, (long)(a), (long)(b), 0, 0, 0, 0)
-#define RAW4(n, a, b, c) raw_call6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define RAW5(n, a, b, c, d) raw_call6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define RAW6(n, a, b, c, d, e) \
-  raw_call6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-#define RAW7(n, a, b, c, d, e, f) \
-  raw_call6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define RAW_NAME(_1, _2, _3, _4, _5, _6, _7, name, ...) name
+#define RAW_PICK(...) RAW_NAME(__VA_ARGS__, RAW7, RAW6, RAW5, RAW4, RAW3, RAW2, RAW1, )
+#define RAW1(call, n) call(n, 0, 0, 0, 0, 0, 0)
+#define RAW2(call, n, a) call(n, (long)(a), 0, 0, 0, 0, 0)
+#define RAW3(call, n, a, b) call(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define RAW4(call, n, a, b, c) call(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define RAW5(call, n, a, b, c, d) call(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define RAW6(call, n, a, b, c, d, e) \
+  call(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+#define RAW7(call, n, a, b, c, d, e, f) \
+  call(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 /* raw_call(SYS_x, up to six arguments): pointers and integers alike. */
-#define raw_call(...) RAW_PICK(__VA_ARGS__, RAW7, RAW6, RAW5, RAW4, RAW3, RAW2, RAW1, )(__VA_ARGS__)
+#define raw_call(...) RAW_PICK(__VA_ARGS__)(raw_call6, __VA_ARGS__)
 
 /* Ends this process here and now, unlike the program's own _exit(): that one is ours (see
  * rare_calls.c), and counts as the end of a request, after which a worker stays. */

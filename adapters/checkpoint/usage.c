@@ -10,10 +10,14 @@ uint64_t usage_microseconds(const struct rusage *usage) {
          (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
-struct usage usage_now(void) {
+struct usage usage_now(const struct rusage *children) {
   struct usage now = {0};
   raw_call(SYS_getrusage, RUSAGE_SELF, &now.own);
-  raw_call(SYS_getrusage, RUSAGE_CHILDREN, &now.children);
+  if (children != NULL) {
+    now.children = *children;
+  } else {
+    raw_call(SYS_getrusage, RUSAGE_CHILDREN, &now.children);
+  }
   return now;
 }
 
@@ -22,15 +26,14 @@ static long faults(const struct rusage *usage) {
   return usage->ru_minflt + usage->ru_majflt;
 }
 
-void usage_fill(struct message_done *done, const struct usage *begin) {
-  struct usage now = usage_now();
-  uint64_t cpu = usage_microseconds(&now.own) + usage_microseconds(&now.children) -
+void usage_fill(struct message_done *done, const struct usage *begin, const struct usage *now) {
+  uint64_t cpu = usage_microseconds(&now->own) + usage_microseconds(&now->children) -
                  usage_microseconds(&begin->own) - usage_microseconds(&begin->children);
   long peak =
-      now.own.ru_maxrss > now.children.ru_maxrss ? now.own.ru_maxrss : now.children.ru_maxrss;
+      now->own.ru_maxrss > now->children.ru_maxrss ? now->own.ru_maxrss : now->children.ru_maxrss;
   done->cpu_microseconds = cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)cpu;
   done->peak_kib = (uint32_t)peak;
-  if (faults(&now.children) != faults(&begin->children)) done->unusual |= DONE_FORKED;
+  if (faults(&now->children) != faults(&begin->children)) done->unusual |= DONE_FORKED;
 }
 
 void cpu_limit_remember(void) {

@@ -19,12 +19,13 @@ struct processor_time {
   int lowers_limit;    /* the request has lowered the hard limit */
 };
 
-struct usage usage_now(void);
+/* children: as they are known to be, or NULL. */
+struct usage usage_now(const struct rusage *children);
 /* Of processor time, user and system. */
 uint64_t usage_microseconds(const struct rusage *usage);
 
-/* Fills in what was used since begin, the peak so far, and DONE_FORKED. */
-void usage_fill(struct message_done *done, const struct usage *begin);
+/* Fills in what was used from begin to now, the peak so far, and DONE_FORKED. */
+void usage_fill(struct message_done *done, const struct usage *begin, const struct usage *now);
 
 /* worker.c: when the request began, in a worker that is not put back. */
 const struct usage *worker_usage_at_start(void);

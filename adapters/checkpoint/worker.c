@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
@@ -76,7 +77,7 @@ static int wait_for_request(void) {
   if (text == NULL ||
       request_parse(&state.request, &packet->head, text, mailbox->pointers, kPointersInPlace) != 0)
     give_up(kBadRequest);
-  usage_at_start = usage_now();
+  usage_at_start = usage_now(NULL);
   cpu_limit_renew();
   become_fresh(fds);
   state.call.argv_offset = state.call.env_offset = 0;
@@ -108,7 +109,8 @@ void worker_begin(int channel, uint64_t worker_id) {
 static void say_done(int exit_code, int stays) {
   struct message_done body = {
       .request_id = state.request.id, .exit_code = exit_code & 0xff, .stays = (uint32_t)stays};
-  usage_fill(&body, &usage_at_start);
+  struct usage now = usage_now(NULL);
+  usage_fill(&body, &usage_at_start, &now);
   channel_send(MESSAGE_DONE, &body, sizeof body, NULL, 0, PATIENCE_SECOND);
 }
 
@@ -140,6 +142,7 @@ static void flush_all(void) {
 void worker_finish(int exit_code, void *unused) {
   (void)unused;
   if (state.role != ROLE_ANSWERING) return;
+  if (state.reset == RESET_REWIND) clean_end();
   enum leaver leaver = thread_that_leaves();
   if (leaver == LEAVER_CHILD) return;
   flush_all();

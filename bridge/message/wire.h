@@ -127,8 +127,7 @@ struct message_done {
   int32_t exit_code;
   uint32_t stays;      /* 1: another request may follow */
   uint32_t retirement; /* enum retirement, if it exits */
-  /* The rewind before this request (not the next one): enum page_tracking (0: there was none),
-   * pages restored, how long it took. */
+  /* Of the rewind before this request: enum page_tracking (0: there was none), pages, duration. */
   uint32_t tracking, pages, microseconds;
   uint32_t text_bytes;
   uint32_t cpu_microseconds; /* of the program and the children that it waited for */
@@ -137,6 +136,7 @@ struct message_done {
 };
 #define DONE_RARE_CALL 1u /* a call that changes kernel state */
 #define DONE_FORKED 2u    /* it had children, and waited for them */
+#define DONE_ASKED 4u     /* the kernel is asked what else it has changed */
 
 struct message_retired {
   uint32_t retirement; /* enum retirement */

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
+from driver import REQUEST_ENV, UNSEEN, Warm, Zygote, adapters_dir, run_plainly
 from harness.compiled import compile_program
 from harness.processes import alive, wait_until
 
@@ -349,12 +349,21 @@ UNNOTICED = {
 @pytest.mark.skipif(os.uname().machine != "x86_64" or os.getuid() != 0, reason="x86-64 and root only")
 @pytest.mark.parametrize("name", UNNOTICED)
 def test_verify_finds_what_was_done_behind_the_library_s_back(folder, name):
-    """Done by a system-call instruction, which cannot be interposed. (State that the kernel shows to nobody
-    else remains unseen: the flags of a default signal, whether capabilities are kept.)"""
-    argv = [folder.compile("raw.c", RAW % UNNOTICED[name], "-D_GNU_SOURCE")]
+    """Done by a system-call instruction, in a program whose calls are not handed back. (State that the kernel
+    shows to nobody else remains unseen: the flags of a default signal, whether capabilities are kept.)"""
+    argv = [folder.compile("raw.c", UNSEEN + RAW % UNNOTICED[name])]
     with Zygote(argv, reset="rewind") as zygote:
         worker = zygote.worker()
         answer = worker.request(argv, say_ready=True)
         assert answer.text == "done\n"
         if answer.stays:
             assert zygote.verify(worker)[1] != ""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64" or os.getuid() != 0, reason="x86-64 and root only")
+@pytest.mark.parametrize("name", UNNOTICED)
+def test_what_is_done_by_an_instruction_is_put_back_or_retires(folder, name):
+    argv = [folder.compile("raw.c", RAW % UNNOTICED[name], "-D_GNU_SOURCE")]
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert warm.ask().text == "done\n"  # and verified, if the worker stays

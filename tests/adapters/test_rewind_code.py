@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from driver import Zygote, answers_in_one_worker, run_plainly
+from driver import UNSEEN, Zygote, answers_in_one_worker, run_plainly
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="machine code of x86-64")
 
@@ -69,8 +69,8 @@ DEEDS = {
 }
 
 
-def compile_with(folder, deed):
-    return [folder.compile("code.c", CODE.replace("DEED", deed))]
+def compile_with(folder, deed, before=""):
+    return [folder.compile("code.c", before + CODE.replace("DEED", deed))]
 
 
 @pytest.mark.parametrize("tracking", ["compare", "auto", "scan", "soft-dirty"])
@@ -95,7 +95,7 @@ def test_verify_finds_other_code(folder):
 
 
 def test_verify_finds_code_that_stays_writable(folder):
-    argv = compile_with(folder, "raw(SYS_mprotect, (long)sealed, 8 * PAGE, 7)")
+    argv = compile_with(folder, "raw(SYS_mprotect, (long)sealed, 8 * PAGE, 7)", UNSEEN)
     with Zygote(argv, reset="rewind") as zygote:
         worker = zygote.worker()
         assert worker.request(argv, say_ready=True).stays

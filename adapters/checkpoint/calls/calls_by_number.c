@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "calls/calls_by_number.h"
+#include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
@@ -95,6 +96,7 @@ static void note_memory_by_number(long number, const long *words) {
 }
 
 void call_note_number(long number, const long *words) {
+  if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
   switch (number) {
     case SYS_prlimit64:
     case SYS_setrlimit:
@@ -177,12 +179,14 @@ INTERPOSED long syscall(long number, ...) {
   }
   if (child_by_number(number)) return call_result(child_make_by_number(number, words));
   call_note_number(number, words);
-  return call_result(raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]));
+  return call_result(
+      call_by_libc(number, words[0], words[1], words[2], words[3], words[4], words[5]));
 }
 
 /* A process that leaves without its exit work counts as one that reaches its end. */
 static _Noreturn void leave(int exit_code) {
   if (state.role == ROLE_ANSWERING && state.reset == RESET_REWIND) {
+    clean_end();
     enum leaver leaver = thread_that_leaves();
     if (leaver != LEAVER_CHILD) rewind_end(exit_code, leaver);
   }

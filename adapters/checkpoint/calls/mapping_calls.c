@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 
+#include "calls/clean.h"
 #include "calls/real_calls.h"
 #include "ending.h"
 #include "raw_call.h"
@@ -104,7 +105,7 @@ void note_shmat(int flags) {
 
 INTERPOSED void *mmap(void *start, size_t bytes, int prot, int flags, int fd, off_t offset) {
   note_mmap(start, bytes, flags, fd);
-  return (void *)call_result(raw_call(SYS_mmap, start, bytes, prot, flags, fd, offset));
+  return (void *)call_result(libc_call(SYS_mmap, start, bytes, prot, flags, fd, offset));
 }
 
 INTERPOSED void *mmap64(void *start, size_t bytes, int prot, int flags, int fd, off_t offset) {
@@ -113,7 +114,7 @@ INTERPOSED void *mmap64(void *start, size_t bytes, int prot, int flags, int fd, 
 
 INTERPOSED int munmap(void *start, size_t bytes) {
   note_munmap(start, bytes);
-  return (int)call_result(raw_call(SYS_munmap, start, bytes));
+  return (int)call_result(libc_call(SYS_munmap, start, bytes));
 }
 
 INTERPOSED void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...) {
@@ -125,22 +126,22 @@ INTERPOSED void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ..
     va_end(list);
   }
   note_mremap(old, old_bytes, bytes, flags, fixed);
-  return (void *)call_result(raw_call(SYS_mremap, old, old_bytes, bytes, flags, fixed));
+  return (void *)call_result(libc_call(SYS_mremap, old, old_bytes, bytes, flags, fixed));
 }
 
 INTERPOSED int mprotect(void *start, size_t bytes, int prot) {
   note_mprotect(start, bytes, prot);
-  return (int)call_result(raw_call(SYS_mprotect, start, bytes, prot));
+  return (int)call_result(libc_call(SYS_mprotect, start, bytes, prot));
 }
 
 INTERPOSED int remap_file_pages(void *start, size_t bytes, int prot, size_t page, int flags) {
   note_replaced(start, bytes, "remap_file_pages of what stood");
-  return (int)call_result(raw_call(SYS_remap_file_pages, start, bytes, prot, page, flags));
+  return (int)call_result(libc_call(SYS_remap_file_pages, start, bytes, prot, page, flags));
 }
 
 INTERPOSED void *shmat(int id, const void *start, int flags) {
   note_shmat(flags);
-  return (void *)call_result(raw_call(SYS_shmat, id, start, flags));
+  return (void *)call_result(libc_call(SYS_shmat, id, start, flags));
 }
 
 /* ---- what libc maps by itself ---- */

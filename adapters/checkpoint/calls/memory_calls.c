@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "calls/clean.h"
 #include "calls/real_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -22,9 +23,9 @@ void note_madvise(const void *start, size_t bytes, int advice) {
  * between. */
 long madvise_watched(void *start, size_t bytes, int advice) {
   note_madvise(start, bytes, advice);
-  long result = raw_call(SYS_madvise, start, bytes, advice);
+  long result = libc_call(SYS_madvise, start, bytes, advice);
   if (result == 0 && advice == MADV_FREE && (memory_stood(start, bytes) & STOOD_SAVED) != 0) {
-    result = raw_call(SYS_madvise, start, bytes, MADV_DONTNEED);
+    result = libc_call(SYS_madvise, start, bytes, MADV_DONTNEED);
   }
   return call_result(result);
 }

@@ -64,12 +64,14 @@ static long is_missing(void) {
   return -1;
 }
 
-/* For dlsym() itself, and for what libc keeps only for old programs. dlvsym() is not passed on
- * here. */
+/* For dlsym() itself, and for what libc keeps only for old programs. */
 static void *find_by_version(const char *name) {
   static const char *const kVersions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
   void *found = NULL;
-  for (int i = 0; i < 3 && found == NULL; ++i) found = dlvsym(RTLD_NEXT, name, kVersions[i]);
+  void *(*by_version)(void *, const char *, const char *) =
+      (__typeof__(by_version))passed_dlvsym.real;
+  for (int i = 0; i < 3 && found == NULL && by_version != NULL; ++i)
+    found = by_version(RTLD_NEXT, name, kVersions[i]);
   dlerror(); /* the program may itself ask about its last error */
   return found;
 }
@@ -79,6 +81,8 @@ void *passed_dlsym_of_libc(void *library, const char *name) {
 }
 
 static void find(struct passed_call *call) {
+  if (passed_dlvsym.real == NULL) passed_dlvsym.real = libc_symbol("dlvsym");
+  if (call == &passed_dlvsym) return;
   call->real = call == &passed_dlsym ? NULL : dlsym(RTLD_NEXT, call->name);
   if (call->real == NULL) call->real = find_by_version(call->name);
 }

@@ -17,10 +17,11 @@ struct passed_call {
   look_function *look;
 };
 
-look_function look_at_dlsym, look_at_dlopen, look_at_dlmopen, look_at_signal, look_at_sigaction,
-    look_at_socket;
+look_function look_at_dlsym, look_at_dlvsym, look_at_dlopen, look_at_dlmopen, look_at_signal,
+    look_at_sigaction, look_at_socket;
 look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_at_fopen;
 look_function look_at_path, look_at_path_in, look_at_folder;
+look_function look_at_descriptor, look_at_descriptors;
 /* children.c */
 look_function look_at_clone;
 extern struct passed_call passed_clone;
@@ -52,6 +53,9 @@ static inline const void *caller_of(const long *arguments) {
 /* Finds all of them now, so that no request that is put back has to: this library's own code calls
  * them, too. */
 void passed_calls_find(void);
+/* libc_symbols.c: an address in the libc of this process, found without the loader's help; NULL:
+ * it has none. */
+void *libc_symbol(const char *name);
 int is_of_this_library(const void *address);
 void *passed_dlsym_of_libc(void *library, const char *name);
 

@@ -4,6 +4,7 @@
 
 #include <features.h>
 
+#include "calls/remembered_list.h"
 #include "load/load_calls.h"
 
 #if defined(__x86_64__)
@@ -19,6 +20,18 @@
 
 /* What the libc that this library was built with has; a program may ask whether an older one has
  * it. */
+#if __GLIBC_PREREQ(2, 39)
+#define PASSED_CALLS_OF_2_39(X)                    \
+  X(pidfd_spawn, TOUCHED_ASKED, RETIRED_NOT, NULL) \
+  X(pidfd_spawnp, TOUCHED_ASKED, RETIRED_NOT, NULL)
+#else
+#define PASSED_CALLS_OF_2_39(X)
+#endif
+#if __GLIBC_PREREQ(2, 41)
+#define PASSED_CALLS_OF_2_41(X) X(sched_setattr, TOUCHED_ASKED, RETIRED_NOT, NULL)
+#else
+#define PASSED_CALLS_OF_2_41(X)
+#endif
 #if __GLIBC_PREREQ(2, 43)
 #define PASSED_CALLS_OF_LATE(X)   \
   X(mseal, 0, RETIRED_CALL, NULL) \
@@ -115,8 +128,9 @@
   X(_IO_fopen, 0, RETIRED_NOT, look_at_fopen)                           \
   X(freopen, 0, RETIRED_NOT, look_at_fopen)                             \
   X(freopen64, 0, RETIRED_NOT, look_at_fopen)                           \
+  CALLS_THAT_ARE_REMEMBERED(X)                                          \
   CALLS_OF_A_LOAD(X)                                                    \
   PASSED_CALLS_OF_THE_MACHINE(X)                                        \
-  PASSED_CALLS_OF_LATE(X)
+  PASSED_CALLS_OF_2_39(X) PASSED_CALLS_OF_2_41(X) PASSED_CALLS_OF_LATE(X)
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/vfs.h>
 
+#include "calls/clean.h"
 #include "calls/passed_calls.h"
 #include "load/load_watch.h"
 #include "raw_call.h"
@@ -41,6 +42,13 @@ void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
   void *library = (void *)arguments[0];
   if (library == RTLD_DEFAULT || library == RTLD_NEXT) return NULL;
   return (void *)(uintptr_t)dlsym_by_handle;
+}
+
+/* What it finds is not ours, and may be called without our knowing, also long after. */
+void *look_at_dlvsym(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if (!is_of_this_library(caller_of(arguments))) state.goes_by = 1;
+  return NULL;
 }
 
 /* From then on another libc, or one that is found before this library, is called past our
@@ -84,7 +92,7 @@ static int is_of_processes(const struct statfs *status) {
 /* For devices, the check of descriptors knows which may be open at the checkpoint. */
 static int is_device(const char *path) {
   struct stat status;
-  return raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISCHR(status.st_mode);
+  return libc_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISCHR(status.st_mode);
 }
 
 void note_open_of_load(const char *function, const char *path, int flags, const void *caller) {
@@ -100,7 +108,7 @@ static int is_put_back(long fd) {
                                        "/timerslack_ns"};
   char link[40], path[64];
   snprintf(link, sizeof link, "/proc/self/fd/%ld", fd);
-  long length = raw_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+  long length = libc_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
   if (length < 0) return 0;
   path[length] = '\0';
   const char *name = strrchr(path, '/');
@@ -111,19 +119,20 @@ static int is_put_back(long fd) {
 }
 
 void note_open(int directory, const char *path, int flags) {
+  clean_note_path(path);
   if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return;
   if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND) return;
   struct statfs status;
-  long fd = raw_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+  long fd = libc_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
   if (fd < 0) return;
-  if (raw_call(SYS_fstatfs, fd, &status) == 0 && is_of_processes(&status)) {
+  if (libc_call(SYS_fstatfs, fd, &status) == 0 && is_of_processes(&status)) {
     if (is_put_back(fd)) {
       call_touch(TOUCHED_BY_OTHERS | TOUCHED_PRCTL);
     } else {
       call_doubt(RETIRED_CALL, "open, to write to a file of the kernel's");
     }
   }
-  raw_call(SYS_close, fd);
+  libc_call(SYS_close, fd);
 }
 
 void *look_at_open(const struct passed_call *call, const long *arguments) {
@@ -188,9 +197,20 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
                     caller_of(arguments));
   lookups_see_open(AT_FDCWD, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
                    caller_of(arguments));
-  if (!writes) return NULL;
-  note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
+  note_open(AT_FDCWD, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY);
   return NULL;
+}
+
+/* The library's own are looked at again only if the program may have closed or replaced one. */
+void *look_at_descriptor(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  if (is_own_descriptor((int)arguments[0])) call_touch(TOUCHED_ASKED);
+  return NULL;
+}
+
+void *look_at_descriptors(const struct passed_call *call, const long *arguments) {
+  if (is_own_descriptor((int)arguments[1])) call_touch(TOUCHED_ASKED);
+  return look_at_descriptor(call, arguments);
 }
 
 /* With it, data that is sent is read later, from its original place. */
@@ -212,6 +232,7 @@ void *look_at_signal(const struct passed_call *call, const long *arguments) {
 
 void *look_at_sigaction(const struct passed_call *call, const long *arguments) {
   (void)call;
+  if (arguments[1] != 0) call_touch(TOUCHED_ASKED); /* with a mask */
   if (arguments[1] != 0) note_signal((int)arguments[0]);
   return NULL;
 }

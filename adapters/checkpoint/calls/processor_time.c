@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calls/clean.h"
 #include "calls/passed_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -21,7 +22,7 @@ static const struct usage *usage_at_start(void) {
 
 /* NULL in any other process, for which the kernel's figures are right. */
 static const struct usage *begin_of_request(void) {
-  if (state.role != ROLE_ANSWERING || raw_call(SYS_getpid) != state.pid) return NULL;
+  if (state.role != ROLE_ANSWERING || libc_call(SYS_getpid) != state.pid) return NULL;
   return usage_at_start();
 }
 
@@ -54,12 +55,12 @@ static void show(struct rusage *now, const struct rusage *begin, const struct ru
 }
 
 static int own_getrusage(int who, struct rusage *usage) {
-  long result = raw_call(SYS_getrusage, who, usage);
+  long result = libc_call(SYS_getrusage, who, usage);
   const struct usage *begin = begin_of_request();
   if (result == 0 && begin != NULL && who == RUSAGE_CHILDREN) {
     show(usage, &begin->children, &state.processor.before.children);
   } else if (result == 0 && begin != NULL &&
-             (who == RUSAGE_SELF || raw_call(SYS_gettid) == state.pid)) {
+             (who == RUSAGE_SELF || libc_call(SYS_gettid) == state.pid)) {
     show(usage, &begin->own, &state.processor.before.own);
   }
   return (int)call_result(result);
@@ -70,7 +71,7 @@ static clock_t ticks(const struct timeval *time) {
 }
 
 static clock_t own_times(struct tms *times) {
-  long result = raw_call(SYS_times, times);
+  long result = libc_call(SYS_times, times);
   if (times == NULL || (result < 0 && result > -4096)) return (clock_t)call_result(result);
   struct rusage own, children;
   own_getrusage(RUSAGE_SELF, &own);
@@ -81,7 +82,7 @@ static clock_t own_times(struct tms *times) {
 }
 
 static int own_clock_gettime(clockid_t clock, struct timespec *time) {
-  long result = raw_call(SYS_clock_gettime, clock, time);
+  long result = libc_call(SYS_clock_gettime, clock, time);
   const struct usage *begin = begin_of_request();
   if (result != 0 || begin == NULL) return (int)call_result(result);
   int64_t now = (int64_t)time->tv_sec * 1000 * kMicroseconds + time->tv_nsec;
@@ -102,9 +103,9 @@ static clock_t own_clock(void) {
  * make_process_cpuclock does. */
 static int is_of_own_processor_time(clockid_t clock) {
   if (clock == CLOCK_PROCESS_CPUTIME_ID) return 1;
-  if (clock >= 0) return clock == CLOCK_THREAD_CPUTIME_ID && raw_call(SYS_gettid) == state.pid;
+  if (clock >= 0) return clock == CLOCK_THREAD_CPUTIME_ID && libc_call(SYS_gettid) == state.pid;
   pid_t number = (pid_t) ~(clock >> kClockTypeBits);
-  if ((clock & kClockOfThread) != 0 && number == 0) return raw_call(SYS_gettid) == state.pid;
+  if ((clock & kClockOfThread) != 0 && number == 0) return libc_call(SYS_gettid) == state.pid;
   return number == 0 || number == state.pid;
 }
 
@@ -155,15 +156,15 @@ static rlim_t earlier(rlim_t seconds, rlim_t by) {
 long processor_limit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *old) {
   rlim_t before = is_own_limit(pid, resource) ? seconds_before() : 0;
   struct rlimit now, wanted;
-  if (before == 0) return raw_call(SYS_prlimit64, pid, resource, limit, old);
-  long result = raw_call(SYS_prlimit64, pid, resource, NULL, &now);
+  if (before == 0) return libc_call(SYS_prlimit64, pid, resource, limit, old);
+  long result = libc_call(SYS_prlimit64, pid, resource, NULL, &now);
   if (result != 0) return result;
   if (limit != NULL) {
     rlim_t most = limit->rlim_max == RLIM_INFINITY ? RLIM_INFINITY : now.rlim_max;
     wanted.rlim_max = later(limit->rlim_max, before, most);
     wanted.rlim_cur = later(limit->rlim_cur, before, wanted.rlim_max);
     if (limit->rlim_cur > limit->rlim_max) wanted = *limit; /* which the kernel refuses */
-    result = raw_call(SYS_prlimit64, pid, resource, &wanted, NULL);
+    result = libc_call(SYS_prlimit64, pid, resource, &wanted, NULL);
     if (result != 0) return result;
   }
   if (old != NULL) {

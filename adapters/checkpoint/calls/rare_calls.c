@@ -1,8 +1,8 @@
 /* Calls that few programs make and whose effect the kernel does not show cheaply. They are passed
  * on, and noted: `touched` has the reset put back what they may have changed; a `doubt` retires the
  * worker. This file has those on limits, schedule, attributes, and what cannot be undone;
- * memory_calls.c, signal_calls.c and calls_by_number.c have the others. What a program does by the
- * machine's own system call instruction is found by verify_worker(). */
+ * memory_calls.c, signal_calls.c and calls_by_number.c have the others. For what a program does by
+ * the machine's own system call instruction see clean.h. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "usage.h"
@@ -24,9 +25,11 @@
 
 void call_touch(unsigned what) {
   __atomic_fetch_or(&state.touched, what, __ATOMIC_SEQ_CST); /* by any thread */
+  if ((what & ~(unsigned)kTouchedMemory) != 0) clean_leave();
 }
 
 void call_doubt(enum retirement kind, const char *call) {
+  clean_leave();
   if (state.doubt != RETIRED_NOT) return;
   state.doubt = kind;
   strncpy(state.doubtful_call, call, sizeof state.doubtful_call - 1);
@@ -99,7 +102,7 @@ static int only_asks(long option, long what) {
   return option == PR_CAP_AMBIENT && what == PR_CAP_AMBIENT_IS_SET;
 }
 
-static void note_prctl(const long *words) {
+void note_prctl(const long *words) {
   long option = words[0];
   if (only_asks(option, words[1])) return;
   if (option == PR_SET_VMA) { /* a name, which ends with the mapping */
@@ -122,7 +125,7 @@ static void note_prctl(const long *words) {
 long prctl_watched(const long *words) {
   int may_be_ended = (state.touched & TOUCHED_THREADS) != 0; /* between the call and its note */
   if (may_be_ended) note_prctl(words);
-  long result = raw_call(SYS_prctl, words[0], words[1], words[2], words[3], words[4]);
+  long result = libc_call(SYS_prctl, words[0], words[1], words[2], words[3], words[4]);
   if (!may_be_ended && (result >= 0 || result < -4095)) note_prctl(words);
   return call_result(result);
 }

@@ -20,8 +20,12 @@ enum touched {
   TOUCHED_FILES = 1 << 7,      /* a file or shared memory was mapped, which others can see */
   TOUCHED_SEMAPHORES = 1 << 8, /* semaphore adjustments that the kernel is to undo */
   TOUCHED_BY_OTHERS = 1 << 9,  /* there was a child, which may have changed its parent */
-  TOUCHED_RESERVED = 1 << 10 /* reserved room was committed, or advised on: all of it is emptied */
+  TOUCHED_RESERVED = 1 << 10, /* reserved room was committed, or advised on: all of it is emptied */
+  TOUCHED_ASKED = 1 << 11     /* what the kernel is asked for after a request that is not clean */
 };
+
+/* What says nothing of the kernel's memory of the process: see clean.h. */
+enum { kTouchedMemory = TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_FILES | TOUCHED_RESERVED };
 
 /* The kernel's answer, in the form that libc returns. */
 static inline long call_result(long result) {
@@ -42,8 +46,9 @@ void call_doubt(enum retirement kind, const char *call);
 #define PR_GET_MEMORY_MERGE 68
 #endif
 
-/* prctl(), with its five arguments. */
+/* prctl(), with its five arguments; what it may change. */
 long prctl_watched(const long *words);
+void note_prctl(const long *words);
 
 /* memory_calls.c */
 void note_madvise(const void *start, size_t bytes, int advice);

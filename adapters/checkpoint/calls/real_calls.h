@@ -17,7 +17,10 @@
   X(readlink)           \
   X(readlinkat)         \
   X(sigaction)          \
-  X(siginterrupt) X(signal) X(sigprocmask) X(sigset) X(sysv_signal) X(timer_create) X(timer_delete)
+  X(siginterrupt)       \
+  X(signal)             \
+  X(sigprocmask)        \
+  X(sigset) X(syscall) X(sysv_signal) X(timer_create) X(timer_delete)
 
 #define REAL_CALL_NUMBER(function) REAL_CALL_##function,
 enum real_call { REAL_CALLS(REAL_CALL_NUMBER) kRealCalls };

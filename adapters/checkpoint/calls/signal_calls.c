@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "calls/clean.h"
 #include "calls/passed_calls.h"
 #include "calls/real_calls.h"
 #include "rewind/engine.h"
@@ -13,6 +14,7 @@
 
 void note_signal(long number) {
   if (number <= 0 || number >= kSignalsMax) return;
+  if (number == SIGSYS) call_touch(TOUCHED_ASKED);
   __atomic_fetch_or(&state.touched_signals, 1ull << (number - 1), __ATOMIC_SEQ_CST);
 }
 
@@ -101,11 +103,13 @@ static __sighandler_t handle_for_program(__sighandler_t handler, int flags) {
 
 INTERPOSED int sigprocmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
   sigset_t copy;
+  if (how != SIG_UNBLOCK) clean_note_mask(wanted);
   return REAL(sigprocmask)(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
 }
 
 INTERPOSED int pthread_sigmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
   sigset_t copy;
+  if (how != SIG_UNBLOCK) clean_note_mask(wanted);
   return REAL(pthread_sigmask)(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
 }
 
@@ -113,6 +117,7 @@ INTERPOSED int pthread_sigmask(int how, const sigset_t *restrict wanted, sigset_
 
 static int act(int number, const struct sigaction *action, struct sigaction *old) {
   struct sigaction copy;
+  if (action != NULL) clean_note_mask(&action->sa_mask);
   if (action != NULL && program_is_linked_go()) {
     copy = *action;
     sigdelset(&copy.sa_mask, SIGSYS);

@@ -108,10 +108,10 @@ int alarm_runs(void) {
   return 0;
 }
 
-void timers_put_back(void) {
+void timers_put_back(int was_clean) {
   struct itimerval none;
   memset(&none, 0, sizeof none);
-  for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; ++timer) {
+  for (int timer = ITIMER_REAL; !was_clean && timer <= ITIMER_PROF; ++timer) {
     raw_call(SYS_setitimer, timer, &none, NULL);
   }
   for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {

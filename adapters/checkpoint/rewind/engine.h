@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "calls/clean.h"
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
 #include "rewind/context.h"
@@ -23,7 +24,7 @@
 #include "rewind/memory.h"
 #include "usage.h"
 
-enum { kEngineStackBytes = 64 * 1024, kOwnFiles = 4 + kOpenFilesMax };
+enum { kEngineStackBytes = 64 * 1024, kFixedFiles = 5, kOwnFiles = kFixedFiles + kOpenFilesMax };
 /* Parts of the reset that tests may leave out, to see what leaks without them. */
 enum reset_part {
   PART_MEMORY = 1 << 0,
@@ -75,13 +76,13 @@ struct engine {
   pid_t zygote_pid;
 
   /* The worker's own. */
-  int channel, maps_fd, pagemap_fd, stat_fd;
+  int channel, maps_fd, pagemap_fd, stat_fd, size_fd; /* size: /proc/self/statm */
   int tracking_fd; /* the number is kept; what it refers to depends on the tracking */
   int fds_fd;      /* /proc/self/fd */
   int first_own_fd, last_own_fd;
   long open_at_rest; /* descriptors; 0: not known */
   dev_t own_devices[kOwnFiles];
-  ino_t own_inodes[kOwnFiles]; /* of maps, pagemap, stat, fd, then of pristine_fds */
+  ino_t own_inodes[kOwnFiles]; /* of maps, pagemap, stat, fd, statm, then of pristine_fds */
   dev_t channel_dev;
   ino_t channel_ino;
   int pristine_fds[kOpenFilesMax];
@@ -103,9 +104,11 @@ struct engine {
   struct mapping now[kMappingsMax];
   struct page_run runs[kScanMax];
   uint64_t entries[kEntriesMax]; /* of /proc/self/pagemap */
+  struct clean_watch clean;
   /* Of the request that is running or ending. */
+  int was_clean; /* until the next one ends */
   uint64_t request_id;
-  struct usage usage_at_start; /* of the request */
+  struct usage usage_at_start, usage_at_end; /* of the request */
   unsigned touched;
   uint64_t touched_signals;
   int mappings_changed; /* by releasing files, before the reset */

@@ -1,9 +1,10 @@
 /* What the kernel keeps for a process, apart from its memory: recorded when a worker begins,
  * checked and put back after each request. What cannot be put back retires the worker.
  *
- * Everything here is read from the kernel itself each time, except for what only rare calls can
- * change and what is too expensive to read: those calls are noticed (rare_calls.c), and
- * verify_worker() checks all of it from outside. */
+ * After a clean request (calls/clean.h) nothing of it can have changed. After any other it is read
+ * from the kernel itself, except for what only rare calls can change and what is too expensive to
+ * read: those calls are noticed (rare_calls.c), and verify_worker() checks all of it from outside.
+ */
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
@@ -95,14 +96,21 @@ static long action_get(int signal, struct signal_action *action) {
 }
 
 static void action_put_back(const struct engine *engine, int signal) {
-  raw_call(SYS_rt_sigaction, signal, &engine->kernel.actions[signal], NULL, 8);
+  int is_ours = signal == SIGSYS && engine->clean.hands_back_calls;
+  raw_call(SYS_rt_sigaction, signal,
+           is_ours ? &engine->clean.action : &engine->kernel.actions[signal], NULL, 8);
 }
 
-static void signals_put_back(struct engine *engine, const struct process_words *now) {
+/* Of a request that was not clean. libc takes the first two real-time signals when a thread is
+ * created. */
+static uint64_t signals_that_may_differ(const struct engine *engine,
+                                        const struct process_words *now) {
   const struct process_words *then = &engine->kernel.words;
-  /* libc takes the first two real-time signals when a thread is created. */
-  uint64_t differ = (now->ignored ^ then->ignored) | (now->caught ^ then->caught) | then->caught |
-                    engine->touched_signals | kLibcSignals;
+  return (now->ignored ^ then->ignored) | (now->caught ^ then->caught) | then->caught |
+         kLibcSignals;
+}
+
+static void signals_put_back(struct engine *engine, uint64_t differ) {
   for (int signal = 1; signal < kSignalsMax; ++signal) {
     if ((differ >> (signal - 1) & 1) != 0) action_put_back(engine, signal);
   }
@@ -112,7 +120,7 @@ static void signals_put_back(struct engine *engine, const struct process_words *
   uint64_t all = ~0ull;
   while (pending != 0 && raw_call(SYS_rt_sigtimedwait, &all, NULL, &at_once, 8) > 0) {
   }
-  raw_call(SYS_sigaltstack, &engine->kernel.alternate_stack, NULL);
+  if (!engine->was_clean) raw_call(SYS_sigaltstack, &engine->kernel.alternate_stack, NULL);
 }
 
 /* ---- identity ---- */
@@ -338,13 +346,6 @@ static enum retirement words_put_back(struct engine *engine, const struct proces
 
 /* ---- all of it ---- */
 
-int address_space_record(struct engine *engine) {
-  struct process_words words;
-  if (words_read(engine->stat_fd, &words) != 0) return -1;
-  engine->address_space = words.address_space;
-  return 0;
-}
-
 int kernel_state_record(struct engine *engine) {
   struct kernel_state *kernel = &engine->kernel;
   if (words_read(engine->stat_fd, &kernel->words) != 0) return -1;
@@ -369,7 +370,11 @@ enum retirement kernel_state_put_back(struct engine *engine) {
   unsigned left_out = engine->left_out;
   struct process_words now;
   enum retirement why = RETIRED_NOT;
-  if ((left_out & PART_TIMERS) == 0) timers_put_back();
+  if ((left_out & PART_TIMERS) == 0) timers_put_back(engine->was_clean);
+  if (engine->was_clean && address_space_read(engine) == 0) {
+    if ((left_out & PART_SIGNALS) == 0) signals_put_back(engine, engine->touched_signals);
+    return RETIRED_NOT;
+  }
   if (words_read(engine->stat_fd, &now) != 0) {
     strcpy(engine->reason, "/proc/self/stat cannot be read any more");
     return RETIRED_FAULT;
@@ -382,7 +387,9 @@ enum retirement kernel_state_put_back(struct engine *engine) {
   if ((left_out & PART_NAME) != 0) memcpy(now.name, engine->kernel.words.name, sizeof now.name);
   why = words_put_back(engine, &now);
   if (why != RETIRED_NOT) return why;
-  if ((left_out & PART_SIGNALS) == 0) signals_put_back(engine, &now);
+  if ((left_out & PART_SIGNALS) == 0) {
+    signals_put_back(engine, signals_that_may_differ(engine, &now) | engine->touched_signals);
+  }
   if ((left_out & PART_UMASK) == 0) raw_call(SYS_umask, engine->kernel.umask);
   if ((left_out & PART_LIMITS) == 0) why = rare_put_back(engine);
   if (why != RETIRED_NOT) return why;

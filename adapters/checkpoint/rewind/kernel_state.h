@@ -55,8 +55,6 @@ struct kernel_state {
 /* kernel_state.c */
 int kernel_state_record(struct engine *engine);
 enum retirement kernel_state_put_back(struct engine *engine);
-/* How much is mapped now, at rest: to compare with later. */
-int address_space_record(struct engine *engine);
 
 /* let_go.c: puts descriptors back as at the checkpoint and closes those of a request. */
 enum retirement descriptors_put_back(struct engine *engine);
@@ -69,7 +67,7 @@ enum retirement descriptors_check(struct engine *engine);
 int alarm_runs(void);
 int timers_stand(void);     /* of timer_create() */
 int timers_are_noted(void); /* 0: a thread was ended, or interrupted, within a call on a timer */
-void timers_put_back(void);
+void timers_put_back(int was_clean);
 /* The calls themselves, with their words, and the kernel's result. */
 long timer_create_by_number(const long *words);
 long timer_delete_by_number(const long *words);

@@ -64,16 +64,17 @@ enum retirement descriptors_put_back(struct engine *engine) {
 
 /* The library's own numbers, -1 where there is none. */
 static int own_fd(const struct engine *engine, size_t index) {
-  const int fds[] = {engine->maps_fd, engine->pagemap_fd, engine->stat_fd, engine->fds_fd};
-  if (index < 4) return fds[index];
-  const struct open_file *file = &state.files[index - 4];
-  return descriptor_is_made_anew(file) ? -1 : engine->pristine_fds[index - 4];
+  const int fds[kFixedFiles] = {engine->maps_fd, engine->pagemap_fd, engine->stat_fd,
+                                engine->fds_fd, engine->size_fd};
+  if (index < kFixedFiles) return fds[index];
+  const struct open_file *file = &state.files[index - kFixedFiles];
+  return descriptor_is_made_anew(file) ? -1 : engine->pristine_fds[index - kFixedFiles];
 }
 
 void descriptors_count(struct engine *engine) {
   struct stat status;
   engine->open_at_rest = descriptors_open(engine);
-  for (size_t i = 0; i < 4 + state.file_count; ++i) {
+  for (size_t i = 0; i < kFixedFiles + state.file_count; ++i) {
     if (raw_call(SYS_fstat, own_fd(engine, i), &status) != 0) continue;
     engine->own_devices[i] = status.st_dev;
     engine->own_inodes[i] = status.st_ino;
@@ -82,7 +83,7 @@ void descriptors_count(struct engine *engine) {
 
 static int own_are_there(const struct engine *engine) {
   struct stat status;
-  for (size_t i = 0; i < 4 + state.file_count; ++i) {
+  for (size_t i = 0; i < kFixedFiles + state.file_count; ++i) {
     int fd = own_fd(engine, i);
     if (fd < 0) continue;
     if (raw_call(SYS_fstat, fd, &status) != 0 || status.st_dev != engine->own_devices[i] ||
@@ -96,7 +97,8 @@ static int own_are_there(const struct engine *engine) {
 }
 
 enum retirement descriptors_check(struct engine *engine) {
-  if ((engine->left_out & PART_DESCRIPTORS) != 0 || own_are_there(engine)) return RETIRED_NOT;
+  if ((engine->left_out & PART_DESCRIPTORS) != 0 || engine->was_clean || own_are_there(engine))
+    return RETIRED_NOT;
   strcpy(engine->reason, "a descriptor of the library's own was closed, or replaced");
   return RETIRED_DESCRIPTORS;
 }

@@ -1,8 +1,22 @@
 /* The program's memory after a request, put back to the checkpoint's. Raw calls only. */
 #include <string.h>
 
+#include "raw_call.h"
 #include "rewind/engine.h"
 #include "unforked.h"
+
+/* The first word of statm is the number that stat has, in pages, for a third of the price. */
+int address_space_read(struct engine *engine) {
+  char text[128];
+  uint64_t pages = 0;
+  long got = raw_call(SYS_pread64, engine->size_fd, text, sizeof text - 1, 0);
+  if (got <= 0) return -1;
+  text[got] = '\0';
+  for (const char *at = text; *at >= '0' && *at <= '9'; ++at)
+    pages = pages * 10 + (uint64_t)(*at - '0');
+  engine->address_space_now = pages * kPageSize;
+  return 0;
+}
 
 /* As much is mapped as at rest, and the scan of the pages will show whether it is the same. */
 static int is_same_shape(struct engine *engine) {

@@ -66,7 +66,9 @@ enum retirement reservations_put_back(struct engine *engine);
  * -1. */
 int mappings_drop_new(struct engine *engine, uint64_t *bytes);
 
-/* memory.c: all of it: mappings, pages, what is empty in a forked child, what is kept from one. */
+/* memory.c: how much is mapped now, into address_space_now: 0 or -1; all of it: mappings, pages,
+ * what is empty in a forked child, what is kept from one. */
+int address_space_read(struct engine *engine);
 enum retirement memory_put_back(struct engine *engine);
 
 /* pages.c: a page's content at the checkpoint is NULL for zeros. */

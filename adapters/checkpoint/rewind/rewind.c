@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
@@ -73,8 +74,11 @@ static long say_done(struct engine *engine, enum retirement why) {
                               .microseconds = engine->last_microseconds};
   const char *text = why == RETIRED_NOT ? NULL : engine->reason;
   body.text_bytes = text == NULL ? 0 : (uint32_t)strlen(text);
-  usage_fill(&body, &engine->usage_at_start);
-  if (engine->touched != 0 || engine->touched_signals != 0) body.unusual |= DONE_RARE_CALL;
+  engine->usage_at_end = usage_now(engine->was_clean ? &engine->usage_at_start.children : NULL);
+  usage_fill(&body, &engine->usage_at_start, &engine->usage_at_end);
+  if ((engine->touched & ~(unsigned)TOUCHED_ASKED) != 0 || engine->touched_signals != 0)
+    body.unusual |= DONE_RARE_CALL;
+  if (!engine->was_clean) body.unusual |= DONE_ASKED;
   return send_packet(engine, MESSAGE_DONE, &body, sizeof body, text, body.text_bytes);
 }
 
@@ -137,7 +141,7 @@ static _Noreturn void rest(void) {
   if (take_request(engine) != 0) give_up(kBadRequest);
   engine->request_id = engine->packet.head.request_id;
   engine->wants_ready = (engine->packet.head.flags & REQUEST_SAY_READY) != 0;
-  engine->usage_at_start = usage_now();
+  engine->usage_at_start = usage_now(engine->was_clean ? &engine->usage_at_end.children : NULL);
   cpu_limit_renew();
   context_resume(&engine->context);
 }
@@ -229,7 +233,7 @@ static _Noreturn void end(void) {
     give_up(engine->exit_code); /* which tells the bridge everything, too */
   static_executable_left();
   enum retirement why = first_look(engine);
-  int can_say = channel_is_ours();
+  int can_say = engine->was_clean || channel_is_ours();
   if (can_say) {
     why = let_go(engine, why);
     say_done(engine, why);
@@ -263,6 +267,7 @@ static int open_own_all(struct engine *engine, int channel) {
   engine->maps_fd = open_own(engine, "/proc/self/maps", O_RDONLY);
   engine->pagemap_fd = open_own(engine, "/proc/self/pagemap", O_RDONLY);
   engine->stat_fd = open_own(engine, "/proc/self/stat", O_RDONLY);
+  engine->size_fd = open_own(engine, "/proc/self/statm", O_RDONLY);
   for (size_t i = 0; i < state.file_count; ++i) {
     if (descriptor_is_made_anew(&state.files[i])) continue;
     char path[48];
@@ -273,7 +278,8 @@ static int open_own_all(struct engine *engine, int channel) {
   engine->fds_fd = open_own(engine, "/proc/self/fd", O_RDONLY | O_DIRECTORY);
   engine->tracking_fd = open_own(engine, "/proc/self/pagemap", O_RDONLY);
   return engine->channel < 0 || engine->maps_fd < 0 || engine->pagemap_fd < 0 ||
-                 engine->stat_fd < 0 || engine->fds_fd < 0 || engine->tracking_fd < 0
+                 engine->stat_fd < 0 || engine->size_fd < 0 || engine->fds_fd < 0 ||
+                 engine->tracking_fd < 0
              ? -1
              : 0;
 }
@@ -290,8 +296,10 @@ static _Noreturn void begin(void) {
   if (why == RETIRED_NOT) why = memory_put_back(engine);
   if (why != RETIRED_NOT) retire(engine, why);
   tracking_begin(engine, (enum page_tracking)engine->wanted_tracking);
-  if (address_space_record(engine) != 0) give_up(kBadRequest);
+  if (address_space_read(engine) != 0) give_up(kBadRequest);
+  engine->address_space = engine->address_space_now;
   descriptors_count(engine);
+  clean_watch(engine);
   engine->last_tracking = TRACKING_AUTO;
   if (say_ready(engine) < 0) give_up(0);
   rest();
@@ -328,7 +336,7 @@ static void become_child(void) {
   struct engine *engine = state.engine;
   struct packet *packet = &engine->packet;
   *engine->tid_address = engine->pid;
-  clone_restore_robust_list(engine->robust_list, engine->robust_list_bytes);
+  if (!engine->was_clean) clone_restore_robust_list(engine->robust_list, engine->robust_list_bytes);
   state.role = ROLE_ANSWERING;
   state.pid = engine->pid;
   state.channel = engine->channel;
@@ -345,6 +353,7 @@ static void become_child(void) {
   state.touched_signals = 0;
   state.doubt = RETIRED_NOT;
   threads_begin_request();
+  clean_begin();
 }
 
 int rewind_prepare(char *reason, size_t reason_bytes) {
@@ -360,6 +369,7 @@ int rewind_prepare(char *reason, size_t reason_bytes) {
     return -1;
   }
   clone_robust_list(&engine->robust_list, &engine->robust_list_bytes);
+  clean_find_libc(engine);
   engine->wanted_tracking = (unsigned)state.tracking;
   fork_handlers_prepare();
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &kAllSignals, &engine->signal_mask, 8);

@@ -152,6 +152,10 @@ int threads_end(struct engine *engine) {
     strcpy(engine->reason, "another thread than the first ended the request");
     return 0;
   }
+  if (engine->was_clean) {
+    state.ender = ENDER_NONE;
+    return 1;
+  }
   for (int looks = 0; until == 0 || now_ns() < until; ++looks) {
     if (is_alone()) {
       if (are_told) expect_anything(engine);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "calls/calls_by_number.h"
+#include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/other_threads.h"
@@ -22,8 +23,6 @@
 #include <asm/prctl.h>
 #include <linux/audit.h>
 
-/* <linux/prctl.h>, <asm/siginfo.h>; newer than some headers. */
-enum { kDispatch = 59, kDispatchOff = 0, kDispatchOn = 1, kByDispatch = 2 };
 enum { kMaskBytes = 8 };
 static const char kHandBack =
     1; /* what the kernel reads at each call: SYSCALL_DISPATCH_FILTER_BLOCK */
@@ -186,6 +185,7 @@ static int is_about_huge_pages(int advice) {
 }
 
 static long trapped_call(long number, const long *words, ucontext_t *context) {
+  if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
   if (program_is_go()) {
     go_watch_call(number, words, context);
     go_threads_see_call(number, words);

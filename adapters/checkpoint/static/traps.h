@@ -14,6 +14,9 @@
 #include "rewind/kernel_state.h"
 #include "static/executable.h"
 
+/* <linux/prctl.h>, <asm/siginfo.h>; newer than some headers. */
+enum { kDispatch = 59, kDispatchOff = 0, kDispatchOn = 1, kByDispatch = 2 };
+
 /* Whether this kernel can hand calls back. */
 int traps_are_offered(void);
 /* From here on, in the calling thread: every call that is not made by this library itself, or those

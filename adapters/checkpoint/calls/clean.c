@@ -1,0 +1,278 @@
+/* See clean.h. */
+#include "calls/clean.h"
+
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <linux/audit.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "calls/calls_by_number.h"
+#include "calls/real_calls.h"
+#include "rewind/engine.h"
+#include "rewind/other_threads.h"
+#include "rewind/parked_threads.h"
+#include "static/traps.h"
+
+long call_by_libc(long number, long a, long b, long c, long d, long e, long f) {
+  if (!state.is_clean || program_has_traps()) return raw_call6(number, a, b, c, d, e, f);
+  int before = errno;
+  long result = REAL(syscall)(number, a, b, c, d, e, f);
+  if (result == -1) {
+    result = -errno;
+    errno = before;
+  }
+  return result;
+}
+
+int is_own_descriptor(long fd) {
+  return state.role == ROLE_ANSWERING && state.reset == RESET_REWIND &&
+         fd >= state.engine->first_own_fd;
+}
+
+/* ---- calls that are handed back ---- */
+
+#if defined(__x86_64__)
+
+enum { kMaskBytes = 8, kCallBytes = 2, kNoCall = -1 };
+enum { kAnsweredMost = 64 }; /* in a request; after that, its calls are not handed back */
+static const uint64_t kOurSignal = 1ull << (SIGSYS - 1);
+
+/* A newer one may have functions that are not sorted. */
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+static const char kLibcVersion[] = TEXT(__GLIBC__) "." TEXT(__GLIBC_MINOR__);
+
+struct code {
+  uintptr_t inside; /* an address in it */
+  struct address_range range;
+};
+
+static int find_code(struct dl_phdr_info *library, size_t bytes, void *found) {
+  (void)bytes;
+  struct code *code = found;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr) *part = &library->dlpi_phdr[i];
+    uintptr_t start = library->dlpi_addr + part->p_vaddr;
+    if (part->p_type != PT_LOAD || (part->p_flags & PF_X) == 0 ||
+        code->inside - start >= part->p_memsz) {
+      continue;
+    }
+    code->range = (struct address_range){start, start + part->p_memsz};
+    return 1;
+  }
+  return 0;
+}
+
+static void act(const struct signal_action *action) {
+  raw_call(SYS_rt_sigaction, SIGSYS, action, NULL, kMaskBytes);
+}
+
+/* One that somebody has sent ends the program, as it would without us. */
+static void signal_was_sent(void) {
+  call_touch(TOUCHED_ASKED);
+  raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGSYS);
+}
+
+/* What tells something, at once, and changes nothing: what the kernel's own page of functions falls
+ * back to, and some that a runtime library asks by itself. */
+static int only_tells(long number) {
+  switch (number) {
+    case SYS_clock_gettime:
+    case SYS_clock_getres:
+    case SYS_gettimeofday:
+    case SYS_time:
+    case SYS_getcpu:
+    case SYS_getrandom:
+    case SYS_getpid:
+    case SYS_gettid:
+    case SYS_getuid:
+    case SYS_geteuid:
+    case SYS_getgid:
+    case SYS_getegid:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+/* All that a process can do without us. */
+static void expect_anything(long number, const long *words) {
+  call_note_number(number, words);
+  if (number == SYS_prctl) note_prctl(words);
+  if (number == SYS_madvise) note_madvise((void *)words[0], (size_t)words[1], (int)words[2]);
+  __atomic_store_n(&state.touched_signals, ~0ull, __ATOMIC_SEQ_CST);
+  call_touch(TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL | TOUCHED_MEMORY_LOCKS |
+             TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS | TOUCHED_FILES |
+             TOUCHED_BY_OTHERS | TOUCHED_RESERVED | TOUCHED_ASKED);
+}
+
+/* All other signals are blocked meanwhile. */
+static void on_call(int number, siginfo_t *info, void *frame) {
+  (void)number;
+  if (info->si_code != kByDispatch) return signal_was_sent();
+  greg_t *registers = ((ucontext_t *)frame)->uc_mcontext.gregs;
+  const long words[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                         registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
+  long call = registers[REG_RAX];
+  int is_of_64_bits = info->si_arch == AUDIT_ARCH_X86_64;
+  if (is_of_64_bits && only_tells(call) && ++state.engine->clean.answered < kAnsweredMost) {
+    state.is_clean = 0;
+    registers[REG_RAX] =
+        raw_call6(call, words[0], words[1], words[2], words[3], words[4], words[5]);
+    state.is_clean = 1;
+    return;
+  }
+  expect_anything(is_of_64_bits ? call : kNoCall, words);
+  registers[REG_RIP] -= kCallBytes; /* its number still is in its place */
+}
+
+/* What the program has for the signal is not to be imitated, and it may be blocked only while none
+ * of the program's code runs. */
+static int signal_is_free(const struct engine *engine) {
+  uint64_t masked = engine->signal_mask;
+  for (int signal = 1; signal < kSignalsMax; ++signal) {
+    if (engine->kernel.actions[signal].handler != SIG_DFL &&
+        engine->kernel.actions[signal].handler != SIG_IGN)
+      masked |= engine->kernel.actions[signal].mask;
+  }
+  return engine->kernel.actions[SIGSYS].handler == SIG_DFL && (masked & kOurSignal) == 0;
+}
+
+static void nothing(int number) {
+  (void)number;
+}
+
+/* How libc has a handler return: a call that is not handed back either. */
+static void *restorer_of_libc(void) {
+  struct sigaction wanted = {.sa_handler = nothing}, before;
+  struct signal_action now = {0};
+  if (REAL(sigaction)(SIGSYS, &wanted, &before) != 0) return NULL;
+  raw_call(SYS_rt_sigaction, SIGSYS, NULL, &now, kMaskBytes);
+  REAL(sigaction)(SIGSYS, &before, NULL);
+  return (void *)(uintptr_t)now.restorer;
+}
+
+void clean_find_libc(struct engine *engine) {
+  struct code code = {.inside = (uintptr_t)REAL(syscall)};
+  if (program_has_traps() || state.goes_by || strcmp(gnu_get_libc_version(), kLibcVersion) != 0) {
+    return;
+  }
+  dl_iterate_phdr(find_code, &code);
+  engine->clean.code = code.range;
+  engine->clean.restorer = (uintptr_t)restorer_of_libc();
+}
+
+static int hand_back_calls(struct engine *engine) {
+  struct signal_action *action = &engine->clean.action;
+  uintptr_t start = engine->clean.code.start, bytes = engine->clean.code.end - start;
+  if (engine->clean.restorer - start >= bytes || !signal_is_free(engine)) return -1;
+  if (raw_call(SYS_prctl, kDispatch, kDispatchOn, start, bytes, &state.is_clean) != 0) return -1;
+  memset(action, 0, sizeof *action);
+  action->handler = (void (*)(int))(uintptr_t)on_call;
+  action->flags = SA_SIGINFO | SA_ONSTACK | kWithRestorer;
+  action->mask = ~0ull;
+  action->restorer = (void (*)(void))engine->clean.restorer;
+  act(action);
+  return 0;
+}
+
+static void leave_action(void) {
+  struct engine *engine = state.engine;
+  if (state.role != ROLE_ANSWERING || !engine->clean.hands_back_calls) return;
+  act(&engine->kernel.actions[SIGSYS]);
+  __atomic_fetch_or(&state.touched_signals, kOurSignal, __ATOMIC_SEQ_CST);
+}
+
+void clean_note_mask(const sigset_t *mask) {
+  if (state.is_clean && mask != NULL && sigismember(mask, SIGSYS) == 1) call_touch(TOUCHED_ASKED);
+}
+
+#else
+
+void clean_find_libc(struct engine *engine) {
+  (void)engine;
+}
+
+static int hand_back_calls(struct engine *engine) {
+  (void)engine;
+  return -1;
+}
+
+static void leave_action(void) {}
+
+void clean_note_mask(const sigset_t *mask) {
+  (void)mask;
+}
+
+#endif
+
+/* ---- a request ---- */
+
+void clean_watch(struct engine *engine) {
+  if (parked_threads.count != 0) return;
+  engine->clean.hands_back_calls = !program_has_traps() && hand_back_calls(engine) == 0;
+  engine->clean.knows_calls = engine->clean.hands_back_calls || program_is_static();
+}
+
+void clean_leave(void) {
+  if (!state.is_clean) return;
+  state.is_clean = 0;
+  leave_action();
+}
+
+/* /proc/self/stat and its like show which signals are handled. */
+void clean_note_path(const char *path) {
+  if (!state.is_clean || path == NULL || strncmp(path, "/proc/", 6) != 0) return;
+  const char *name = strrchr(path, '/');
+  if (strcmp(name, "/stat") == 0 || strcmp(name, "/status") == 0) call_touch(TOUCHED_ASKED);
+}
+
+void clean_begin(void) {
+  state.is_clean = state.engine->clean.knows_calls && !state.goes_by;
+}
+
+void clean_end(void) {
+  struct engine *engine = state.engine;
+  engine->was_clean = state.is_clean && state.doubt == RETIRED_NOT;
+  state.is_clean = 0;
+  engine->clean.answered = 0;
+}
+
+/* ---- by number ---- */
+
+/* Of these, openat is noted by note_open(), those on memory by note_memory_by_number(); the heap's
+ * end is put back; what is a thread's own is seen to in static/traps.c, or else by
+ * cannot_be_undone(). */
+static const short kLeaveNothing[] = {
+    SYS_read,         SYS_write,      SYS_readv,         SYS_writev,       SYS_pread64,
+    SYS_pwrite64,     SYS_preadv,     SYS_pwritev,       SYS_lseek,        SYS_openat,
+    SYS_fstat,        SYS_newfstatat, SYS_statx,         SYS_faccessat,    SYS_readlinkat,
+    SYS_getdents64,   SYS_getcwd,     SYS_fsync,         SYS_fdatasync,    SYS_ftruncate,
+    SYS_unlinkat,     SYS_mkdirat,    SYS_getpid,        SYS_gettid,       SYS_getppid,
+    SYS_getuid,       SYS_geteuid,    SYS_getgid,        SYS_getegid,      SYS_uname,
+    SYS_sysinfo,      SYS_getrandom,  SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep,
+    SYS_gettimeofday, SYS_nanosleep,  SYS_getrusage,     SYS_sched_yield,  SYS_sched_getaffinity,
+    SYS_futex,        SYS_mmap,       SYS_munmap,        SYS_mprotect,     SYS_madvise,
+    SYS_mremap,       SYS_brk,        SYS_exit_group,    SYS_exit,         SYS_set_tid_address,
+    SYS_pipe2,        SYS_socket,     SYS_connect,       SYS_sendto,       SYS_recvfrom,
+    SYS_getsockopt,
+#if defined(__x86_64__)
+    SYS_open,         SYS_stat,       SYS_lstat,         SYS_access,       SYS_readlink,
+    SYS_time,         SYS_poll,       SYS_pipe,          SYS_arch_prctl,
+#endif
+};
+
+int call_leaves_nothing(long number, const long *words) {
+  if (number == SYS_close) return !is_own_descriptor(words[0]);
+  /* static/trapped_signals.c keeps our signal out of these. */
+  if (number == SYS_rt_sigprocmask || number == SYS_rt_sigaction || number == SYS_ppoll)
+    return program_is_static();
+  for (size_t i = 0; i < sizeof kLeaveNothing / sizeof *kLeaveNothing; ++i) {
+    if (number == kLeaveNothing[i]) return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,58 @@
+/* Whether a request is clean: it made no call that the kernel remembers of a process, apart from
+ * memory, signal actions and descriptors, for which there are looks of their own. After a clean
+ * request the kernel is not asked for what cannot have changed.
+ *
+ * That is known only where no call goes by unnoticed. libc's functions that leave something are
+ * interposed (libc_functions.txt), and end it by call_touch(). All other system calls of the
+ * thread, by the program's own instruction, the loader's, or another copy of libc, are handed back
+ * by the kernel before they are made (PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11, x86-64): the first
+ * one ends it, and is made then. The kernel reads state.is_clean itself: while it is 0, no call is
+ * handed back. Where the kernel does not offer that, no request is clean; static executables have
+ * all their calls handed back, and are sorted by their numbers.
+ *
+ * The signal by which that is done, SIGSYS, must not be blocked meanwhile: whoever blocks it, or
+ * has an action of its own for it, ends it first. */
+#ifndef CGIBRIDGE_CLEAN_H
+#define CGIBRIDGE_CLEAN_H
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "raw_call.h"
+#include "rewind/kernel_state.h"
+#include "smaps.h"
+
+struct engine;
+
+struct clean_watch {
+  struct address_range code; /* libc's */
+  uintptr_t restorer;        /* by which libc has a handler return; it is in its code */
+  int knows_calls, hands_back_calls;
+  struct signal_action action; /* for the calls that are handed back */
+  unsigned answered;           /* of the request's: what only told something */
+};
+
+/* In the zygote; then in a new worker that is put back, without libc. */
+void clean_find_libc(struct engine *engine);
+void clean_watch(struct engine *engine);
+/* At the beginning of a request, when this library has nothing more to do in it. */
+void clean_begin(void);
+/* At its end, before any signal is blocked. */
+void clean_end(void);
+/* From here on it is not clean, and the signal's action is the program's. */
+void clean_leave(void);
+/* The program blocks these signals, or opens this file, perhaps to see which are handled. */
+void clean_note_mask(const sigset_t *mask);
+void clean_note_path(const char *path);
+
+/* Whether a call with this number leaves nothing, or only what is noted elsewhere. */
+int call_leaves_nothing(long number, const long *words);
+/* Whether a descriptor is the library's own, in a request of a worker that is put back. */
+int is_own_descriptor(long fd);
+
+/* A call that this library makes in a request, by libc's instruction, which is not handed back; the
+ * kernel's result, and no errno: libc_call(SYS_x, up to six arguments). */
+long call_by_libc(long number, long a, long b, long c, long d, long e, long f);
+#define libc_call(...) RAW_PICK(__VA_ARGS__)(call_by_libc, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,291 @@
+"""After a request that made no call which the kernel remembers, the kernel is not asked for what it cannot
+have changed. Whatever does make one is noticed: by libc's function, by syscall(), by an instruction of its
+own, in a library that was loaded late, by libc's function that was found past ours. And what such a request
+leaves is put back like any other's."""
+
+import platform
+
+import pytest
+
+from driver import Warm, run_plainly
+from harness.compiled import compile_library
+
+X86 = platform.machine() == "x86_64"
+only_x86 = pytest.mark.skipif(not X86, reason="the kernel hands calls back on x86-64 only")
+
+# What a request finds, and then changes. call() makes system calls in one of the ways.
+SOURCE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static long by_instruction(long n, long a, long b, long c, long d) {
+  long result;
+  register long r10 __asm__("r10") = d, r8 __asm__("r8") = 0, r9 __asm__("r9") = 0;
+  __asm__ volatile("syscall" : "=a"(result)
+                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  return result;
+}
+typedef long calls(long, long, long, long, long);
+static calls *call = by_instruction;
+static long by_number(long n, long a, long b, long c, long d) { return syscall(n, a, b, c, d); }
+static void load(const char *path) {
+  void *late = dlopen(path, RTLD_NOW);
+  if (late == NULL) { puts(dlerror()); exit(9); }
+  call = (calls *)dlsym(late, "late");
+}
+static char stack[65536];
+static void show(void) {
+  mode_t mask = umask(0); umask(mask);
+  struct itimerval timer; getitimer(ITIMER_REAL, &timer);
+  stack_t now; sigaltstack(NULL, &now);
+  char name[20] = ""; prctl(PR_GET_NAME, name);
+  sigset_t pending, blocked; sigpending(&pending); sigprocmask(SIG_BLOCK, NULL, &blocked);
+  struct sigaction action; sigaction(SIGUSR1, NULL, &action);
+  gid_t groups[64];
+  printf("%o %d %d %s %d %d %d %d %d %d %d\n", mask, timer.it_value.tv_sec != 0, now.ss_sp == stack, name,
+         getpgrp() == getpid(), getpriority(PRIO_PROCESS, 0), sigismember(&pending, SIGUSR1),
+         sigismember(&blocked, SIGUSR1), action.sa_handler == SIG_IGN, getgroups(64, groups),
+         (int)prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0));
+}
+static void act(const char *what) {
+  struct itimerval timer = {{0, 0}, {1000, 0}};
+  stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
+  unsigned long signals[16] = {1};  /* SIG_IGN; long enough for the kernel's struct */
+  unsigned long mask = 1ul << (SIGUSR1 - 1);
+  if (!strcmp(what, "umask")) call(SYS_umask, 0123, 0, 0, 0);
+  if (!strcmp(what, "timer")) call(SYS_setitimer, ITIMER_REAL, (long)&timer, 0, 0);
+  if (!strcmp(what, "stack")) call(SYS_sigaltstack, (long)&other, 0, 0, 0);
+  if (!strcmp(what, "name")) call(SYS_prctl, PR_SET_NAME, (long)"another", 0, 0);
+  if (!strcmp(what, "group")) call(SYS_setpgid, 0, getppid(), 0, 0);
+  if (!strcmp(what, "nice")) call(SYS_setpriority, PRIO_PROCESS, 0, 5, 0);
+  if (!strcmp(what, "action")) call(SYS_rt_sigaction, SIGUSR1, (long)signals, 0, 8);
+  if (!strcmp(what, "mask")) call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, 8);
+  if (!strcmp(what, "pending")) {
+    call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, 8);
+    call(SYS_kill, getpid(), SIGUSR1, 0, 0);
+  }
+  if (!strcmp(what, "keepcaps")) call(SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0);
+  if (!strcmp(what, "groups")) call(SYS_setgroups, 0, 0, 0, 0);
+  if (!strcmp(what, "descriptors")) for (int i = 3; i < 4096; ++i) call(SYS_close, i, 0, 0, 0);
+}
+static void functions(const char *what) {
+  struct itimerval timer = {{0, 0}, {1000, 0}};
+  stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
+  if (!strcmp(what, "umask")) umask(0123);
+  if (!strcmp(what, "timer")) setitimer(ITIMER_REAL, &timer, NULL);
+  if (!strcmp(what, "stack")) sigaltstack(&other, NULL);
+  if (!strcmp(what, "name")) prctl(PR_SET_NAME, "another");
+  if (!strcmp(what, "group")) setpgid(0, getppid());
+  if (!strcmp(what, "nice")) setpriority(PRIO_PROCESS, 0, 5);
+  if (!strcmp(what, "action")) signal(SIGUSR1, SIG_IGN);
+  if (!strcmp(what, "mask")) sighold(SIGUSR1);
+  if (!strcmp(what, "pending")) { sighold(SIGUSR1); raise(SIGUSR1); }
+  if (!strcmp(what, "keepcaps")) prctl(PR_SET_KEEPCAPS, 1);
+  if (!strcmp(what, "groups")) setgroups(0, NULL);
+  if (!strcmp(what, "descriptors")) for (int i = 3; i < 4096; ++i) close(i);
+}
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "", *how = argc > 2 ? argv[2] : "";
+  if (!strcmp(how, "number")) call = by_number;
+  if (!strcmp(how, "late")) load(argv[3]);
+  if (!strcmp(what, "user")) for (int i = atoi(argv[3]); i > 0; --i) call(SYS_getuid, 0, 0, 0, 0);
+  if (*what == 0) show();
+  else if (!strcmp(how, "function")) functions(what);
+  else if (!strcmp(how, "version")) {
+    mode_t (*found)(mode_t) = (mode_t(*)(mode_t))dlvsym(RTLD_NEXT, "umask", "GLIBC_2.2.5");
+    found(0123);
+  } else act(what);
+  puts("end");
+}
+"""
+LATE = r"""
+long late(long n, long a, long b, long c, long d) {
+  long result;
+  register long r10 __asm__("r10") = d, r8 __asm__("r8") = 0, r9 __asm__("r9") = 0;
+  __asm__ volatile("syscall" : "=a"(result)
+                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  return result;
+}
+"""
+ACTS = ["umask", "timer", "stack", "name", "group", "nice", "action", "mask", "pending", "keepcaps", "groups",
+        "descriptors"]
+WAYS = ["function", *(["number", "instruction", "late"] if X86 else [])]
+# Signal actions have a look of their own.
+CLEAN_BY_FUNCTION = {"action"}
+
+
+@pytest.fixture
+def program(folder):
+    return [folder.compile("clean.c", SOURCE)]
+
+
+@pytest.fixture
+def late(folder):
+    library = f"{folder.path}/late.so"
+    compile_library(folder.script("late.c", LATE), library)
+    return library
+
+
+def test_a_request_that_only_reads_and_writes_is_clean(program):
+    with Warm(program) as warm:
+        for _ in range(3):
+            answer = warm.ask("x")
+            assert (answer.text, answer.is_clean) == ("end\n", X86)
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("what", ACTS)
+def test_what_a_request_changes_is_noticed_and_put_back(program, late, what, how):
+    with Warm(program) as warm:
+        first = warm.ask()
+        for _ in range(3):
+            answer = warm.ask(what, how, late)
+            if not (what == "descriptors" and answer.done is None):  # it closed the channel as well
+                assert not answer.is_clean or (how == "function" and what in CLEAN_BY_FUNCTION)
+            assert warm.ask("x").text == "end\n"
+            assert warm.ask().text == first.text
+
+
+def test_a_function_that_is_found_past_ours_makes_no_request_clean(program):
+    with Warm(program) as warm:
+        first = warm.ask()
+        for _ in range(3):
+            assert not warm.ask("umask", "version").is_clean
+            assert warm.ask().text == first.text
+
+
+@only_x86
+def test_what_only_tells_something_changes_nothing(program):
+    with Warm(program) as warm:
+        assert [warm.ask("user", "instruction", str(times)).is_clean for times in (1, 50, 1, 100)] \
+            == [True, True, True, False]
+        assert warm.ask("x").is_clean
+
+
+@only_x86
+def test_what_is_handed_back_need_not_be_made_by_64_bits(folder):
+    argv = [folder.compile("old.c", """
+#include <stdio.h>
+int main(void) {
+  int mask = 0123, old;
+  __asm__ volatile("int $0x80" : "=a"(old) : "a"(60), "b"(mask) : "memory", "r8", "r9", "r10", "r11");
+  printf("%o\\n", old);
+}
+""")]
+    plain = run_plainly(argv)
+    with Warm(argv) as warm:
+        for _ in range(4):
+            answer = warm.ask()
+            assert (answer.seen(), answer.is_clean) == (plain.seen(), False)
+
+
+@only_x86
+def test_the_signal_itself_ends_a_program_as_ever(folder):
+    argv = [folder.compile("end.c", """
+#include <signal.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  if (argc > 1) { raise(SIGSYS); puts("not reached"); }
+  puts("end");
+}
+""")]
+    with Warm(argv) as warm:
+        assert warm.ask().text == "end\n"
+        answer = warm.ask("x")
+        assert (answer.text, answer.code) == ("", -31)
+        assert warm.ask().text == "end\n"
+
+
+SHOWS = """
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv) {
+  FILE *file = fopen("/proc/self/status", "r");
+  for (char line[512]; fgets(line, sizeof line, file);)
+    if (!strncmp(line, "Sig", 3) || !strncmp(line, "Shd", 3)) fputs(line, stdout);
+  fflush(stdout);
+  if (argc > 1) return system("grep ^Sig /proc/$PPID/status");
+}
+"""
+
+
+@pytest.mark.parametrize("words", [[], ["child"]])
+def test_a_program_sees_its_own_actions_only(folder, words):
+    argv = [folder.compile("shows.c", SHOWS)]
+    plain = run_plainly([*argv, *words])
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert warm.ask(*words).seen() == plain.seen()
+            assert warm.ask().stdout in plain.stdout
+
+
+OWN_SIGNAL = """
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static void on(int n) { write(1, "on\\n", 3); }
+int main(int argc, char **argv) {
+  struct sigaction now; sigset_t all;
+  sigaction(SIGSYS, 0, &now);
+  printf("%d\\n", now.sa_handler == SIG_DFL); fflush(stdout);
+  if (argc > 1 && !strcmp(argv[1], "handler")) { signal(SIGSYS, on); raise(SIGSYS); }
+  if (argc > 1 && !strcmp(argv[1], "ignored")) {
+    signal(SIGSYS, SIG_IGN); raise(SIGSYS); printf("%d\\n", signal(SIGSYS, SIG_DFL) == SIG_IGN);
+  }
+  if (argc > 1 && !strcmp(argv[1], "blocked")) {
+    sigfillset(&all); sigprocmask(SIG_SETMASK, &all, 0); raise(SIGSYS);
+    long result; __asm__ volatile("syscall" : "=a"(result) : "a"(102) : "rcx", "r11", "memory");
+    sigpending(&all); printf("%d %d\\n", sigismember(&all, SIGSYS), result == getuid());
+  }
+  if (argc > 1 && !strcmp(argv[1], "in a handler")) {
+    struct sigaction act = {.sa_handler = on}; sigfillset(&act.sa_mask);
+    sigaction(SIGUSR1, &act, 0); raise(SIGUSR1);
+  }
+  puts("end");
+}
+"""
+
+
+@only_x86
+@pytest.mark.parametrize("what", ["", "handler", "ignored", "blocked", "in a handler"])
+def test_the_signal_is_the_program_s_if_it_wants_it(folder, what):
+    argv = [folder.compile("own.c", OWN_SIGNAL)]
+    plain = run_plainly([*argv, what])
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert warm.ask(what).seen() == plain.seen()
+            assert warm.ask("").is_clean
+        assert warm.retired == []
+
+
+def test_each_way_is_clean_for_static_programs_too(folder):
+    argv = [folder.compile("static.c", """
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  if (argc > 1) { umask(0123); alarm(1000); setpgid(0, getppid()); }
+  printf("%o %u\\n", umask(022), alarm(0));
+  if (argc < 2) return 0;
+  umask(0123); alarm(1000);
+}
+""", "-static")]
+    plain = run_plainly(argv)
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert not warm.ask("x").is_clean
+            assert warm.ask().seen() == plain.seen()
