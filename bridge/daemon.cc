@@ -272,7 +272,8 @@ base::Status Daemon::reopen(const char* asked_by) {
 }
 
 void Daemon::prewarm() {
-  for (const std::string& path : settings_.now()->bridge.prewarm) refresh(path, {}, {});
+  const auto settings = settings_.now();
+  for (const std::string& path : settings->bridge.prewarm) refresh(path, {}, {});
 }
 
 void Daemon::refresh(const std::string& path, std::string_view environment,

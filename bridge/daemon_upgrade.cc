@@ -121,7 +121,8 @@ base::Status Daemon::take_over(base::UniqueFd channel) {
 bool Daemon::is_given_up(const std::string& name) {
   const auto address = config::parse_listen_address(name);
   if (!address) return false;  // from systemd or similar
-  const auto& listen = settings_.now()->bridge.listen;
+  const auto settings = settings_.now();
+  const auto& listen = settings->bridge.listen;
   const bool wanted = std::ranges::any_of(
       listen, [&name](const auto& one) { return config::to_string(one) == name; });
   if (wanted) return false;

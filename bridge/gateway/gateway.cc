@@ -222,8 +222,9 @@ void Gateway::settings_changed() {
   // The settings decide which files need no x bit: so everything seen before is examined again.
   const bool same_roots = resolver_ != nullptr && roots_ == settings->bridge.roots;
   roots_ = settings->bridge.roots;
-  const auto has_interpreter = [this](const std::string& program) {
-    return !settings_now_()->for_program(program).interpreter.empty();
+  // Not settings_now_(): it may take other settings over, which replaces the resolver that asks.
+  const auto has_interpreter = [settings](const std::string& program) {
+    return !settings->for_program(program).interpreter.empty();
   };
   resolver_ = std::make_unique<router::Resolver>(
       loop_, roots_, has_interpreter, kProgramsRemembered,
@@ -259,7 +260,8 @@ cgi::ConfiguredEnvironment Gateway::configured_environment(
 }
 
 fastcgi::ServerLimits Gateway::server_limits() {
-  const config::BridgeSettings& bridge = settings_now_()->bridge;
+  const auto settings = settings_now_();
+  const config::BridgeSettings& bridge = settings->bridge;
   return {.params_bytes_max = bridge.params_max,
           .requests_max = bridge.requests_per_connection_max,
           .max_conns = fitting_.connections_max,

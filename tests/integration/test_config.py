@@ -244,6 +244,32 @@ def test_no_request_is_lost_while_settings_and_modes_change_under_load(site, wor
     assert failed == 0
 
 
+def test_settings_may_change_while_a_waiting_request_is_looked_at_again(site):
+    """They are taken over by whoever asks for them first: here it was the search for the program itself."""
+    go = site.cgi_bin / "go"
+    script = site.script("waits.sh", f"""
+        #!/bin/sh
+        while [ ! -e {go} ]; do sleep 0.01; done
+        printf 'Content-Type: text/plain\\n\\nword'
+        """)
+    settings = 'mode = "classic"\nworkers = {{ min = 0, max = 1 }}\nenv = {{ TURN = "{}" }}'
+    bridge = site.start_bridge(settings.format(0))
+    for turn in range(1, 6):
+        answers = []
+        askers = [threading.Thread(target=lambda: answers.append(bridge.request(script).body))
+                  for _ in range(3)]
+        for asker in askers:
+            asker.start()
+        wait_until(lambda: bridge.status()["programs"] and bridge.program(script)["queue"] == 2, "two wait")
+        os.utime(script)  # it is not the file any more that was looked at
+        site.rewrite_config(settings.format(turn))
+        go.touch()
+        for asker in askers:
+            asker.join()
+        assert answers == [b"word"] * 3
+        go.unlink()
+
+
 def test_the_folder_of_a_socket_is_made(site):
     """One below /run is gone after a restart of the machine."""
     script = site.example("hello.cgi")
