@@ -61,8 +61,8 @@ def library():
     return os.path.join(adapters_dir(), "libcgibridge_checkpoint.so")
 
 
-# In front of a C program: its calls are not handed back (calls/clean.h), so only verify sees what it does by an
-# instruction of its own.
+# In front of a C program: its calls are not handed back (calls/clean.h), and only verify sees what it does by
+# an instruction of its own.
 UNSEEN = r"""
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

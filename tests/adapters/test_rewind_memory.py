@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from driver import REQUEST_ENV, Warm, adapters_dir, run_plainly
+from driver import REQUEST_ENV, Warm, adapters_dir, answers_in_one_worker, run_plainly
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
 
@@ -358,3 +358,30 @@ int main() { all[30 << 20] = 2; return 0; }""")
         for _ in range(200):
             assert warm.ask().code == 0
         assert all(warm.ask().pages < 200 for _ in range(51)) and warm.workers == 1
+
+
+KEY = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+static int key;
+static char *page;
+__attribute__((constructor)) static void allocate(void) {
+  key = pkey_alloc(0, 0);
+  page = mmap(0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+int main(void) {
+  if (key < 0) { puts("none here"); return 0; }
+  printf("%d", pkey_mprotect(page, 4096, 3, key) == 0 ? ++page[0] : -errno);
+  pkey_mprotect(page, 4096, 3, 0);
+  printf(" %d", pkey_free(key));
+  printf(" %d\n", pkey_free(99) != 0 && errno == EINVAL);
+}
+"""
+
+
+def test_a_key_of_the_checkpoint_may_be_freed(folder):
+    """As V8 does at its end."""
+    argv = [folder.compile("key.c", KEY)]
+    answers_in_one_worker(argv, run_plainly(argv))

@@ -30,7 +30,7 @@ look_function look_at_wait; /* go/threads.c */
 /* go/linked.c */
 look_function look_at_thrd_create, look_at_unseen_thread;
 extern struct passed_call passed_thrd_create;
-look_function look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_openat2;
+look_function look_at_key, look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_openat2;
 
 /* processor_time.c */
 look_function look_at_getrusage, look_at_processor_time, look_at_times;

@@ -66,7 +66,7 @@
   X(clock, 0, RETIRED_NOT, look_at_processor_time)                      \
   X(setsockopt, 0, RETIRED_NOT, look_at_socket)                         \
   X(pkey_alloc, 0, RETIRED_CALL, NULL)                                  \
-  X(pkey_free, 0, RETIRED_CALL, NULL)                                   \
+  X(pkey_free, 0, RETIRED_NOT, look_at_key)                             \
   X(pkey_mprotect, 0, RETIRED_NOT, look_at_mprotect)                    \
   X(posix_madvise, 0, RETIRED_NOT, look_at_madvise)                     \
   X(process_vm_writev, TOUCHED_PAGES, RETIRED_NOT, NULL)                \

@@ -249,6 +249,20 @@ void *look_at_mprotect(const struct passed_call *call, const long *arguments) {
   return NULL;
 }
 
+static int keep_key(int key) {
+  enum { kKeys = 16 };
+  return (int)call_result(key > 0 && key < kKeys ? 0 : -EINVAL);
+}
+
+/* A protection key of the checkpoint is the next request's as well, so it is freed only as far as
+ * the program can see (V8 does so at its end). One of the request's own: pkey_alloc() retires. */
+void *look_at_key(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  (void)arguments;
+  int is_put_back = state.role == ROLE_ANSWERING && state.reset == RESET_REWIND;
+  return is_put_back && state.doubt == RETIRED_NOT ? (void *)(uintptr_t)keep_key : NULL;
+}
+
 /* All except the queries of asm/prctl.h. */
 void *look_at_arch_prctl(const struct passed_call *call, const long *arguments) {
   static const int kQuestions[] = {0x1003, 0x1004, 0x1011, 0x1021, 0x1022,
