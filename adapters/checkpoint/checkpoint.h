@@ -74,7 +74,7 @@ struct checkpoint_state {
   struct engine *engine;   /* of RESET_REWIND */
   enum retirement doubt;   /* why the process cannot be put back, and by which call */
   char doubtful_call[48];
-  int goes_by;     /* the program asked the loader for a function of a certain version */
+  int goes_by; /* the program asked the loader for a function in a way by which it is not ours */
   char bypass[48]; /* the call by which the program reaches libc past our functions, or empty */
   int main_argc;
   int (*real_main)(int, char **, char **);

@@ -3,12 +3,15 @@ have changed. Whatever does make one is noticed: by libc's function, by syscall(
 own, in a library that was loaded late, by libc's function that was found past ours. And what such a request
 leaves is put back like any other's."""
 
+import os
 import platform
+import signal
 
 import pytest
 
-from driver import Warm, run_plainly
+from driver import Warm, Zygote, adapters_dir, run_plainly
 from harness.compiled import compile_library
+from python import python_argv
 
 X86 = platform.machine() == "x86_64"
 only_x86 = pytest.mark.skipif(not X86, reason="the kernel hands calls back on x86-64 only")
@@ -167,6 +170,33 @@ def test_a_function_that_is_found_past_ours_makes_no_request_clean(program):
             assert warm.ask().text == first.text
 
 
+WRAPPER = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/stat.h>
+static mode_t (*next)(mode_t);
+%s static void find(void) { next = (mode_t(*)(mode_t))dlsym(RTLD_NEXT, "umask"); }
+void set(void) { if (!next) find(); next(0123); }
+"""
+
+
+@pytest.mark.parametrize("when", ["__attribute__((constructor))", ""])
+def test_a_library_that_wraps_a_function_makes_no_request_clean(folder, when):
+    library = f"{folder.path}/wrapper.so"
+    compile_library(folder.script("wrapper.c", WRAPPER % when), library)
+    argv = [folder.compile("wrapped.c", """
+#include <stdio.h>
+#include <sys/stat.h>
+void set(void);
+int main(int argc, char **argv) { if (argc > 1) set(); else printf("%o\\n", umask(022)); }
+""", library)]
+    plain = run_plainly(argv)
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert not warm.ask("x").is_clean
+            assert warm.ask().seen() == plain.seen()
+
+
 @only_x86
 def test_what_only_tells_something_changes_nothing(program):
     with Warm(program) as warm:
@@ -207,6 +237,15 @@ int main(int argc, char **argv) {
         answer = warm.ask("x")
         assert (answer.text, answer.code) == ("", -31)
         assert warm.ask().text == "end\n"
+
+
+def test_the_signal_ends_a_worker_that_rests(program):
+    with Zygote(program, reset="rewind") as zygote:
+        worker = zygote.worker()
+        assert worker.request([*program, "x"], say_ready=True).stays
+        os.kill(worker.pid, signal.SIGSYS)
+        assert os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1]) == -signal.SIGSYS
+        worker.status = 0
 
 
 SHOWS = """
@@ -289,3 +328,26 @@ int main(int argc, char **argv) {
         for _ in range(3):
             assert not warm.ask("x").is_clean
             assert warm.ask().seen() == plain.seen()
+
+
+PERL = ["/usr/bin/perl", f"-I{adapters_dir()}/perl", "-MCGIBridge"]
+SCRIPTS = {
+    "bash": (lambda path: ["/bin/bash", path], "linked",
+             'x=${QUERY_STRING#a=}; echo "$x"; read -r y; echo "$y"\n'),
+    "Perl": (lambda path: [*PERL, path], "compiled",
+             'use strict; my %q = map { split /=/ } split /&/, $ENV{QUERY_STRING};'
+             'print "$q{a} ", scalar <STDIN>;\n'),
+    "Python": (python_argv, "compiled",
+               "import os, sys\nprint(os.environ['QUERY_STRING'], sys.stdin.read())\n"),
+}
+
+
+@only_x86
+@pytest.mark.parametrize("language", SCRIPTS)
+def test_a_plain_script_is_clean(folder, language):
+    command, level, text = SCRIPTS[language]
+    argv = command(folder.script("plain", text))
+    with Warm(argv, level=level) as warm:
+        answers = [warm.ask(body=b"line\n") for _ in range(4)]
+        assert {answer.code for answer in answers} == {0} and b"line" in answers[0].stdout
+        assert [answer.is_clean for answer in answers] == [True] * 4

@@ -74,6 +74,7 @@ static void act(const struct signal_action *action) {
 /* One that somebody has sent ends the program, as it would without us. */
 static void signal_was_sent(void) {
   call_touch(TOUCHED_ASKED);
+  act(&state.engine->kernel.actions[SIGSYS]); /* also where no request is under way */
   raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGSYS);
 }
 

@@ -37,14 +37,24 @@ static void *dlsym_by_handle(void *library, const char *name) {
   return is_of_this_library(ours) ? ours : found;
 }
 
+/* A library that wraps a function of libc's asks for the next one after itself, which may be libc's
+ * own. It cannot be given ours, which may call the library. */
+static void note_next(const char *name, const void *caller) {
+  if (name == NULL || is_of_this_library(caller)) return;
+  if (!is_of_this_library(passed_dlsym_of_libc(RTLD_DEFAULT, name))) return;
+  state.goes_by = 1;
+  call_touch(TOUCHED_ASKED);
+}
+
 void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
   (void)call;
   void *library = (void *)arguments[0];
+  if (library == RTLD_NEXT) note_next((const char *)arguments[1], caller_of(arguments));
   if (library == RTLD_DEFAULT || library == RTLD_NEXT) return NULL;
   return (void *)(uintptr_t)dlsym_by_handle;
 }
 
-/* What it finds is not ours, and may be called without our knowing, also long after. */
+/* Likewise: what it finds may be called without our knowing, also long after. */
 void *look_at_dlvsym(const struct passed_call *call, const long *arguments) {
   (void)call;
   if (!is_of_this_library(caller_of(arguments))) state.goes_by = 1;
