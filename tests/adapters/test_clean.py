@@ -250,6 +250,7 @@ def test_the_signal_ends_a_worker_that_rests(program):
 
 SHOWS = """
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 int main(int argc, char **argv) {
   FILE *file = fopen("/proc/self/status", "r");
