@@ -55,7 +55,7 @@ static void waits_for_events(void) {
 INTERPOSED int epoll_pwait(int epoll, struct epoll_event *events, int events_max, int timeout,
                            const sigset_t *signals) {
   waits_for_events();
-  clean_note_mask(signals);
+  clean_note_mask(SIG_SETMASK, signals);
   return REAL(epoll_pwait)(epoll, events, events_max, timeout, signals);
 }
 

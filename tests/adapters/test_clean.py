@@ -84,6 +84,7 @@ static void act(const char *what) {
   if (!strcmp(what, "groups")) call(SYS_setgroups, 0, 0, 0, 0);
   if (!strcmp(what, "descriptors")) for (int i = 3; i < 4096; ++i) call(SYS_close, i, 0, 0, 0);
 }
+static void ends(int number) { puts("end"); exit(0); }
 static void functions(const char *what) {
   struct itimerval timer = {{0, 0}, {1000, 0}};
   stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
@@ -96,6 +97,15 @@ static void functions(const char *what) {
   if (!strcmp(what, "action")) signal(SIGUSR1, SIG_IGN);
   if (!strcmp(what, "mask")) sighold(SIGUSR1);
   if (!strcmp(what, "pending")) { sighold(SIGUSR1); raise(SIGUSR1); }
+  if (!strcmp(what, "blocked")) {
+    sigset_t one; sigemptyset(&one); sigaddset(&one, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &one, NULL); raise(SIGUSR1);
+  }
+  if (!strcmp(what, "blocked in a thread")) {
+    sigset_t one; sigemptyset(&one); sigaddset(&one, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &one, NULL); kill(getpid(), SIGUSR1);
+  }
+  if (!strcmp(what, "ends in a handler")) { signal(SIGUSR1, ends); raise(SIGUSR1); }
   if (!strcmp(what, "keepcaps")) prctl(PR_SET_KEEPCAPS, 1);
   if (!strcmp(what, "groups")) setgroups(0, NULL);
   if (!strcmp(what, "descriptors")) for (int i = 3; i < 4096; ++i) close(i);
@@ -126,8 +136,8 @@ long late(long n, long a, long b, long c, long d) {
 ACTS = ["umask", "timer", "stack", "name", "group", "nice", "action", "mask", "pending", "keepcaps", "groups",
         "descriptors"]
 WAYS = ["function", *(["number", "instruction", "late"] if X86 else [])]
-# Signal actions have a look of their own.
-CLEAN_BY_FUNCTION = {"action"}
+# Signals have a look of their own.
+CLEAN_BY_FUNCTION = {"action", "blocked", "blocked in a thread", "ends in a handler"}
 
 
 @pytest.fixture
@@ -149,8 +159,8 @@ def test_a_request_that_only_reads_and_writes_is_clean(program):
             assert (answer.text, answer.is_clean) == ("end\n", X86)
 
 
-@pytest.mark.parametrize("how", WAYS)
-@pytest.mark.parametrize("what", ACTS)
+@pytest.mark.parametrize("what,how", [*((what, how) for what in ACTS for how in WAYS),
+                                      *((what, "function") for what in sorted(CLEAN_BY_FUNCTION))])
 def test_what_a_request_changes_is_noticed_and_put_back(program, late, what, how):
     with Warm(program) as warm:
         first = warm.ask()
@@ -309,6 +319,28 @@ def test_the_signal_is_the_program_s_if_it_wants_it(folder, what):
         for _ in range(3):
             assert warm.ask(what).seen() == plain.seen()
             assert warm.ask("").is_clean
+        assert warm.retired == []
+
+
+@pytest.mark.parametrize("number", ["SIGRTMIN + 2", "SIGUSR1"])
+def test_who_ends_in_a_handler_of_the_checkpoint_leaves_no_mask(folder, number):
+    argv = [folder.compile("ends.c", f"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void ends(int n) {{ puts("in the handler"); exit(4); }}
+__attribute__((constructor)) static void handles(void) {{ signal({number}, ends); }}
+int main(int argc, char **argv) {{
+  sigset_t now; sigprocmask(SIG_BLOCK, NULL, &now);
+  printf("%d\\n", sigismember(&now, {number}));
+  if (argc > 1) raise({number});
+}}
+""")]
+    plain = run_plainly(argv)
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert warm.ask("x").code == 4
+            assert warm.ask().seen() == plain.seen()
         assert warm.retired == []
 
 

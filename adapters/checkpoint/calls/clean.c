@@ -188,8 +188,8 @@ static void leave_action(void) {
   __atomic_fetch_or(&state.touched_signals, kOurSignal, __ATOMIC_SEQ_CST);
 }
 
-void clean_note_mask(const sigset_t *mask) {
-  if (state.is_clean && mask != NULL && sigismember(mask, SIGSYS) == 1) call_touch(TOUCHED_ASKED);
+static int has_our_signal(const sigset_t *mask) {
+  return sigismember(mask, SIGSYS) == 1;
 }
 
 #else
@@ -205,15 +205,26 @@ static int hand_back_calls(struct engine *engine) {
 
 static void leave_action(void) {}
 
-void clean_note_mask(const sigset_t *mask) {
+static int has_our_signal(const sigset_t *mask) {
   (void)mask;
+  return 0;
 }
 
 #endif
 
 /* ---- a request ---- */
 
+static int has_handlers(const struct engine *engine) {
+  for (int signal = 1; signal < kSignalsMax; ++signal) {
+    if (engine->kernel.actions[signal].handler != SIG_DFL &&
+        engine->kernel.actions[signal].handler != SIG_IGN)
+      return 1;
+  }
+  return 0;
+}
+
 void clean_watch(struct engine *engine) {
+  engine->clean.has_handlers = has_handlers(engine);
   if (parked_threads.count != 0) return;
   engine->clean.hands_back_calls = !program_has_traps() && hand_back_calls(engine) == 0;
   engine->clean.knows_calls = engine->clean.hands_back_calls || program_is_static();
@@ -223,6 +234,12 @@ void clean_leave(void) {
   if (!state.is_clean) return;
   state.is_clean = 0;
   leave_action();
+}
+
+void clean_note_mask(int how, const sigset_t *mask) {
+  if (mask == NULL) return;
+  state.sets_mask = 1;
+  if (state.is_clean && how != SIG_UNBLOCK && has_our_signal(mask)) call_touch(TOUCHED_ASKED);
 }
 
 /* /proc/self/stat and its like show which signals are handled. */
@@ -239,6 +256,8 @@ void clean_begin(void) {
 void clean_end(void) {
   struct engine *engine = state.engine;
   engine->was_clean = state.is_clean && state.doubt == RETIRED_NOT;
+  engine->was_silent = engine->was_clean && !state.sets_mask && state.touched_signals == 0 &&
+                       !engine->clean.has_handlers;
   state.is_clean = 0;
   engine->clean.answered = 0;
 }

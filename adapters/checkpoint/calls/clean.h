@@ -28,6 +28,7 @@ struct clean_watch {
   struct address_range code; /* libc's */
   uintptr_t restorer;        /* by which libc has a handler return; it is in its code */
   int knows_calls, hands_back_calls;
+  int has_handlers;            /* of signals, at the checkpoint */
   struct signal_action action; /* for the calls that are handed back */
   unsigned answered;           /* of the request's: what only told something */
 };
@@ -41,8 +42,9 @@ void clean_begin(void);
 void clean_end(void);
 /* From here on it is not clean, and the signal's action is the program's. */
 void clean_leave(void);
-/* The program blocks these signals, or opens this file, perhaps to see which are handled. */
-void clean_note_mask(const sigset_t *mask);
+/* The program is about to change its mask in this way; or opens this file, perhaps to see which
+ * signals are handled. */
+void clean_note_mask(int how, const sigset_t *mask);
 void clean_note_path(const char *path);
 
 /* Whether a call with this number leaves nothing, or only what is noted elsewhere. */

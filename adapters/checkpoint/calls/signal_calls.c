@@ -103,13 +103,13 @@ static __sighandler_t handle_for_program(__sighandler_t handler, int flags) {
 
 INTERPOSED int sigprocmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
   sigset_t copy;
-  if (how != SIG_UNBLOCK) clean_note_mask(wanted);
+  clean_note_mask(how, wanted);
   return REAL(sigprocmask)(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
 }
 
 INTERPOSED int pthread_sigmask(int how, const sigset_t *restrict wanted, sigset_t *restrict old) {
   sigset_t copy;
-  if (how != SIG_UNBLOCK) clean_note_mask(wanted);
+  clean_note_mask(how, wanted);
   return REAL(pthread_sigmask)(how, without_ours(wanted, &copy, __builtin_return_address(0)), old);
 }
 
@@ -117,7 +117,7 @@ INTERPOSED int pthread_sigmask(int how, const sigset_t *restrict wanted, sigset_
 
 static int act(int number, const struct sigaction *action, struct sigaction *old) {
   struct sigaction copy;
-  if (action != NULL) clean_note_mask(&action->sa_mask);
+  if (action != NULL) clean_note_mask(SIG_BLOCK, &action->sa_mask);
   if (action != NULL && program_is_linked_go()) {
     copy = *action;
     sigdelset(&copy.sa_mask, SIGSYS);

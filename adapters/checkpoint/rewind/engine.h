@@ -106,7 +106,7 @@ struct engine {
   uint64_t entries[kEntriesMax]; /* of /proc/self/pagemap */
   struct clean_watch clean;
   /* Of the request that is running or ending. */
-  int was_clean; /* until the next one ends */
+  int was_clean, was_silent; /* silent: clean, and no signal is blocked, pending or handled */
   uint64_t request_id;
   struct usage usage_at_start, usage_at_end; /* of the request */
   unsigned touched;

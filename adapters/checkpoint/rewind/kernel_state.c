@@ -372,7 +372,8 @@ enum retirement kernel_state_put_back(struct engine *engine) {
   enum retirement why = RETIRED_NOT;
   if ((left_out & PART_TIMERS) == 0) timers_put_back(engine->was_clean);
   if (engine->was_clean && address_space_read(engine) == 0) {
-    if ((left_out & PART_SIGNALS) == 0) signals_put_back(engine, engine->touched_signals);
+    if ((left_out & PART_SIGNALS) == 0 && !engine->was_silent)
+      signals_put_back(engine, engine->touched_signals);
     return RETIRED_NOT;
   }
   if (words_read(engine->stat_fd, &now) != 0) {

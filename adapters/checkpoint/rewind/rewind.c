@@ -137,7 +137,7 @@ static int take_request(struct engine *engine) {
 
 static _Noreturn void rest(void) {
   struct engine *engine = state.engine;
-  set_signal_mask(engine->signal_mask);
+  if (!engine->was_silent) set_signal_mask(engine->signal_mask);
   if (take_request(engine) != 0) give_up(kBadRequest);
   engine->request_id = engine->packet.head.request_id;
   engine->wants_ready = (engine->packet.head.flags & REQUEST_SAY_READY) != 0;
@@ -243,7 +243,7 @@ static _Noreturn void end(void) {
 }
 
 void rewind_end(int exit_code, enum leaver leaver) {
-  set_signal_mask(kAllSignals);
+  if (!state.engine->was_silent) set_signal_mask(kAllSignals);
   threads_claim_end(leaver, exit_code, end);
   context_call_on(state.engine->stack + kEngineStackBytes, end);
 }
@@ -351,6 +351,7 @@ static void become_child(void) {
   worker_enter_directory();
   state.touched = 0;
   state.touched_signals = 0;
+  state.sets_mask = 0;
   state.doubt = RETIRED_NOT;
   threads_begin_request();
   clean_begin();

@@ -67,6 +67,8 @@ void threads_end_forget(void) {
 /* ---- who ends the request ---- */
 
 enum leaver thread_that_leaves(void) {
+  /* No other thread or process is clean. */
+  if (state.reset == RESET_REWIND && state.engine->was_clean) return LEAVER_FIRST;
   if (is_first_thread()) return LEAVER_FIRST;
   return getpid() == state.pid ? LEAVER_OTHER : LEAVER_CHILD;
 }
