@@ -61,17 +61,6 @@ def library():
     return os.path.join(adapters_dir(), "libcgibridge_checkpoint.so")
 
 
-# In front of a C program: its calls are not handed back (calls/clean.h), and only verify sees what it does by
-# an instruction of its own.
-UNSEEN = r"""
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <dlfcn.h>
-__attribute__((constructor)) static void finds(void) { dlvsym(RTLD_DEFAULT, "puts", "GLIBC_2.2.5"); }
-"""
-
-
 class Answer:
     """What a program printed, and how it ended."""
 

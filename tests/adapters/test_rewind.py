@@ -7,9 +7,10 @@ import struct
 
 import pytest
 
-from driver import REQUEST_ENV, UNSEEN, Warm, Zygote, adapters_dir, run_plainly
+from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
 from harness.compiled import compile_program
 from harness.processes import alive, wait_until
+from harness.programs import UNSEEN_C
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
 TIMES = 50
@@ -351,7 +352,7 @@ UNNOTICED = {
 def test_verify_finds_what_was_done_behind_the_library_s_back(folder, name):
     """Done by a system-call instruction, in a program whose calls are not handed back. (State that the kernel
     shows to nobody else remains unseen: the flags of a default signal, whether capabilities are kept.)"""
-    argv = [folder.compile("raw.c", UNSEEN + RAW % UNNOTICED[name])]
+    argv = [folder.compile("raw.c", UNSEEN_C + RAW % UNNOTICED[name])]
     with Zygote(argv, reset="rewind") as zygote:
         worker = zygote.worker()
         answer = worker.request(argv, say_ready=True)

@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from driver import UNSEEN, Zygote, answers_in_one_worker, run_plainly
+from driver import Zygote, answers_in_one_worker, run_plainly
+from harness.programs import UNSEEN_C
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="machine code of x86-64")
 
@@ -95,7 +96,7 @@ def test_verify_finds_other_code(folder):
 
 
 def test_verify_finds_code_that_stays_writable(folder):
-    argv = compile_with(folder, "raw(SYS_mprotect, (long)sealed, 8 * PAGE, 7)", UNSEEN)
+    argv = compile_with(folder, "raw(SYS_mprotect, (long)sealed, 8 * PAGE, 7)", UNSEEN_C)
     with Zygote(argv, reset="rewind") as zygote:
         worker = zygote.worker()
         assert worker.request(argv, say_ready=True).stays

@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from driver import UNSEEN, Warm, Zygote, answers_in_one_worker, run_plainly
+from driver import Warm, Zygote, answers_in_one_worker, run_plainly
+from harness.programs import UNSEEN_C
 
 # 64 MiB are reserved, the middle of it kept from children, with memory in use beside it.
 RESERVED = r"""
@@ -115,7 +116,7 @@ def test_verify_finds_what_was_committed_unseen(folder, after, found):
     """The library notes no call, and the request itself makes none."""
     text = "raw(SYS_mprotect, (long)room, PAGE, 3); memset(room, 'L', PAGE);" + after
     quiet = RESERVED.partition("int main(void)")[0] + "int main(void) { %s; return 0; }" % text
-    argv = [folder.compile("quiet.c", UNSEEN + quiet)]
+    argv = [folder.compile("quiet.c", UNSEEN_C + quiet)]
     with Zygote(argv, reset="rewind", tracking="scan") as zygote:
         worker = zygote.worker()
         assert zygote.verify(worker)[1] == ""

@@ -3,10 +3,11 @@
 import pytest
 
 from harness.processes import wait_until
+from harness.programs import UNSEEN_C
 
 # ?break changes this one process's root folder by its own machine instruction, which nobody sees and no
 # rewind undoes. Without the file it answers nothing.
-CHROOT_C = r"""
+CHROOT_C = UNSEEN_C.replace("%", "%%") + r"""
     #include <stdio.h>
     #include <stdlib.h>
     #include <string.h>

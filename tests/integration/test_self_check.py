@@ -96,7 +96,7 @@ def test_none_is_looked_at_without_a_budget(site):
 @pytest.mark.parametrize("sandbox", ["", 'sandbox = { syscalls = ["@cgi"] }\n'])
 def test_a_sandbox_does_not_blind_the_comparison(site, sandbox):
     """Its filter forbids one process to read another by the call that is made for that."""
-    script = site.c("x", r"""
+    script = site.c("x", programs.UNSEEN_C + r"""
         #include <stdio.h>
         #include <sys/resource.h>
         #include <sys/syscall.h>
