@@ -265,9 +265,9 @@ SHOWS = """
 int main(int argc, char **argv) {
   FILE *file = fopen("/proc/self/status", "r");
   for (char line[512]; fgets(line, sizeof line, file);)
-    if (!strncmp(line, "Sig", 3) || !strncmp(line, "Shd", 3)) fputs(line, stdout);
+    if ((!strncmp(line, "Sig", 3) || !strncmp(line, "Shd", 3)) && line[3] != 'Q') fputs(line, stdout);
   fflush(stdout);
-  if (argc > 1) return system("grep ^Sig /proc/$PPID/status");
+  if (argc > 1) return system("grep ^Sig[^Q] /proc/$PPID/status");
 }
 """
 
