@@ -79,6 +79,8 @@ static void note_memory_by_number(long number, const long *words) {
       return note_mmap(start, bytes, (int)words[3], (int)words[4]);
     case SYS_munmap:
       return note_munmap(start, bytes);
+    case SYS_madvise:
+      return note_madvise(start, bytes, (int)words[2]);
     case SYS_mremap:
       return note_mremap(start, bytes, (size_t)words[2], (int)words[3], (const void *)words[4]);
     case SYS_shmat:
@@ -105,6 +107,8 @@ void call_note_number(long number, const long *words) {
     case SYS_ioprio_set:
     case SYS_personality:
       return call_touch(TOUCHED_SCHEDULE);
+    case SYS_prctl:
+      return note_prctl(words);
 #ifdef SYS_open
     case SYS_open:
     case SYS_creat:
@@ -116,6 +120,7 @@ void call_note_number(long number, const long *words) {
     case SYS_pkey_mprotect:
     case SYS_mmap:
     case SYS_munmap:
+    case SYS_madvise:
     case SYS_shmat:
     case SYS_mremap:
     case SYS_mbind:

@@ -17,6 +17,10 @@
 #include "rewind/parked_threads.h"
 #include "static/traps.h"
 
+static int is_handled(const struct signal_action *action) {
+  return action->handler != SIG_DFL && action->handler != SIG_IGN;
+}
+
 long call_by_libc(long number, long a, long b, long c, long d, long e, long f) {
   if (!state.is_clean || program_has_traps()) return raw_call6(number, a, b, c, d, e, f);
   int before = errno;
@@ -103,12 +107,8 @@ static int only_tells(long number) {
 /* All that a process can do without us. */
 static void expect_anything(long number, const long *words) {
   call_note_number(number, words);
-  if (number == SYS_prctl) note_prctl(words);
-  if (number == SYS_madvise) note_madvise((void *)words[0], (size_t)words[1], (int)words[2]);
   __atomic_store_n(&state.touched_signals, ~0ull, __ATOMIC_SEQ_CST);
-  call_touch(TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL | TOUCHED_MEMORY_LOCKS |
-             TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS | TOUCHED_FILES |
-             TOUCHED_BY_OTHERS | TOUCHED_RESERVED | TOUCHED_ASKED);
+  call_touch(kTouchedUnseen | TOUCHED_RESERVED | TOUCHED_ASKED);
 }
 
 /* All other signals are blocked meanwhile. */
@@ -136,9 +136,8 @@ static void on_call(int number, siginfo_t *info, void *frame) {
 static int signal_is_free(const struct engine *engine) {
   uint64_t masked = engine->signal_mask;
   for (int signal = 1; signal < kSignalsMax; ++signal) {
-    if (engine->kernel.actions[signal].handler != SIG_DFL &&
-        engine->kernel.actions[signal].handler != SIG_IGN)
-      masked |= engine->kernel.actions[signal].mask;
+    const struct signal_action *action = &engine->kernel.actions[signal];
+    if (is_handled(action)) masked |= action->mask;
   }
   return engine->kernel.actions[SIGSYS].handler == SIG_DFL && (masked & kOurSignal) == 0;
 }
@@ -216,9 +215,7 @@ static int has_our_signal(const sigset_t *mask) {
 
 static int has_handlers(const struct engine *engine) {
   for (int signal = 1; signal < kSignalsMax; ++signal) {
-    if (engine->kernel.actions[signal].handler != SIG_DFL &&
-        engine->kernel.actions[signal].handler != SIG_IGN)
-      return 1;
+    if (is_handled(&engine->kernel.actions[signal])) return 1;
   }
   return 0;
 }

@@ -242,8 +242,9 @@ void *look_at_signal(const struct passed_call *call, const long *arguments) {
 
 void *look_at_sigaction(const struct passed_call *call, const long *arguments) {
   (void)call;
-  if (arguments[1] != 0) call_touch(TOUCHED_ASKED); /* with a mask */
-  if (arguments[1] != 0) note_signal((int)arguments[0]);
+  if (arguments[1] == 0) return NULL;
+  call_touch(TOUCHED_ASKED); /* with a mask */
+  note_signal((int)arguments[0]);
   return NULL;
 }
 

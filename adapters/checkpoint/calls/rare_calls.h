@@ -24,6 +24,12 @@ enum touched {
   TOUCHED_ASKED = 1 << 11     /* what the kernel is asked for after a request that is not clean */
 };
 
+/* By somebody whose calls were not noted. */
+enum {
+  kTouchedUnseen = TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL | TOUCHED_MEMORY_LOCKS |
+                   TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS | TOUCHED_FILES |
+                   TOUCHED_BY_OTHERS
+};
 /* What says nothing of the kernel's memory of the process: see clean.h. */
 enum { kTouchedMemory = TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_FILES | TOUCHED_RESERVED };
 

@@ -141,9 +141,7 @@ static int is_alone(void) {
 
 /* An ended thread may have been in a call whose effect was not yet noted. */
 static void expect_anything(struct engine *engine) {
-  engine->touched |= TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL | TOUCHED_MEMORY_LOCKS |
-                     TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS | TOUCHED_FILES |
-                     TOUCHED_BY_OTHERS;
+  engine->touched |= kTouchedUnseen;
 }
 
 int threads_end(struct engine *engine) {
