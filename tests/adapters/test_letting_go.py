@@ -12,7 +12,7 @@ import pytest
 
 import node
 from conftest import Folder
-from driver import Zygote
+from driver import Warm, Zygote
 
 # A program whose memory takes long to put back, or to release at its end.
 PROGRAM = r"""
@@ -208,6 +208,52 @@ int main(void) {
         if answer.stays:
             assert worker.request([program], say_ready=True).text == answer.text
             assert zygote.verify(worker)[1] == ""
+
+
+# Ruby's handler of SIGCHLD writes to a pipe, and ends the process if it cannot.
+HANDLER = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int woken[2], ends[2];
+static void on_signal(int number) { if (write(woken[1], "x", 1) < 0) abort(); }
+static void *waits(void *unused) { for (;;) pause(); }
+/* From when its parent has closed the other end, until it is gone. */
+static void signal_parent(pid_t parent) {
+  char byte;
+  signal(SIGUSR1, SIG_DFL);
+  close(ends[1]), close(0), close(1), close(2);
+  read(ends[0], &byte, 1);
+  for (int n = 0; n < 20000 && getppid() == parent; ++n) kill(parent, SIGUSR1);
+  _exit(0);
+}
+int main(int argc, char **argv) {
+  pid_t self = getpid();
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  pipe(ends), pipe2(woken, O_NONBLOCK);
+  while (open("/dev/null", O_RDONLY) < 400) { }
+  sigaction(SIGUSR1, &action, 0);
+  pthread_t one;
+  if (!strcmp(argv[1], "thread")) pthread_create(&one, 0, waits, 0);
+  if (fork() == 0) signal_parent(self);
+  puts("done");
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+@pytest.mark.parametrize("kind", ["alone", "thread"])
+def test_no_handler_runs_once_its_files_are_closed(folder, reset, kind):
+    argv = [folder.compile("handler.c", HANDLER, "-pthread"), kind]
+    with Warm(argv, reset=reset) as warm:
+        for _ in range(20):
+            answer = warm.ask()
+            assert (answer.text, answer.code) == ("done\n", 0)
 
 
 @node.needs_node

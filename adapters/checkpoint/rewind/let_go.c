@@ -2,6 +2,7 @@
  * ends that others wait for. */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/parked_threads.h"
 
 /* A file that was open at the checkpoint gets a description of its own again: this drops another's
  * position, flags and locks. */
@@ -103,7 +105,25 @@ enum retirement descriptors_check(struct engine *engine) {
   return RETIRED_DESCRIPTORS;
 }
 
+/* A handler would find its files closed, and Ruby's then aborts. Threads have masks of their own.
+ */
+static void hear_no_signals(void) {
+  struct signal_action action;
+  const uint64_t all = ~0ull;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
+  if ((state.touched & TOUCHED_THREADS) == 0 && parked_threads.count == 0) return;
+  for (int signal = 1; signal < kSignalsMax; ++signal) {
+    if (raw_call(SYS_rt_sigaction, signal, NULL, &action, sizeof all) != 0 ||
+        !signal_is_handled(&action)) {
+      continue;
+    }
+    action.handler = SIG_IGN;
+    raw_call(SYS_rt_sigaction, signal, &action, NULL, sizeof all);
+  }
+}
+
 int let_go_for_good(int channel) {
+  hear_no_signals();
   if ((state.touched & TOUCHED_SEMAPHORES) != 0) raw_call(SYS_unshare, CLONE_SYSVSEM);
   raw_call(SYS_close_range, 0, channel - 1, 0);
   raw_call(SYS_close_range, channel + 1, ~0u, 0);
