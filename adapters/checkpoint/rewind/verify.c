@@ -163,16 +163,26 @@ static void compare(struct findings *findings, const struct engine *engine) {
   compare_schedule(findings);
 }
 
-/* Killed by somebody while it was compared: SIGKILL is pending until the process is gone, and what
- * is found of it by then says nothing. No process that goes on has that. */
+/* The kernel's flag of a process that takes itself apart (PF_EXITING); the ninth field of stat. */
+static int takes_itself_apart(const char *stat) {
+  enum { kFlagsAt = 9, kExiting = 4 };
+  const char *at = strrchr(stat, ')');
+  for (int field = 2; at != NULL && field < kFlagsAt; ++field) at = strchr(at + 1, ' ');
+  return at != NULL && (strtoul(at + 1, NULL, 10) & kExiting) != 0;
+}
+
+/* Killed by somebody while it was compared: what is found of it by then says nothing. SIGKILL is
+ * pending until the process begins to take itself apart. */
 static int is_ending(struct findings *findings) {
-  static const char kPending[] = "\nSigPnd:\t", kState[] = "\nState:\t";
+  static const char kPending[] = "\nSigPnd:\t";
   const unsigned long long kKilled = 1ull << 8;
   char *text = findings->scratch->theirs;
   if (read_text(findings->pid, "status", text) == 0) return 0;
-  const char *pending = strstr(text, kPending), *now = strstr(text, kState);
-  if (now != NULL && strchr("ZX", now[sizeof kState - 1]) != NULL) return 1;
-  return pending != NULL && (strtoull(pending + sizeof kPending - 1, NULL, 16) & kKilled) != 0;
+  const char *pending = strstr(text, kPending);
+  if (pending != NULL && (strtoull(pending + sizeof kPending - 1, NULL, 16) & kKilled) != 0)
+    return 1;
+  read_text(findings->pid, "stat", text);
+  return takes_itself_apart(text);
 }
 
 void verify_worker(const struct message_verify *verify) {
