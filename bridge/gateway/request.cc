@@ -19,6 +19,18 @@ bool leads_to_a_program(router::Resolver& resolver, const cgi::Variables& variab
   return path && resolver.resolve(path.value());
 }
 
+// The fields that the settings add to each answer.
+void add_fields(ResponseStream& response, const config::ProgramSettings& settings,
+                const RequestRecord& record) {
+  if (!settings.arm_header.empty()) {
+    response.add_field(
+        fmt::format("{}: {}\r\n", settings.arm_header, compare::to_string(record.arm())),
+        "arm_header");
+  }
+  const std::string field = record.id_field(settings);
+  if (!field.empty()) response.add_field(field, "request_id_header");
+}
+
 }  // namespace
 
 Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
@@ -146,35 +158,31 @@ void Request::open_response(BodyWanted body_wanted) {
 
 base::Result<std::array<int, 3>> Request::descriptors() {
   auto made = streams_.descriptors();
-  // The worker that should have taken it by FastCGI did not.
+  // The worker that should have taken it, by FastCGI or with its own pipes, did not.
   if (made && phase_ == Phase::running) connect_response();
   return made;
 }
 
+bool Request::reuse_streams(base::FdPair& outputs) {
+  if (!streams_.reuse(outputs)) return false;
+  // A worker that had got it was gone before it began.
+  if (phase_ == Phase::running) connect_response();
+  return true;
+}
+
 void Request::connect_response() {
   if (!streams_.has_outputs()) return;
-  base::FdPair outputs = streams_.take_outputs();
-  response_->connect(std::move(outputs.first), std::move(outputs.second));
+  response_->connect(streams_.take_outputs());
 }
 
 void Request::on_started(compare::Arm arm) {
   record_.set_started(arm, run_->pid());
   begin_slow_watch();
-  add_fields(arm);
+  add_fields(*response_, *target_.settings, record_);
   phase_ = Phase::running;
   body_.connect(streams_.take_body_end());
   connect_response();
   begin_time();
-}
-
-void Request::add_fields(compare::Arm arm) {
-  if (!target_.settings->arm_header.empty()) {
-    response_->add_field(
-        fmt::format("{}: {}\r\n", target_.settings->arm_header, compare::to_string(arm)),
-        "arm_header");
-  }
-  const std::string field = record_.id_field(*target_.settings);
-  if (!field.empty()) response_->add_field(field, "request_id_header");
 }
 
 // Fires when the program has run for slowlog.after, from its start, which is now.
@@ -305,10 +313,13 @@ worker::Printed Request::on_ended(const worker::Ending& ending) {
   }
   streams_.close_program_ends();
   body_.close();
-  response_->program_ended();
+  base::FdPair kept = response_->program_ended(
+      ending.keeps_streams ? ResponseStream::Pipes::kept : ResponseStream::Pipes::closed);
   // If a slow client has left output in the pipes, it has already taken some; so bytes_read() is
   // enough.
-  return {.output = response_->bytes_read() > 0, .errors = !response_->last_error_line().empty()};
+  return {.output = response_->bytes_read() > 0,
+          .errors = !response_->last_error_line().empty(),
+          .kept = std::move(kept)};
 }
 
 void Request::on_bad_head(const std::string& reason) {

@@ -60,6 +60,7 @@ class Request : public Exchange, public pool::RunClient, public ResponseEvents {
 
   // pool::RunClient
   base::Result<std::array<int, 3>> descriptors() override;
+  bool reuse_streams(base::FdPair& outputs) override;
   base::Result<base::UniqueFd> body() override { return streams_.body(); }
   bool has_room() const override { return answer_->has_room(); }
   void on_output(base::ByteView bytes) override;
@@ -79,7 +80,6 @@ class Request : public Exchange, public pool::RunClient, public ResponseEvents {
   void open_response(BodyWanted body_wanted);
   void run();
   void connect_response();
-  void add_fields(compare::Arm arm);
   void begin_time();
   void begin_slow_watch();
   void on_answered();

@@ -1,6 +1,5 @@
 #include "gateway/response_stream.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -89,31 +88,34 @@ ResponseStream::ResponseStream(loop::Loop& loop, Answer& answer, ResponseEvents&
       head_(wishes.head_bytes_max),
       label_(label),
       error_lines_(std::move(label)),
+      pipes_(
+          loop,
+          [this] {
+            pump_stdout();
+            set_asked();
+          },
+          [this] {
+            pump_stderr();
+            set_asked();
+          }),
       unseen_timer_(loop, [this] { watch(); }),
       held_back_(wishes.hold_back) {}
 
-void ResponseStream::connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end) {
-  stdout_ = std::move(stdout_end);
-  stderr_ = std::move(stderr_end);
+void ResponseStream::connect(base::FdPair ours) {
+  pipes_.connect(std::move(ours));
+  closed_ = false;
   unseen_timer_.start(kUnseen);
 }
 
 void ResponseStream::watch() {
-  stdout_watch_ = std::make_unique<loop::FdWatch>(loop_, stdout_.get(), [this](unsigned) {
-    pump_stdout();
-    set_asked();
-  });
-  stderr_watch_ = std::make_unique<loop::FdWatch>(loop_, stderr_.get(), [this](unsigned) {
-    pump_stderr();
-    set_asked();
-  });
+  pipes_.watch();
   set_asked();
 }
 
-void ResponseStream::program_ended() {
+base::FdPair ResponseStream::program_ended(Pipes pipes) {
   ended_ = true;
   unseen_timer_.stop();
-  drain();
+  return drain(pipes);
 }
 
 bool ResponseStream::answer_is_whole() const {
@@ -127,16 +129,15 @@ bool ResponseStream::answer_is_whole() const {
 
 base::FdPair ResponseStream::release() {
   unseen_timer_.stop();
-  stdout_watch_.reset();
-  stderr_watch_.reset();
+  base::FdPair ours = pipes_.release();
   over_ = true;
   tell_dropped_errors();
-  return {std::move(stdout_), std::move(stderr_)};
+  return ours;
 }
 
 void ResponseStream::resume() {
   if (over_) return;
-  if (ended_) return drain();
+  if (ended_) return (void)drain(Pipes::closed);
   set_asked();
 }
 
@@ -156,36 +157,34 @@ void ResponseStream::pump_stderr() {
 }
 
 // What is in the pipes now is the rest. Nearly always that is some output and nothing else: so it
-// is read first, and then one poll() checks both pipes for more.
-void ResponseStream::drain() {
-  if (over_) return;
-  bool is_output = true, is_error = false;
+// is read first, and then both pipes are checked for more.
+base::FdPair ResponseStream::drain(Pipes pipes) {
+  if (over_) return {};
+  OutputPipes::Rest rest{.output = true, .errors = false, .open = false};
   do {
-    if (!answer_->has_room()) return set_asked();
-    if (stdout_ && is_output) pump_stdout();
-    if (stderr_ && is_error) pump_stderr();
-    if (!stdout_ && !stderr_) break;
-    std::array<pollfd, 2> pipes{pollfd{stdout_.get(), POLLIN, 0}, pollfd{stderr_.get(), POLLIN, 0}};
-    if (::poll(pipes.data(), pipes.size(), 0) < 0) continue;
-    is_output = (pipes[0].revents & POLLIN) != 0;
-    is_error = (pipes[1].revents & POLLIN) != 0;
-  } while (is_output || is_error);
+    if (!answer_->has_room()) {
+      set_asked();
+      return {};
+    }
+    if (pipes_.output() >= 0 && rest.output) pump_stdout();
+    if (pipes_.errors() >= 0 && rest.errors) pump_stderr();
+    rest = pipes_.rest();
+  } while (rest.output || rest.errors);
+  base::FdPair kept;
+  if (pipes == Pipes::kept && rest.open) kept = pipes_.release();
   end_stdout();
   end_stderr();
   complete();
+  return kept;
 }
 
 void ResponseStream::end_stdout() {
-  if (stdout_watch_ != nullptr) stdout_watch_->closing();
-  stdout_watch_.reset();
-  stdout_.reset();
+  pipes_.close_output();
   closed_ = true;
 }
 
 void ResponseStream::end_stderr() {
-  if (stderr_watch_ != nullptr) stderr_watch_->closing();
-  stderr_watch_.reset();
-  stderr_.reset();
+  pipes_.close_errors();
   tell_dropped_errors();
   error_lines_.flush();
 }
@@ -196,7 +195,7 @@ void ResponseStream::note_read(std::uint64_t bytes) {
 }
 
 ResponseStream::ReadStep ResponseStream::read_head() {
-  const ssize_t got = ::read(stdout_.get(), scratch().data(), kReadBytes);
+  const ssize_t got = ::read(pipes_.output(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
   note_read(static_cast<std::uint64_t>(got));
@@ -256,8 +255,8 @@ ResponseStream::ReadStep ResponseStream::read_body() {
   const bool wanted = wishes_.body_wanted == BodyWanted::yes && !head_bad_;
   // RFC 3875 §6.4: everything that the program prints is read, whether anybody needs it or not.
   const ssize_t got =
-      wanted ? read_record(stdout_.get(), output(), fastcgi::RecordType::std_out, wishes_.id)
-             : ::read(stdout_.get(), scratch().data(), kReadBytes);
+      wanted ? read_record(pipes_.output(), output(), fastcgi::RecordType::std_out, wishes_.id)
+             : ::read(pipes_.output(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
   note_read(static_cast<std::uint64_t>(got));
@@ -274,7 +273,7 @@ ResponseStream::ReadStep ResponseStream::read_body() {
 }
 
 ResponseStream::ReadStep ResponseStream::read_errors() {
-  const ssize_t got = ::read(stderr_.get(), scratch().data(), kReadBytes);
+  const ssize_t got = ::read(pipes_.errors(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
   take_errors({scratch().data(), static_cast<std::size_t>(got)});
@@ -320,10 +319,7 @@ void ResponseStream::complete() {
 
 void ResponseStream::set_asked() {
   const unsigned asked = answer_->has_room() ? loop::kReadable : loop::kNothing;
-  if (stdout_watch_ != nullptr) stdout_watch_->ask(asked);
-  if (stderr_watch_ != nullptr) {
-    stderr_watch_->ask(errors_.is_used_up() ? unsigned{loop::kReadable} : asked);
-  }
+  pipes_.ask(asked, errors_.is_used_up() ? unsigned{loop::kReadable} : asked);
 }
 
 }  // namespace gateway

@@ -8,8 +8,8 @@
 #include "base/unique_fd.h"
 #include "cgi/response_head.h"
 #include "gateway/exchange.h"
+#include "gateway/output_pipes.h"
 #include "gateway/response_events.h"
-#include "loop/fd_watch.h"
 #include "loop/timer.h"
 #include "shadow/answer_copy.h"
 #include "worker/log_pipe.h"
@@ -51,8 +51,9 @@ class ResponseStream {
   ResponseStream(loop::Loop& loop, Answer& answer, ResponseEvents& events, const Wishes& wishes,
                  worker::Label label);
 
-  // The program's ends are ready. The arguments, our ends, must not block.
-  void connect(base::UniqueFd stdout_end, base::UniqueFd stderr_end);
+  // The program's ends are ready. The arguments, our ends, must not block. Once more, with others,
+  // if the worker that had got the first ones was gone before it began.
+  void connect(base::FdPair ours);
 
   // The same without pipes, for a program that speaks FastCGI: its output and its standard error,
   // as they arrive.
@@ -71,8 +72,12 @@ class ResponseStream {
 
   void set_server_redirects(bool does) { head_.set_server_redirects(does); }
 
-  // The program ended: what is in the pipes now is the rest, whoever still holds them open.
-  void program_ended();
+  // The program ended: what is in the pipes now is the rest, whoever still holds them open. kept:
+  // its worker does, for another request.
+  // Returns the reading ends of kept pipes, if all has been read; otherwise none, and they are
+  // closed in time.
+  enum class Pipes { closed, kept };
+  base::FdPair program_ended(Pipes pipes = Pipes::closed);
 
   // The request's body is complete, or its client pauses: nothing is held back any more.
   void let_go();
@@ -101,7 +106,7 @@ class ResponseStream {
   enum class ReadStep { open, over };
 
   void watch();
-  void drain();
+  base::FdPair drain(Pipes pipes);
   void pump_stdout();
   void pump_stderr();
   base::OutBuffer& output() { return held_back_ == HoldBack::yes ? held_ : answer_->out(); }
@@ -128,8 +133,7 @@ class ResponseStream {
   const worker::Label label_;
   worker::LineLog error_lines_;
   worker::ErrorAllowance errors_;
-  base::UniqueFd stdout_, stderr_;
-  std::unique_ptr<loop::FdWatch> stdout_watch_, stderr_watch_;
+  OutputPipes pipes_;
   loop::Timer unseen_timer_;
   HoldBack held_back_;
   base::OutBuffer held_;

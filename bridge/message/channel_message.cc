@@ -60,6 +60,7 @@ base::Result<Received> decode_done(base::ByteView body) {
   if (fields.stays > 1 || (fields.stays == 1 && fields.retirement != RETIRED_NOT)) {
     return malformed("done: stays");
   }
+  if (fields.keeps_streams > fields.stays) return malformed("done: keeps_streams");
   if (fields.retirement >= RETIREMENTS) return malformed("done: retirement");
   if (fields.tracking > TRACKING_SOFT_DIRTY) return malformed("done: tracking");
   return Received{.type = MESSAGE_DONE,
@@ -73,6 +74,7 @@ base::Result<Received> decode_done(base::ByteView body) {
                   .cpu_microseconds = fields.cpu_microseconds,
                   .peak_kib = fields.peak_kib,
                   .unusual = fields.unusual & (DONE_RARE_CALL | DONE_FORKED),
+                  .keeps_streams = fields.keeps_streams == 1,
                   .text = std::string(body)};
 }
 
@@ -123,7 +125,7 @@ void append_strings(base::ByteString& out, const RequestStrings& strings) {
 
 }  // namespace
 
-EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready,
+EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready, Streams streams,
                               const RequestStrings& strings) {
   message_request fields{};
   fields.request_id = request_id;
@@ -134,8 +136,9 @@ EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready,
   fields.strings_bytes = static_cast<std::uint32_t>(strings_bytes);
   const std::size_t inline_bytes = sizeof(message_header) + sizeof fields + strings_bytes;
   const bool in_memfd = inline_bytes > MESSAGE_BYTES_MAX;
-  fields.flags =
-      (in_memfd ? REQUEST_IN_MEMFD : 0) | (say_ready == SayReady::yes ? REQUEST_SAY_READY : 0);
+  fields.flags = (in_memfd ? REQUEST_IN_MEMFD : 0) |
+                 (say_ready == SayReady::yes ? REQUEST_SAY_READY : 0) |
+                 (streams == Streams::kept ? REQUEST_KEPT : 0);
 
   EncodedRequest encoded;
   const std::size_t body_bytes = sizeof fields + (in_memfd ? 0 : strings_bytes);

@@ -24,14 +24,17 @@ struct RequestStrings {
 // Whether a worker sends READY when the reset after a request is done.
 enum class SayReady { no, yes };
 
+// Whether a request's descriptors 0, 1 and 2 come with it, or are those that its worker has kept.
+enum class Streams { sent, kept };
+
 // A request ready for a channel. memfd_content is empty unless the strings are too long for a
-// packet (MESSAGE_BYTES_MAX); then it must travel as a memfd, the fourth descriptor.
+// packet (MESSAGE_BYTES_MAX); then it must travel as a memfd, the last descriptor.
 struct EncodedRequest {
   base::ByteString packet;
   base::ByteString memfd_content;
 };
 
-EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready,
+EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready, Streams streams,
                               const RequestStrings& strings);
 base::ByteString encode_fork(std::uint64_t worker_id);
 base::ByteString encode_verify(std::uint64_t look_id, std::int32_t pid);
@@ -54,6 +57,7 @@ struct Received {
   std::uint32_t cpu_microseconds = 0;  // DONE
   std::uint32_t peak_kib = 0;          // DONE
   std::uint32_t unusual = 0;           // DONE: DONE_ bits
+  bool keeps_streams = false;          // DONE
   std::uint32_t note_kind = 0;         // NOTE: enum note_kind
   std::string text{};                  // all but READY
 };

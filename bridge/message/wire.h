@@ -10,13 +10,12 @@
 #include <stdint.h>
 
 #define MESSAGE_MAGIC 0x43474942u /* "CGIB" */
-#define MESSAGE_VERSION 4u
+#define MESSAGE_VERSION 5u
 
 /* The largest packet to a worker (a request's longer strings travel in a memfd), and from one. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
 #define MESSAGE_TO_BRIDGE_MAX 8192u
-/* How many descriptors a request carries; the memfd with its strings, if any, is the fourth. */
-#define MESSAGE_REQUEST_FDS 3
+#define MESSAGE_REQUEST_FDS 3 /* of a request, if any: its 0, 1, 2; the memfd comes behind them */
 #define MESSAGE_FDS_MAX 4
 #define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT" /* "fd=N ...": adapters/README.md */
 #define MESSAGE_STATIC_VARIABLE "CGIBRIDGE_STATIC"         /* the static executable to run */
@@ -103,29 +102,27 @@ struct message_checkpoint {
 };
 
 struct message_ready {
-  int32_t pid;
-  uint32_t reserved;
+  int32_t pid, reserved;
 };
 
-#define REQUEST_IN_MEMFD 1u  /* the strings are the fourth descriptor's content */
+#define REQUEST_IN_MEMFD 1u  /* the strings are the last descriptor's content */
 #define REQUEST_SAY_READY 2u /* send READY when the reset after this request is done */
+#define REQUEST_KEPT 4u      /* its 0, 1 and 2 are those that the last DONE said are kept */
 
 /* strings_bytes of NUL-terminated strings: cwd, then argc words of argv, then envc of environment.
  * argv[0], and the words that the checkpoint needs before those of the query, are the program's
  * own, exactly as execve() would give them. */
 struct message_request {
   uint64_t request_id;
-  uint32_t argc, envc;
-  uint32_t strings_bytes;
-  uint32_t flags;
+  uint32_t argc, envc, strings_bytes, flags;
 };
 
-/* stays: the worker resets itself and takes another request, which may be sent at once. If it dies
- * before reading that one, the channel reports ECONNRESET, otherwise end of file. */
+/* stays, if 1: the worker resets itself and takes another request, which may be sent at once. If it
+ * dies before reading that one, the channel reports ECONNRESET, otherwise end of file. */
 struct message_done {
   uint64_t request_id;
   int32_t exit_code;
-  uint32_t stays;      /* 1: another request may follow */
+  uint32_t stays;
   uint32_t retirement; /* enum retirement, if it exits */
   /* Of the rewind before this request: enum page_tracking (0: there was none), pages, duration. */
   uint32_t tracking, pages, microseconds;
@@ -133,6 +130,9 @@ struct message_done {
   uint32_t cpu_microseconds; /* of the program and the children that it waited for */
   uint32_t peak_kib;         /* peak resident memory in the process's life */
   uint32_t unusual;          /* what few requests do: DONE_ bits */
+  /* If 1, its 0, 1, 2 stay open for a request with REQUEST_KEPT, or until others come. It only read
+   * from 0, which is empty and at its end, and wrote to 1 and 2; nobody else has them. */
+  uint32_t keeps_streams, reserved;
 };
 #define DONE_RARE_CALL 1u /* a call that changes kernel state */
 #define DONE_FORKED 2u    /* it had children, and waited for them */
@@ -144,7 +144,7 @@ struct message_retired {
 };
 
 struct message_note {
-  uint32_t kind, text_bytes; /* kind: enum note_kind */
+  uint32_t kind, text_bytes; /* enum note_kind */
 };
 
 #endif

@@ -44,6 +44,10 @@ class RunClient : public upstream::AnswerSink {
   // begun.
   virtual base::Result<std::array<int, 3>> descriptors() = 0;
 
+  // The worker that is to take the request has kept the pipes of its last one: whether they are
+  // used for this one, which then must be without a body. If so, outputs, our ends, are taken.
+  virtual bool reuse_streams(base::FdPair& /*outputs*/) { return false; }
+
   // The same for a program that speaks FastCGI: a copy of the descriptor from which the request's
   // body can be read; none if there is no body.
   virtual base::Result<base::UniqueFd> body() = 0;

@@ -31,6 +31,9 @@ struct Place {
   bool loads = false;         // its request has loaded something
   std::string executed = {};  // what it executed instead, in its request: executed_instead()
   bool heavy = false;         // above workers.max_memory when it was last looked at
+  // Our ends of the pipes that it has kept for a request without a body, if any: empty, and held by
+  // nobody else.
+  base::FdPair kept = {};
 };
 
 // What `status` says of a worker.

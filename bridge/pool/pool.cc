@@ -205,14 +205,13 @@ bool Pool::serve_warm(Turn& turn) {
     return true;
   }
   if (generations_.serving()->speaks_fastcgi()) return serve_by_fastcgi(turn);
-  const auto fds = turn.client().descriptors();
-  if (!fds) {
-    refuse(turn, 502, fds.error().message);
+  const auto given = workers_.give(turn);
+  if (!given) {
+    refuse(turn, 502, given.error().message);
     return true;
   }
-  if (!workers_.give(turn, fds.value())) return false;
-  begin(turn);
-  return true;
+  if (given.value()) begin(turn);
+  return given.value();
 }
 
 bool Pool::serve_by_fastcgi(Turn& turn) {

@@ -174,11 +174,22 @@ worker::Worker& Workers::take_idle() {
   return worker;
 }
 
-bool Workers::give(Turn& turn, std::span<const int> fds) {
-  const auto& identity = generation_->terms().identity;
-  if (identity) limits::give_streams(*identity, fds.data(), fds.size());
+base::Result<bool> Workers::give(Turn& turn) {
   while (has_idle()) {
-    if (assign(turn, fds, take_idle())) return true;
+    worker::Worker& worker = take_idle();
+    base::FdPair kept = std::move(places_.at(worker.id()).kept);
+    if (kept.first && turn.client().reuse_streams(kept)) {
+      if (assign(turn, {}, worker)) return true;
+      continue;
+    }
+    const auto fds = turn.client().descriptors();
+    if (!fds) {
+      idle_.push_back(&worker);
+      return fds.error();
+    }
+    const auto& identity = generation_->terms().identity;
+    if (identity) limits::give_streams(*identity, fds.value().data(), fds.value().size());
+    if (assign(turn, fds.value(), worker)) return true;
   }
   return false;
 }
@@ -209,13 +220,13 @@ bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worke
   const message::SayReady say_ready = whether_to_check(place);
   const RequestVariables environment(turn.job().environment, turn.job().environment_count,
                                      generation_->plan().executable.assignments);
-  const message::EncodedRequest request =
-      message::encode_request(request_id, say_ready,
-                              {.cwd = folder_,
-                               .argv = generation_->plan().executable.argv,
-                               .query_words = turn.job().query_words,
-                               .environment = environment.block(),
-                               .environment_count = environment.count()});
+  const message::EncodedRequest request = message::encode_request(
+      request_id, say_ready, fds.empty() ? message::Streams::kept : message::Streams::sent,
+      {.cwd = folder_,
+       .argv = generation_->plan().executable.argv,
+       .query_words = turn.job().query_words,
+       .environment = environment.block(),
+       .environment_count = environment.count()});
   const auto assigned = worker.assign(request_id, say_ready, request, fds,
                                       [this, id](const auto& ending) { on_ended(id, ending); });
   if (!assigned) {

@@ -49,8 +49,8 @@ class Workers : private worker::WorkerOwner {
   bool has_idle() const;
   // How many workers have been idle since that time or longer.
   unsigned idle_since_before(base::TimePoint time) const;
-  // Gives the request to an idle worker, with its descriptors; false if none took it.
-  bool give(Turn& turn, std::span<const int> fds);
+  // Gives the request to an idle worker; false if none took it. An error: it has no descriptors.
+  base::Result<bool> give(Turn& turn);
   // The same for a worker that speaks FastCGI, with the body, if there is one.
   bool give_by_fastcgi(Turn& turn, base::UniqueFd body);
   // Launches the program itself for the request. file: what is executed.
@@ -116,7 +116,7 @@ class Workers : private worker::WorkerOwner {
   std::uint64_t ask_whether_at_rest(std::uint64_t worker_id);
   void note_start_time(const Place& place);
   void note_behaviour(Place& place, const message::Received& done);
-  void stay(worker::Worker& worker, Place& place, worker::Printed printed);
+  void stay(worker::Worker& worker, Place& place, bool printed);
   void settle(worker::Worker& worker, const Place& place);
   void count_retired(const worker::Worker& worker, const Place& place, std::uint32_t retirement,
                      const std::string& why);

@@ -13,19 +13,20 @@ void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
   events_.on_change();
   Place& place = places_.at(worker_id);
   Turn* turn = std::exchange(place.turn, nullptr);
-  const auto printed = turn == nullptr ? worker::Printed{} : events_.on_ended(*turn, ending);
+  auto printed = turn == nullptr ? worker::Printed{} : events_.on_ended(*turn, ending);
+  place.kept = std::move(printed.kept);
   if (printed.errors) place.behaviours |= policy::kComplained;
   if (place.arm != compare::Arm::classic && is_of_serving_generation(place)) {
     using Was = policy::RecentShare::Was;
     started_anew_.note(place.started_anew ? Was::yes : Was::no);
   }
-  if (place.worker->state() == WorkerState::idle) stay(*place.worker, place, printed);
+  if (place.worker->state() == WorkerState::idle) stay(*place.worker, place, printed.output);
 }
 
 // Its program ended, and the worker is still there, ready for another request.
-void Workers::stay(worker::Worker& worker, Place& place, worker::Printed printed) {
+void Workers::stay(worker::Worker& worker, Place& place, bool printed) {
   if (exits_behind_request(place.arm)) return worker.retire();
-  if (!printed.output && place.by_fastcgi == nullptr) {
+  if (!printed && place.by_fastcgi == nullptr) {
     count_retired(worker, place, policy::kRetiredSilent, "a request ended without any output");
     return worker.retire();
   }

@@ -43,7 +43,7 @@ class Channel {
   // bridge's packets are small and few, so a full channel means that the other end does not read.
   base::Status send(base::ByteView packet, std::span<const int> fds);
 
-  // Sends a request with its three descriptors; a long request travels in a memfd.
+  // Sends a request with its three descriptors, or none; a long request travels in a memfd.
   base::Status send_request(const message::EncodedRequest& request, std::span<const int> fds);
 
   // The other side sees the end of the channel after what was sent; what it sends still arrives.

@@ -13,6 +13,12 @@ base::Result<std::array<int, 3>> ProgramStreams::descriptors() {
   return std::array<int, 3>{file_ ? file_.get() : in_.get(), out_.get(), err_.get()};
 }
 
+bool ProgramStreams::reuse(base::FdPair& outputs) {
+  if (has_body_ || file_ || out_) return false;
+  outputs_ = std::move(outputs);
+  return true;
+}
+
 base::Result<base::UniqueFd> ProgramStreams::body() {
   if (const auto made = make_body_pipe(); !made) return made.error();
   const int fd = has_body_ ? in_.get() : file_.get();

@@ -19,6 +19,9 @@ class ProgramStreams {
 
   // The program's three descriptors, which stay the same until close_program_ends(). Borrowed.
   base::Result<std::array<int, 3>> descriptors();
+  // Takes the pipes that a worker has kept from its last request, instead of making new ones.
+  // outputs: our ends. False, and they are left alone, if there is a body, or new ones were made.
+  bool reuse(base::FdPair& outputs);
   // For a program that speaks FastCGI: a copy of the descriptor from which the body is read; none
   // without a body.
   base::Result<base::UniqueFd> body();

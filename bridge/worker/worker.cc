@@ -202,7 +202,9 @@ void Worker::on_done(const message::Received& done) {
   end_request({static_cast<std::uint32_t>(done.exit_code),
                {},
                std::chrono::microseconds(done.cpu_microseconds),
-               done.peak_kib});
+               done.peak_kib,
+               false,
+               done.keeps_streams && !terminating()});
 }
 
 void Worker::on_retired_message(const message::Received& received) {

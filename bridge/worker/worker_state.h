@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/unique_fd.h"
 #include "message/channel_message.h"
 #include "message/wire.h"
 
@@ -59,6 +60,9 @@ struct Ending {
   std::chrono::microseconds cpu{};
   std::uint64_t peak_kib = 0;
   bool incomplete = false;  // it ended without a word, in a protocol that has one for the end
+  // Its worker keeps the descriptors 0, 1 and 2, which nobody else has, for another request without
+  // a body: message/wire.h.
+  bool keeps_streams = false;
 };
 
 // The value of END_REQUEST's appStatus: the exit code, or 128 + the signal, as in a shell.
@@ -81,6 +85,9 @@ inline std::string describe_end(int wait_status) {
 struct Printed {
   bool output = true;
   bool errors = false;
+  // If the worker keeps the program's ends, and all that was in the pipes has been read: ours, of
+  // its standard output and standard error.
+  base::FdPair kept = {};
 };
 
 // In addition to enum retirement: it ended in the middle of a request, by _exit(), exec() or a

@@ -12,16 +12,16 @@ import subprocess
 import tempfile
 import time
 
-MAGIC, VERSION = 0x43474942, 4
+MAGIC, VERSION = 0x43474942, 5
 FORK, CHECKPOINT, FORK_FAILED, REQUEST, READY, DONE, NOTE, VERIFY, VERIFIED, RETIRED = range(1, 11)
 LOADED, SHALLOWER, WARNING, FILE, FOLDERS, READ, LEVEL = range(1, 8)
 RESETS = {1: "fork", 2: "rewind", 3: "none"}
 TRACKINGS = {1: "compare", 2: "scan", 3: "soft-dirty"}
 RETIREMENTS = ["not", "threads", "children", "identity", "session", "limits", "descriptors",
                "mappings", "call", "verify", "fault"]
-IN_MEMFD, SAY_READY = 1, 2
+IN_MEMFD, SAY_READY, KEPT = 1, 2, 4
 HEADER = struct.Struct("=IHHI")
-DONE_HEAD = struct.Struct("=QiIIIIIIIII")
+DONE_HEAD = struct.Struct("=QiIIIIIIIIIII")
 REQUEST_HEAD = struct.Struct("=QIIII")
 PACKET_MAX = 60 * 1024
 PATIENCE = 60.0
@@ -72,6 +72,7 @@ class Answer:
         self.reason = ""
         self.tracking, self.pages, self.microseconds = None, 0, 0  # of the rewind before this answer
         self.is_clean = None    # the kernel was not asked what it has changed
+        self.keeps = False      # its pipes stay, for another request
         self.unread = False     # the worker ended before it began
         self.difference = None  # the zygote's comparison with the worker after the answer: "" if equal
         self.notes = []
@@ -90,8 +91,9 @@ class Answer:
     def take_done(self, body, number):
         assert self.done is None, "a second DONE"
         (got, self.done, stays, retirement, tracking, self.pages, self.microseconds, size,
-         _, _, unusual) = DONE_HEAD.unpack_from(body)
+         _, _, unusual, keeps, _) = DONE_HEAD.unpack_from(body)
         assert got == number, (got, number)
+        self.keeps = bool(keeps)
         self.is_clean = unusual & 4 == 0
         self.stays, self.tracking = bool(stays), TRACKINGS.get(tracking)
         self.retire(retirement, text_of(body, DONE_HEAD.size, size))
@@ -181,6 +183,7 @@ class Worker:
         assert message[0] == READY, message
         self.pid = struct.unpack_from("=i", message[1])[0]
         self.requests, self.status = 0, None
+        self.kept = []  # our ends of the pipes that it has kept: used for a request without a body
         zygote.living.append(self)
 
     def request(self, argv, say_ready=False, **request):
@@ -197,9 +200,19 @@ class Worker:
         while answer.done is None:
             assert self.take_message(answer, number), "it ended before it was done"
         answer.stdout, answer.stderr = [read_to_emptiness(fd) for fd in (stdout, stderr)]
-        os.close(stdout)
-        os.close(stderr)
+        self.keep_or_close(answer, stdout, stderr)
         return answer
+
+    def keep_or_close(self, answer, *pipes):
+        if answer.keeps and answer.stays:
+            self.kept = list(pipes)
+        else:
+            for fd in pipes:
+                os.close(fd)
+
+    def take_kept(self):
+        kept, self.kept = self.kept, []
+        return kept
 
     def send(self, argv, env=None, cwd="/", body=b"", memfd=None, say_ready=False, number=None):
         """Returns the reading ends of the request's output streams, and its number."""
@@ -210,14 +223,21 @@ class Worker:
                    [cwd, *argv, *(f"{name}={value}" for name, value in env.items())]]
         text = b"".join(word + b"\0" for word in strings)
         memfd = len(text) > PACKET_MAX - 64 if memfd is None else memfd
-        stdin = stdin_with(body)
-        stdout, stdout_end = os.pipe()
-        stderr, stderr_end = os.pipe()
-        fds = [stdin, stdout_end, stderr_end]
+        kept, fds = self.take_kept(), []
+        if kept and not body:
+            stdout, stderr = kept
+            os.set_blocking(stdout, True)
+            os.set_blocking(stderr, True)
+        else:
+            for fd in kept:
+                os.close(fd)
+            stdout, stdout_end = os.pipe()
+            stderr, stderr_end = os.pipe()
+            fds = [stdin_with(body), stdout_end, stderr_end]
+        flags = (IN_MEMFD if memfd else 0) | (SAY_READY if say_ready else 0) | (0 if fds else KEPT)
         if memfd:
             fds.append(os.memfd_create("strings"))
-            os.write(fds[3], text)
-        flags = (IN_MEMFD if memfd else 0) | (SAY_READY if say_ready else 0)
+            os.write(fds[-1], text)
         head = REQUEST_HEAD.pack(number, len(argv), len(env), len(text), flags)
         try:
             self.channel.send(REQUEST, head + (b"" if memfd else text), fds)
@@ -251,12 +271,12 @@ class Worker:
                         selector.unregister(key.fileobj)
         # A child that was left behind may keep the streams open.
         answer.stdout, answer.stderr = [texts[fd] + read_to_emptiness(fd) for fd in texts]
-        for fd in (stdout, stderr, pidfd):
-            os.close(fd)
+        os.close(pidfd)
         if self.status is not None:
             self.take_last_words(answer, number)
         elif answer.stays:
             answer.code = answer.done
+        self.keep_or_close(answer, stdout, stderr)
         return answer
 
     def take_message(self, answer, number):
@@ -309,6 +329,8 @@ class Worker:
 
     def forget(self):
         self.channel.close()
+        for fd in self.take_kept():
+            os.close(fd)
         if self in self.zygote.living:
             self.zygote.living.remove(self)
 

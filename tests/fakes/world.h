@@ -78,7 +78,7 @@ class Client final : public pool::RunClient {
     ending_ = ending;
     streams_ = base::UniqueFd();
     told_over_.push_back("ended with " + std::to_string(ending.app_status));
-    return printed;
+    return {.output = printed.output, .errors = printed.errors};
   }
   void on_refused(const cgi::Refusal& refusal) override {
     state_ = State::refused;

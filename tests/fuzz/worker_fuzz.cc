@@ -141,7 +141,7 @@ class Play : public worker::WorkerOwner {
     const std::vector<std::string> none;
     request_id_ += 1;
     const auto request = message::encode_request(
-        request_id_, say_ready,
+        request_id_, say_ready, message::Streams::sent,
         {.cwd = "/", .argv = none, .query_words = none, .environment = {}, .environment_count = 0});
     const int fds[] = {0, 1, 2};
     const auto assigned = worker_->assign(request_id_, say_ready, request, fds,

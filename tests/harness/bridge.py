@@ -233,16 +233,19 @@ class Bridge:
 
     def surplus_fds(self):
         """Descriptors that were not there at the start. Each zygote and worker may hold a channel, a pidfd
-        and the pipe of its own standard error; one that speaks FastCGI may hold the folder of its socket."""
+        and the pipe of its own standard error, and a worker those of its last request; one that speaks
+        FastCGI may hold the folder of its socket."""
         status = self.status()
-        held = sum(len(entry["worker_pids"]) + (1 if entry["zygote_pid"] else 0)
-                   for entry in status["programs"])
+        workers = sum(len(entry["worker_pids"]) for entry in status["programs"])
+        held = workers + sum(1 for entry in status["programs"] if entry["zygote_pid"])
         surplus, now = {}, self._settled_fds()
         sandboxes = sum(kind.startswith("mnt:[") for kind in now)
         for kind, count in now.items():
             more = count - self._base_fds.get(kind, 0)
             if kind in ("socket", "pipe", "anon_inode:[pidfd]"):
                 more -= held
+            if kind == "pipe":
+                more -= 2 * workers
             if kind.endswith("/socket (deleted)"):
                 more -= 1
             if re.match(r"/memfd:cgibridge-steps|(mnt|net|user):\[", kind):

@@ -14,7 +14,7 @@ PUBLIC_FUNCTIONS_MAX = 30
 WIDER = {
     "daemon.h Daemon": (34, 23, 5), "upstream/fastcgi_worker.h FastcgiWorker": (29, 22, 8),
     "gateway/gateway.h Gateway": (26, 6, 37),
-    "gateway/response_stream.h ResponseStream": (25, 18, 19), "pool/generation.h Generation": (23, 11, 26),
+    "gateway/response_stream.h ResponseStream": (22, 18, 18), "pool/generation.h Generation": (23, 11, 26),
     "pool/workers.h Workers": (22, 29, 32),
 }
 

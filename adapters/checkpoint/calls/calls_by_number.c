@@ -133,6 +133,8 @@ void call_note_number(long number, const long *words) {
       return note_memory_by_number(number, words);
     case SYS_rt_sigaction:
       return note_signal(words[0]);
+    case SYS_close:
+      return note_number(words[0]);
     case SYS_membarrier:
       if ((words[0] & kRegistrations) == 0) return;
       return call_doubt(RETIRED_CALL, "membarrier, with a registration");

@@ -5,6 +5,7 @@
 #include <features.h>
 
 #include "calls/remembered_list.h"
+#include "calls/stream_list.h"
 #include "load/load_calls.h"
 
 #if defined(__x86_64__)
@@ -126,9 +127,10 @@
   X(fopen, 0, RETIRED_NOT, look_at_fopen)                               \
   X(fopen64, 0, RETIRED_NOT, look_at_fopen)                             \
   X(_IO_fopen, 0, RETIRED_NOT, look_at_fopen)                           \
-  X(freopen, 0, RETIRED_NOT, look_at_fopen)                             \
-  X(freopen64, 0, RETIRED_NOT, look_at_fopen)                           \
+  X(freopen, 0, RETIRED_NOT, look_at_freopen)                           \
+  X(freopen64, 0, RETIRED_NOT, look_at_freopen)                         \
   CALLS_THAT_ARE_REMEMBERED(X)                                          \
+  CALLS_ON_STREAMS(X)                                                   \
   CALLS_OF_A_LOAD(X)                                                    \
   PASSED_CALLS_OF_THE_MACHINE(X)                                        \
   PASSED_CALLS_OF_2_39(X) PASSED_CALLS_OF_2_41(X) PASSED_CALLS_OF_LATE(X)

@@ -1,6 +1,7 @@
 /* What the arguments of passed calls mean. */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,7 +136,9 @@ void note_open(int directory, const char *path, int flags) {
   struct statfs status;
   long fd = libc_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
   if (fd < 0) return;
-  if (libc_call(SYS_fstatfs, fd, &status) == 0 && is_of_processes(&status)) {
+  long known = libc_call(SYS_fstatfs, fd, &status);
+  if (known == 0 && status.f_type == PIPEFS_MAGIC) call_touch(TOUCHED_STREAMS);
+  if (known == 0 && is_of_processes(&status)) {
     if (is_put_back(fd)) {
       call_touch(TOUCHED_BY_OTHERS | TOUCHED_PRCTL);
     } else {
@@ -215,12 +218,17 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
 void *look_at_descriptor(const struct passed_call *call, const long *arguments) {
   (void)call;
   if (is_own_descriptor((int)arguments[0])) call_touch(TOUCHED_ASKED);
+  note_number(arguments[0]);
   return NULL;
 }
 
 void *look_at_descriptors(const struct passed_call *call, const long *arguments) {
-  if (is_own_descriptor((int)arguments[1])) call_touch(TOUCHED_ASKED);
-  return look_at_descriptor(call, arguments);
+  (void)call;
+  for (int i = 0; i < 2; ++i) {
+    if (is_own_descriptor((int)arguments[i])) call_touch(TOUCHED_ASKED);
+  }
+  note_number(arguments[1]);
+  return NULL;
 }
 
 /* With it, data that is sent is read later, from its original place. */

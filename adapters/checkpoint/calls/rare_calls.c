@@ -25,7 +25,7 @@
 
 void call_touch(unsigned what) {
   __atomic_fetch_or(&state.touched, what, __ATOMIC_SEQ_CST); /* by any thread */
-  if ((what & ~(unsigned)kTouchedMemory) != 0) clean_leave();
+  if ((what & ~(unsigned)kTouchedElse) != 0) clean_leave();
 }
 
 void call_doubt(enum retirement kind, const char *call) {

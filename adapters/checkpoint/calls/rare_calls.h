@@ -21,7 +21,9 @@ enum touched {
   TOUCHED_SEMAPHORES = 1 << 8, /* semaphore adjustments that the kernel is to undo */
   TOUCHED_BY_OTHERS = 1 << 9,  /* there was a child, which may have changed its parent */
   TOUCHED_RESERVED = 1 << 10, /* reserved room was committed, or advised on: all of it is emptied */
-  TOUCHED_ASKED = 1 << 11     /* what the kernel is asked for after a request that is not clean */
+  TOUCHED_ASKED = 1 << 11,    /* what the kernel is asked for after a request that is not clean */
+  TOUCHED_STREAMS = 1 << 12   /* 0, 1 or 2 is another file, or their pipes have other flags, locks,
+                               * owners or holders */
 };
 
 /* By somebody whose calls were not noted. */
@@ -31,7 +33,10 @@ enum {
                    TOUCHED_BY_OTHERS
 };
 /* What says nothing of the kernel's memory of the process: see clean.h. */
-enum { kTouchedMemory = TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_FILES | TOUCHED_RESERVED };
+enum {
+  kTouchedElse =
+      TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_FILES | TOUCHED_RESERVED | TOUCHED_STREAMS
+};
 
 /* The kernel's answer, in the form that libc returns. */
 static inline long call_result(long result) {
@@ -81,5 +86,12 @@ void note_open_of_load(const char *function, const char *path, int flags, const 
 
 /* signal_calls.c */
 void note_signal(long number);
+
+/* stream_calls.c */
+/* This number gets another file, or none. */
+void note_number(long fd);
+/* What is changed belongs to the open file, or to the file: seen through other numbers as well. */
+void note_file_of(long fd);
+void note_fcntl(long fd, long command);
 
 #endif

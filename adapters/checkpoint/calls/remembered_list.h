@@ -52,8 +52,8 @@
   X(umask, TOUCHED_ASKED, RETIRED_NOT, NULL)                 \
   X(close, 0, RETIRED_NOT, look_at_descriptor)               \
   X(__close, 0, RETIRED_NOT, look_at_descriptor)             \
-  X(fdopen, 0, RETIRED_NOT, look_at_descriptor)              \
-  X(_IO_fdopen, 0, RETIRED_NOT, look_at_descriptor)          \
+  X(fdopen, 0, RETIRED_NOT, look_at_fdopen)                  \
+  X(_IO_fdopen, 0, RETIRED_NOT, look_at_fdopen)              \
   X(fdopendir, 0, RETIRED_NOT, look_at_descriptor)           \
   X(dup2, 0, RETIRED_NOT, look_at_descriptors)               \
   X(__dup2, 0, RETIRED_NOT, look_at_descriptors)             \

@@ -57,20 +57,20 @@
   X(mkdtemp, 0, RETIRED_NOT, look_at_change)                                  \
   X(tmpfile, 0, RETIRED_NOT, look_at_change)                                  \
   X(tmpfile64, 0, RETIRED_NOT, look_at_change)                                \
-  X(flock, 0, RETIRED_NOT, look_at_change)                                    \
-  X(lockf, 0, RETIRED_NOT, look_at_change)                                    \
-  X(lockf64, 0, RETIRED_NOT, look_at_change)                                  \
-  X(chmod, 0, RETIRED_NOT, look_at_change)                                    \
-  X(fchmod, 0, RETIRED_NOT, look_at_change)                                   \
-  X(fchmodat, 0, RETIRED_NOT, look_at_change)                                 \
-  X(chown, 0, RETIRED_NOT, look_at_change)                                    \
-  X(fchown, 0, RETIRED_NOT, look_at_change)                                   \
-  X(lchown, 0, RETIRED_NOT, look_at_change)                                   \
-  X(fchownat, 0, RETIRED_NOT, look_at_change)                                 \
-  X(utime, 0, RETIRED_NOT, look_at_change)                                    \
-  X(utimes, 0, RETIRED_NOT, look_at_change)                                   \
-  X(utimensat, 0, RETIRED_NOT, look_at_change)                                \
-  X(futimens, 0, RETIRED_NOT, look_at_change)                                 \
+  X(flock, 0, RETIRED_NOT, look_at_lock)                                      \
+  X(lockf, 0, RETIRED_NOT, look_at_lock)                                      \
+  X(lockf64, 0, RETIRED_NOT, look_at_lock)                                    \
+  X(chmod, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                      \
+  X(fchmod, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                     \
+  X(fchmodat, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                   \
+  X(chown, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                      \
+  X(fchown, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                     \
+  X(lchown, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                     \
+  X(fchownat, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                   \
+  X(utime, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                      \
+  X(utimes, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                     \
+  X(utimensat, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                  \
+  X(futimens, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                   \
   X(linkat, 0, RETIRED_NOT, look_at_change)                                   \
   X(symlinkat, 0, RETIRED_NOT, look_at_change)                                \
   X(renameat2, 0, RETIRED_NOT, look_at_change)                                \

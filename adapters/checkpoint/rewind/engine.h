@@ -22,6 +22,7 @@
 #include "rewind/context.h"
 #include "rewind/kernel_state.h"
 #include "rewind/memory.h"
+#include "rewind/take_request.h"
 #include "usage.h"
 
 enum { kEngineStackBytes = 64 * 1024, kFixedFiles = 5, kOwnFiles = kFixedFiles + kOpenFilesMax };
@@ -39,10 +40,6 @@ enum reset_part {
   PART_NAME = 1 << 9,
   PART_LIBRARIES = 1 << 10, /* memory has three parts: the program's own data, that of its */
   PART_HEAP = 1 << 11       /* libraries, and what was allocated; the stack is always put back */
-};
-struct packet {
-  struct message_request head;
-  char text[MESSAGE_BYTES_MAX];
 };
 
 struct engine {
@@ -111,6 +108,7 @@ struct engine {
   struct usage usage_at_start, usage_at_end; /* of the request */
   unsigned touched;
   uint64_t touched_signals;
+  int keeps_streams;    /* 0, 1 and 2 stay open for the next one */
   int mappings_changed; /* by releasing files, before the reset */
   int exit_code, wants_ready;
   char *big_text; /* the strings of a request that came by memfd */

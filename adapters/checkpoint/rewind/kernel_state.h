@@ -62,6 +62,8 @@ enum retirement kernel_state_put_back(struct engine *engine);
 
 /* let_go.c: puts descriptors back as at the checkpoint and closes those of a request. */
 enum retirement descriptors_put_back(struct engine *engine);
+/* Whether 0, 1 and 2 are as they came, and the next request may have them. */
+int streams_can_stay(const struct engine *engine);
 void descriptors_count(struct engine *engine); /* how many are open at rest */
 /* Whether the library's own descriptors are still what they were: they are numbers like any
  * others. */

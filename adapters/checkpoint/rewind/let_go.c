@@ -1,6 +1,7 @@
 /* Descriptors at the end of a request: closing them releases its locks, leases and sockets, and the
  * ends that others wait for. */
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -39,17 +40,31 @@ static long descriptors_open(const struct engine *engine) {
   return raw_call(SYS_fstat, engine->fds_fd, &status) == 0 ? (long)status.st_size : 0;
 }
 
+/* Standard input is at its end, and nobody can write into it; the others can still be written to.
+ * What else may have been done to them was noted: TOUCHED_STREAMS. */
+int streams_can_stay(const struct engine *engine) {
+  const short both = POLLIN | POLLOUT;
+  struct pollfd streams[] = {{0, both, 0}, {1, both, 0}, {2, both, 0}};
+  struct timespec at_once = {0, 0};
+  if (!engine->was_clean || (engine->touched & TOUCHED_STREAMS) != 0) return 0;
+  if (raw_call(SYS_ppoll, streams, 3, &at_once, NULL, 8) != 3) return 0;
+  return streams[0].revents == POLLHUP && streams[1].revents == POLLOUT &&
+         streams[2].revents == POLLOUT;
+}
+
 /* Closing what is not open costs more than asking whether anything is. */
 static void close_new(struct engine *engine) {
+  long kept = engine->keeps_streams ? MESSAGE_REQUEST_FDS : 0;
   if (state.file_count == 0 && engine->open_at_rest != 0 &&
-      descriptors_open(engine) == engine->open_at_rest)
+      descriptors_open(engine) == engine->open_at_rest + kept)
     return;
-  raw_call(SYS_close_range, 0, engine->first_own_fd - 1, 0);
+  raw_call(SYS_close_range, kept, engine->first_own_fd - 1, 0);
   raw_call(SYS_close_range, engine->last_own_fd + 1, ~0u, 0);
 }
 
 enum retirement descriptors_put_back(struct engine *engine) {
-  raw_call(SYS_close_range, 0, 2, 0); /* of the request; the next request's get these numbers */
+  /* Of the request; the next request's get these numbers. */
+  if (!engine->keeps_streams) raw_call(SYS_close_range, 0, 2, 0);
   if ((engine->left_out & PART_DESCRIPTORS) != 0) return RETIRED_NOT;
   close_new(engine);
   /* state is in the program's memory, but what is read from it here was fixed at the checkpoint. */

@@ -17,6 +17,7 @@
 #include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/take_request.h"
 #include "rewind/threads.h"
 #include "usage.h"
 
@@ -71,12 +72,14 @@ static long say_done(struct engine *engine, enum retirement why) {
                               .retirement = why,
                               .tracking = engine->last_tracking,
                               .pages = engine->last_pages,
-                              .microseconds = engine->last_microseconds};
+                              .microseconds = engine->last_microseconds,
+                              .keeps_streams = (uint32_t)engine->keeps_streams};
   const char *text = why == RETIRED_NOT ? NULL : engine->reason;
   body.text_bytes = text == NULL ? 0 : (uint32_t)strlen(text);
   engine->usage_at_end = usage_now(engine->was_clean ? &engine->usage_at_start.children : NULL);
   usage_fill(&body, &engine->usage_at_start, &engine->usage_at_end);
-  if ((engine->touched & ~(unsigned)TOUCHED_ASKED) != 0 || engine->touched_signals != 0)
+  if ((engine->touched & ~(unsigned)(TOUCHED_ASKED | TOUCHED_STREAMS)) != 0 ||
+      engine->touched_signals != 0)
     body.unusual |= DONE_RARE_CALL;
   if (!engine->was_clean) body.unusual |= DONE_ASKED;
   return send_packet(engine, MESSAGE_DONE, &body, sizeof body, text, body.text_bytes);
@@ -84,61 +87,10 @@ static long say_done(struct engine *engine, enum retirement why) {
 
 /* ---- the request ---- */
 
-/* Descriptors get the lowest free numbers: with nothing open below ours they become 0, 1, 2, and
- * the strings' memfd, if there is one, the next free number. */
-static int fds_are_standard(const struct msghdr *packet, int with_memfd, int *memfd) {
-  const struct cmsghdr *part = CMSG_FIRSTHDR(packet);
-  if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
-      part->cmsg_len != CMSG_LEN((size_t)(MESSAGE_REQUEST_FDS + with_memfd) * sizeof(int))) {
-    return 0;
-  }
-  int fds[MESSAGE_FDS_MAX] = {-1, -1, -1, -1};
-  memcpy(fds, CMSG_DATA(part), (size_t)(MESSAGE_REQUEST_FDS + with_memfd) * sizeof(int));
-  *memfd = fds[MESSAGE_REQUEST_FDS];
-  return fds[0] == 0 && fds[1] == 1 && fds[2] == 2;
-}
-
-static char *map_strings(struct engine *engine, int memfd, size_t bytes) {
-  long text = raw_call(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
-  raw_call(SYS_close, memfd);
-  if (text < 0 && text > -4096) return NULL;
-  engine->big_text = (char *)text;
-  engine->big_text_bytes = bytes;
-  return engine->big_text;
-}
-
-static int take_request(struct engine *engine) {
-  struct message_header header;
-  struct packet *packet = &engine->packet;
-  struct iovec parts[2] = {{&header, sizeof header}, {packet, sizeof *packet}};
-  _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))];
-  struct msghdr call = {
-      .msg_iov = parts, .msg_iovlen = 2, .msg_control = control, .msg_controllen = sizeof control};
-  long got;
-  for (;;) {
-    got = raw_call(SYS_recvmsg, engine->channel, &call, 0);
-    if (got == -EINTR) continue;
-    if (got != (long)sizeof header || header.type != MESSAGE_REST) break;
-    if (say_ready(engine) < 0) give_up(0);
-    call.msg_controllen = sizeof control;
-  }
-  if (got <= 0) give_up(0);
-  size_t strings = (size_t)got - sizeof header - sizeof packet->head;
-  int with_memfd = (packet->head.flags & REQUEST_IN_MEMFD) != 0, memfd = -1;
-  if (got < (long)(sizeof header + sizeof packet->head) || header.type != MESSAGE_REQUEST ||
-      header.magic != MESSAGE_MAGIC || header.version != MESSAGE_VERSION ||
-      (call.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
-      !fds_are_standard(&call, with_memfd, &memfd)) {
-    return -1;
-  }
-  if (with_memfd) return map_strings(engine, memfd, packet->head.strings_bytes) ? 0 : -1;
-  return strings == packet->head.strings_bytes ? 0 : -1;
-}
-
 static _Noreturn void rest(void) {
   struct engine *engine = state.engine;
   if (!engine->was_silent) set_signal_mask(engine->signal_mask);
-  if (take_request(engine) != 0) give_up(kBadRequest);
+  if (take_request(engine, say_ready) != 0) give_up(kBadRequest);
   engine->request_id = engine->packet.head.request_id;
   engine->wants_ready = (engine->packet.head.flags & REQUEST_SAY_READY) != 0;
   engine->usage_at_start = usage_now(engine->was_clean ? &engine->usage_at_end.children : NULL);
@@ -217,6 +169,7 @@ static enum retirement let_go(struct engine *engine, enum retirement why) {
   /* Another thread may use what is mapped until the process is gone. */
   enum retirement fault = why == RETIRED_THREADS ? why : mapped_files_let_go(engine);
   if (!goes && fault == RETIRED_NOT) fault = descriptors_check(engine);
+  engine->keeps_streams = !goes && fault == RETIRED_NOT && streams_can_stay(engine);
   if (!goes && fault == RETIRED_NOT) fault = descriptors_put_back(engine);
   if (goes) memcpy(engine->reason, reason, sizeof reason);
   if (!goes) why = fault;

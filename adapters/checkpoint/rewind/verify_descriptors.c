@@ -18,12 +18,16 @@ static int stood_at_checkpoint(int fd) {
   return 0;
 }
 
-static void compare_numbers(struct findings *findings) {
+/* Returns which of 0, 1 and 2 are open, as bits. */
+static unsigned compare_numbers(struct findings *findings) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/fd", (int)findings->pid);
   DIR *folder = opendir(path);
-  if (folder == NULL)
-    return find(findings, "its descriptors cannot be listed: %s", strerror(errno));
+  if (folder == NULL) {
+    find(findings, "its descriptors cannot be listed: %s", strerror(errno));
+    return 0;
+  }
+  unsigned streams = 0;
   size_t standing = 0, own = 0;
   for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
     int fd = atoi(entry->d_name);
@@ -32,6 +36,8 @@ static void compare_numbers(struct findings *findings) {
       ++standing;
     } else if (fd >= descriptor_least_own()) {
       ++own;
+    } else if (fd <= 2) {
+      streams |= 1u << fd;
     } else {
       find(findings, "descriptor %d is open", fd);
     }
@@ -39,6 +45,7 @@ static void compare_numbers(struct findings *findings) {
   closedir(folder);
   if (standing != state.file_count) find(findings, "a descriptor of the checkpoint is closed");
   if (own > 7 + state.file_count) find(findings, "%zu descriptors are open high up", own);
+  return streams;
 }
 
 /* ---- what they are ---- */
@@ -135,8 +142,27 @@ static void compare_pipe(struct findings *findings, const struct open_file *file
   }
 }
 
+/* Those of its last request may have been kept for the next one: all of them, and as they came. */
+static void compare_streams(struct findings *findings, unsigned open) {
+  enum { kAll = 7, kModeOfPipes = S_IFIFO | 0600 };
+  if (open == 0) return;
+  if (open != kAll) return find(findings, "some of descriptors 0, 1 and 2 are open");
+  for (int fd = 0; fd <= 2; ++fd) {
+    struct stat status;
+    char name[32], *text = findings->scratch->theirs;
+    unsigned long wanted = fd == 0 ? O_RDONLY : O_WRONLY;
+    snprintf(name, sizeof name, "fdinfo/%d", fd);
+    read_text(findings->pid, name, text);
+    if (stat_of(findings->pid, fd, &status) != 0 || status.st_mode != kModeOfPipes) {
+      find(findings, "descriptor %d is not the pipe that it was", fd);
+    } else if (flags_of(text) != wanted || strstr(text, "lock:") != NULL) {
+      find(findings, "descriptor %d has other flags, or a lock", fd);
+    }
+  }
+}
+
 void compare_descriptors(struct findings *findings) {
-  compare_numbers(findings);
+  compare_streams(findings, compare_numbers(findings));
   for (size_t i = 0; i < state.file_count; ++i) {
     const struct open_file *file = &state.files[i];
     if (!is_right_file(findings, file)) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -58,6 +59,14 @@ class ResponseStreamTest : public testing::Test, public Answer, public ResponseE
   base::UniqueFd program_err_;
   base::UniqueFd program_out_;
 
+  base::UniqueFd connect_pipes() {
+    auto out = base::make_pipe(base::NonblockingEnd::reading).take();
+    auto err = base::make_pipe(base::NonblockingEnd::reading).take();
+    stream_.connect({std::move(out.first), std::move(err.first)});
+    program_err_ = std::move(err.second);
+    return std::move(out.second);
+  }
+
  private:
   // Answer
   base::OutBuffer& out() override { return out_; }
@@ -72,14 +81,6 @@ class ResponseStreamTest : public testing::Test, public Answer, public ResponseE
   void on_output_closed() override { ++closed_; }
   void on_bad_head(const std::string& reason) override { bad_head_ = reason; }
   void on_complete() override { ++complete_; }
-
-  base::UniqueFd connect_pipes() {
-    auto out = base::make_pipe(base::NonblockingEnd::reading).take();
-    auto err = base::make_pipe(base::NonblockingEnd::reading).take();
-    stream_.connect(std::move(out.first), std::move(err.first));
-    program_err_ = std::move(err.second);
-    return std::move(out.second);
-  }
 
   static void write_all(const base::UniqueFd& fd, const std::string& text) {
     ASSERT_EQ(::write(fd.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -159,6 +160,58 @@ TEST_F(ResponseStreamTest, tells_nothing_of_output_that_ends_with_its_program) {
   program_out_.reset();
   stream_.program_ended();
   EXPECT_EQ(closed_, 0);
+  EXPECT_EQ(complete_, 1);
+}
+
+TEST_F(ResponseStreamTest, gives_kept_pipes_back_when_all_is_read) {
+  print("A: b\n\nbody");
+  complain("oh");
+  const base::FdPair kept = stream_.program_ended(ResponseStream::Pipes::kept);
+  EXPECT_EQ(taken(), "out:A: b\n\nbody|err:oh|");
+  EXPECT_EQ(complete_, 1);
+  ASSERT_TRUE(kept.first && kept.second);
+  // Their other ends still are the program's.
+  print("next");
+  std::array<char, 5> bytes{};
+  EXPECT_EQ(::read(kept.first.get(), bytes.data(), bytes.size()), 4);
+  complain("word");
+  EXPECT_EQ(::read(kept.second.get(), bytes.data(), bytes.size()), 4);
+}
+
+TEST_F(ResponseStreamTest, gives_kept_pipes_back_after_it_has_watched_them) {
+  print("A: b\n\nbody");
+  run_until(1);
+  EXPECT_TRUE(stream_.program_ended(ResponseStream::Pipes::kept).first);
+}
+
+TEST_F(ResponseStreamTest, gives_no_pipe_back_that_was_closed) {
+  print("A: b\n\nbody");
+  program_err_.reset();
+  EXPECT_FALSE(stream_.program_ended(ResponseStream::Pipes::kept).first);
+  EXPECT_EQ(taken(), "out:A: b\n\nbody|");
+  EXPECT_EQ(complete_, 1);
+}
+
+TEST_F(ResponseStreamTest, gives_no_pipe_back_that_is_not_read_yet) {
+  room_ = false;
+  print("A: b\n\nbody");
+  EXPECT_FALSE(stream_.program_ended(ResponseStream::Pipes::kept).first);
+  room_ = true;
+  stream_.resume();
+  EXPECT_EQ(taken(), "out:A: b\n\nbody|");
+  EXPECT_EQ(complete_, 1);
+}
+
+TEST_F(ResponseStreamTest, goes_on_with_other_pipes_if_the_first_worker_never_began) {
+  run_for(ResponseStream::kUnseen + base::Duration(5));
+  program_out_.reset();
+  program_err_.reset();
+  for (int i = 0; i < 5000 && closed_ == 0; ++i) run_for(base::Duration(1));
+  program_out_ = connect_pipes();
+  EXPECT_FALSE(stream_.answer_is_whole());
+  print("A: b\n\nbody");
+  stream_.program_ended();
+  EXPECT_EQ(taken(), "out:A: b\n\nbody|");
   EXPECT_EQ(complete_, 1);
 }
 

@@ -22,7 +22,7 @@ std::string packet(std::uint16_t type, const std::string& body) {
 
 TEST(EncodeRequest, puts_cwd_argv_and_environment_behind_one_another) {
   const std::vector<std::string> argv = {"perl", "x.pl"};
-  const EncodedRequest encoded = encode_request(7, SayReady::no,
+  const EncodedRequest encoded = encode_request(7, SayReady::no, Streams::sent,
                                                 {.cwd = "/srv",
                                                  .argv = argv,
                                                  .query_words = {"word"},
@@ -41,20 +41,20 @@ TEST(EncodeRequest, puts_cwd_argv_and_environment_behind_one_another) {
   EXPECT_EQ(fields.strings_bytes, strings.size());
 }
 
-TEST(EncodeRequest, says_whether_the_worker_is_to_say_ready) {
+TEST(EncodeRequest, says_whether_the_worker_is_to_say_ready_and_uses_what_it_kept) {
   const std::vector<std::string> none;
   const EncodedRequest encoded = encode_request(
-      1, SayReady::yes,
+      1, SayReady::yes, Streams::kept,
       {.cwd = "/", .argv = none, .query_words = none, .environment = {}, .environment_count = 0});
   message_request fields;
   std::memcpy(&fields, encoded.packet.data() + sizeof(message_header), sizeof fields);
-  EXPECT_EQ(fields.flags, REQUEST_SAY_READY);
+  EXPECT_EQ(fields.flags, REQUEST_SAY_READY | REQUEST_KEPT);
 }
 
 TEST(EncodeRequest, sends_strings_too_long_for_a_packet_by_memfd) {
   const std::vector<std::string> argv = {"x"};
   const std::string environment = "A=" + std::string(MESSAGE_BYTES_MAX, 'a') + "\0"s;
-  const EncodedRequest encoded = encode_request(1, SayReady::no,
+  const EncodedRequest encoded = encode_request(1, SayReady::no, Streams::sent,
                                                 {.cwd = "/",
                                                  .argv = argv,
                                                  .query_words = {},
@@ -84,7 +84,7 @@ TEST(Decode, reads_each_message_of_a_zygote_or_a_worker) {
   ASSERT_TRUE(ready.ok());
   EXPECT_EQ(ready.value().pid, 42);
   const auto done =
-      decode(packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0})));
+      decode(packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})));
   ASSERT_TRUE(done.ok());
   EXPECT_EQ(done.value().id, 9u);
   EXPECT_EQ(done.value().exit_code, 3);
@@ -98,16 +98,16 @@ TEST(Decode, reads_each_message_of_a_zygote_or_a_worker) {
 }
 
 TEST(Decode, reads_what_a_worker_says_of_its_reset) {
-  const auto stays = decode(
-      packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 1, 0, TRACKING_SCAN, 130, 35, 0, 0, 0, 0})));
+  const auto stays = decode(packet(
+      MESSAGE_DONE, bytes_of(message_done{9, 3, 1, 0, TRACKING_SCAN, 130, 35, 0, 0, 0, 0, 0, 0})));
   ASSERT_TRUE(stays.ok());
   EXPECT_TRUE(stays.value().stays);
   EXPECT_EQ(stays.value().tracking, unsigned{TRACKING_SCAN});
   EXPECT_EQ(stays.value().pages, 130u);
   EXPECT_EQ(stays.value().microseconds, 35u);
-  const auto exits = decode(
-      packet(MESSAGE_DONE,
-             bytes_of(message_done{9, 3, 0, RETIRED_THREADS, 0, 0, 0, 9, 0, 0, 0}) + "2 threads"));
+  const auto exits = decode(packet(
+      MESSAGE_DONE,
+      bytes_of(message_done{9, 3, 0, RETIRED_THREADS, 0, 0, 0, 9, 0, 0, 0, 0, 0}) + "2 threads"));
   ASSERT_TRUE(exits.ok());
   EXPECT_FALSE(exits.value().stays);
   EXPECT_EQ(exits.value().retirement, unsigned{RETIRED_THREADS});
@@ -130,8 +130,8 @@ TEST(Decode, reads_what_a_zygote_found_of_a_worker) {
 }
 
 TEST(Decode, keeps_of_an_exit_code_what_wait_would_keep) {
-  const auto done =
-      decode(packet(MESSAGE_DONE, bytes_of(message_done{9, 256 + 3, 0, 0, 0, 0, 0, 0, 0, 0, 0})));
+  const auto done = decode(
+      packet(MESSAGE_DONE, bytes_of(message_done{9, 256 + 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})));
   ASSERT_TRUE(done.ok());
   EXPECT_EQ(done.value().exit_code, 3);
 }
@@ -142,10 +142,10 @@ TEST(Decode, refuses_every_packet_that_is_cut_or_too_long) {
   const std::vector<std::string> good = {
       packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{1, 1, 1, 0})),
       packet(MESSAGE_READY, bytes_of(message_ready{42, 0})),
-      packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0})),
+      packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})),
       packet(MESSAGE_NOTE, bytes_of(message_note{NOTE_LOADED, 4}) + "json"),
       packet(MESSAGE_DONE,
-             bytes_of(message_done{9, 3, 0, RETIRED_CALL, 0, 0, 0, 4, 0, 0, 0}) + "call"),
+             bytes_of(message_done{9, 3, 0, RETIRED_CALL, 0, 0, 0, 4, 0, 0, 0, 0, 0}) + "call"),
       packet(MESSAGE_RETIRED, bytes_of(message_retired{RETIRED_FAULT, 3}) + "why"),
   };
   for (const std::string& whole : good) {
@@ -186,11 +186,18 @@ TEST(Decode, refuses_another_version_and_another_magic) {
 }
 
 TEST(Decode, says_what_a_request_has_used) {
-  const auto done =
-      decode(packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 1, 0, 0, 0, 0, 0, 1234, 5678, 0})));
+  const auto done = decode(
+      packet(MESSAGE_DONE, bytes_of(message_done{9, 3, 1, 0, 0, 0, 0, 0, 1234, 5678, 0, 0, 0})));
   ASSERT_TRUE(done.ok());
   EXPECT_EQ(done.value().cpu_microseconds, 1234u);
   EXPECT_EQ(done.value().peak_kib, 5678u);
+}
+
+TEST(Decode, says_whether_the_streams_are_kept) {
+  const message_done keeps{9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0};
+  const message_done closes{9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_TRUE(decode(packet(MESSAGE_DONE, bytes_of(keeps))).value().keeps_streams);
+  EXPECT_FALSE(decode(packet(MESSAGE_DONE, bytes_of(closes))).value().keeps_streams);
 }
 
 TEST(Decode, refuses_values_that_no_worker_can_mean) {
@@ -201,10 +208,12 @@ TEST(Decode, refuses_values_that_no_worker_can_mean) {
   EXPECT_FALSE(decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{1, 1, 0, 0}))).ok());
   EXPECT_FALSE(decode(packet(MESSAGE_CHECKPOINT, bytes_of(message_checkpoint{1, 1, 4, 0}))).ok());
   const message_done impossible[] = {
-      {9, 3, 2, 0, 0, 0, 0, 0, 0, 0, 0},                       // neither stays nor exits
-      {9, 3, 1, RETIRED_THREADS, 0, 0, 0, 0, 0, 0, 0},         // both
-      {9, 3, 0, RETIREMENTS, 0, 0, 0, 0, 0, 0, 0},             // for no known reason
-      {9, 3, 1, 0, TRACKING_SOFT_DIRTY + 1, 0, 0, 0, 0, 0, 0}  // by no known way
+      {9, 3, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},                        // neither stays nor exits
+      {9, 3, 1, RETIRED_THREADS, 0, 0, 0, 0, 0, 0, 0, 0, 0},          // both
+      {9, 3, 0, RETIREMENTS, 0, 0, 0, 0, 0, 0, 0, 0, 0},              // for no known reason
+      {9, 3, 1, 0, TRACKING_SOFT_DIRTY + 1, 0, 0, 0, 0, 0, 0, 0, 0},  // by no known way
+      {9, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0},                        // neither keeps nor closes
+      {9, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0},                        // keeps, and exits
   };
   for (const message_done& done : impossible) {
     EXPECT_FALSE(decode(packet(MESSAGE_DONE, bytes_of(done))).ok());

@@ -65,6 +65,31 @@ TEST(ProgramStreamsTest, reads_a_file_from_its_start) {
   EXPECT_EQ(read_all(streams.descriptors().value()[0]), "kept");
 }
 
+TEST(ProgramStreamsTest, takes_kept_pipes_for_a_request_without_a_body) {
+  auto kept = base::make_pipe().take();
+  const int ours = kept.first.get();
+  ProgramStreams streams;
+  ASSERT_TRUE(streams.reuse(kept));
+  EXPECT_FALSE(kept.first);
+  EXPECT_EQ(streams.take_outputs().first.get(), ours);
+  // If their worker never began, it gets new ones.
+  ASSERT_TRUE(streams.descriptors());
+  EXPECT_TRUE(streams.has_outputs());
+  auto others = base::make_pipe().take();
+  EXPECT_FALSE(streams.reuse(others));
+  EXPECT_TRUE(others.first);
+}
+
+TEST(ProgramStreamsTest, takes_no_kept_pipes_with_a_body) {
+  auto kept = base::make_pipe().take();
+  ProgramStreams with_body, with_file;
+  with_body.set_has_body();
+  with_file.set_input(base::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
+  EXPECT_FALSE(with_body.reuse(kept));
+  EXPECT_FALSE(with_file.reuse(kept));
+  EXPECT_TRUE(kept.first && kept.second);
+}
+
 TEST(ProgramStreamsTest, gives_the_same_until_the_program_has_begun) {
   ProgramStreams streams;
   const auto first = streams.descriptors().value();

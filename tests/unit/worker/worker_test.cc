@@ -126,7 +126,7 @@ class WorkerTest : public testing::Test {
   void assign(std::uint64_t request_id, message::SayReady say_ready = message::SayReady::no) {
     const std::vector<std::string> none;
     const auto request = message::encode_request(
-        request_id, say_ready,
+        request_id, say_ready, message::Streams::sent,
         {.cwd = "/", .argv = none, .query_words = none, .environment = {}, .environment_count = 0});
     const int fds[] = {0, 1, 2};
     ASSERT_TRUE(worker_
