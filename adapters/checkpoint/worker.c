@@ -142,10 +142,14 @@ static void flush_all(void) {
 void worker_finish(int exit_code, void *unused) {
   (void)unused;
   if (state.role != ROLE_ANSWERING) return;
+  /* A stream of the program's own kind runs its code when it is flushed. A clean request has no
+   * child or thread that could be here. */
+  int is_flushed = state.reset == RESET_REWIND && state.is_clean;
+  if (is_flushed) flush_all();
   if (state.reset == RESET_REWIND) clean_end();
   enum leaver leaver = thread_that_leaves();
   if (leaver == LEAVER_CHILD) return;
-  flush_all();
+  if (!is_flushed) flush_all();
   if (state.reset == RESET_REWIND) {
     rewind_end(exit_code, leaver);
   } else if (let_go_for_good(state.channel) == 0) {

@@ -258,6 +258,51 @@ def test_the_signal_ends_a_worker_that_rests(program):
         worker.status = 0
 
 
+WRITES_AT_THE_END = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static const char *deed = "";
+static ssize_t on_write(void *cookie, const char *bytes, size_t count) {
+  if (!strcmp(deed, "umask")) umask(0123);
+  if (!strcmp(deed, "by number")) syscall(SYS_umask, 0123);
+  if (!strcmp(deed, "by instruction")) {
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_umask), "D"(0123) : "rcx", "r11", "memory");
+  }
+  if (!strcmp(deed, "child") && fork() == 0) _exit(0);
+  if (!strcmp(deed, "flags")) fcntl(1, F_SETFL, O_NONBLOCK);
+  write(1, bytes, count);
+  return count;
+}
+int main(int argc, char **argv) {
+  struct stat made;  /* umask() itself would be noticed */
+  mkdir("made", 0777); stat("made", &made); rmdir("made");
+  FILE *stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = on_write});
+  fprintf(stream, "%o %d %d\n", made.st_mode, fcntl(1, F_GETFL), waitpid(-1, NULL, WNOHANG));
+  if (argc > 1) deed = argv[1];
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("deed", ["umask", "by number", "flags", "child",
+                                  pytest.param("by instruction", marks=only_x86)])
+def test_what_a_stream_does_when_it_is_flushed_at_the_end_counts(folder, deed):
+    argv, here = [folder.compile("x.c", WRITES_AT_THE_END)], str(folder.path)
+    plain = run_plainly(argv, cwd=here)
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert warm.ask(cwd=here).seen() == plain.seen()
+            assert warm.ask(deed, cwd=here).seen() == plain.seen()
+    assert {why for why, _ in warm.retired} <= ({"children"} if deed == "child" else set())
+
+
 SHOWS = """
 #include <stdio.h>
 #include <stdlib.h>
