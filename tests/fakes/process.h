@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -39,6 +40,9 @@ struct Nature {
   std::optional<checkpoint_reset> reset{};
   unsigned threads = 1;
   bool stays = true;  // after a request
+  // Whether one that stays keeps the pipes of a request whose input is at its end; whether it says
+  // so all the same if it has closed them.
+  bool keeps = false, lies = false;
   std::int32_t exit_code = 0;
   std::string answer = "Content-Type: text/plain\r\n\r\nhello\n";
   std::string difference{};  // what a comparison finds
@@ -86,6 +90,8 @@ class Process {
   bool in_request() const { return request_id_ != 0; }
   bool is_known() const { return is_known_; }  // the bridge knows about it
   std::uint64_t requests() const { return requests_; }
+  // Of these: by the pipes that it had kept.
+  std::uint64_t requests_by_kept() const { return requests_by_kept_; }
   void reap() { reaped_ = true; }
 
   // What it does by itself, or when the test says so.
@@ -133,11 +139,12 @@ class Process {
   }
   void end_request() {
     if (!write_on()) return after(base::Duration(1), [this] { end_request(); });
-    close_streams();
+    keeps_ = nature.keeps && nature.stays && kind_ == Kind::worker && input_is_at_its_end();
+    if (!keeps_) close_streams();
     // A program, or a worker that can no longer report its end, exits.
     if (kind_ == Kind::program || !channel_) return die((nature.exit_code & 0xff) << 8);
     const std::uint64_t id = std::exchange(request_id_, 0);
-    say(done_packet(id, nature.stays, nature.exit_code));
+    say(done_packet(id, nature.stays, nature.exit_code, keeps_ || (nature.stays && nature.lies)));
     if (!nature.stays) return die(0);
     resting_at_ = host_.loop().now() + std::max(nature.to_reset, base::Duration(0));
     if (says_ready_) after(nature.to_reset, [this] { rest(); });
@@ -197,6 +204,11 @@ class Process {
 
   static base::UniqueFd copy_of(int fd) {
     return base::UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  }
+
+  bool input_is_at_its_end() const {
+    pollfd input{streams_[0].get(), POLLIN, 0};
+    return ::poll(&input, 1, 0) == 1 && input.revents == POLLHUP;
   }
 
   // Whether everything is written, or nobody reads it.
@@ -310,12 +322,17 @@ class Process {
   void take_request(const char* body, std::vector<base::UniqueFd> fds) {
     message_request request;
     std::memcpy(&request, body, sizeof request);
-    if (kind_ != Kind::worker || fds.size() < 3) return host_.fault(pid_, "a request to no worker");
+    const bool are_kept = (request.flags & REQUEST_KEPT) != 0;
+    if (kind_ != Kind::worker || (!are_kept && fds.size() < 3))
+      return host_.fault(pid_, "a request to no worker");
+    if (are_kept && (!keeps_ || fds.size() > 1))
+      return host_.fault(pid_, "a request for pipes that it has not kept");
     if (in_request() || says_ready_) return host_.fault(pid_, "a request in front of its reset");
     request_id_ = request.request_id;
     says_ready_ = (request.flags & REQUEST_SAY_READY) != 0;
-    for (std::size_t i = 0; i < 3; ++i) streams_[i] = std::move(fds[i]);
+    for (std::size_t i = 0; i < 3 && !are_kept; ++i) streams_[i] = std::move(fds[i]);
     requests_ += 1;
+    requests_by_kept_ += are_kept ? 1 : 0;
     // The request waits in the channel until the reset is over.
     const auto left = std::chrono::ceil<base::Duration>(resting_at_ - host_.loop().now());
     const auto reset = std::max(left, base::Duration(0));
@@ -343,6 +360,8 @@ class Process {
   std::vector<base::UniqueFd> stalled_;  // forks that it never makes
   std::uint64_t request_id_ = 0, requests_ = 0;
   bool says_ready_ = false, is_known_ = false;
+  bool keeps_ = false;  // the pipes of its last request
+  std::uint64_t requests_by_kept_ = 0;
   base::TimePoint resting_at_{};
   std::deque<std::pair<base::Duration, std::function<void()>>> plans_;
   loop::Timer next_;

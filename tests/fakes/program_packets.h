@@ -23,11 +23,13 @@ inline std::string ready_packet(pid_t pid) {
   return packet(MESSAGE_READY, message_ready{pid, 0});
 }
 
-inline std::string done_packet(std::uint64_t request_id, bool stays, std::int32_t exit_code = 0) {
+inline std::string done_packet(std::uint64_t request_id, bool stays, std::int32_t exit_code = 0,
+                               bool keeps_streams = false) {
   message_done body{};
   body.request_id = request_id;
   body.exit_code = exit_code;
   body.stays = stays ? 1 : 0;
+  body.keeps_streams = keeps_streams ? 1 : 0;
   return packet(MESSAGE_DONE, body);
 }
 

@@ -239,6 +239,71 @@ TEST_F(GatewayTest, answers_warm_once_the_program_is) {
   EXPECT_EQ(site_.world().status(program_).persistent, 1u);
 }
 
+// ---- pipes that a worker keeps ----
+
+// One warm worker, which has answered once and rests.
+class KeptPipesTest : public GatewayTest {
+ protected:
+  void warm(bool lies = false) {
+    site_.program().mode = config::Mode::persistent;
+    site_.program().workers.max = site_.program().workers.spare = 1;
+    site_.changed();
+    processes_.nature.keeps = !lies;
+    processes_.nature.lies = lies;
+    request();
+    pass(seconds(1));
+    worker_ = processes_.living(Kind::worker).at(0);
+    answered();
+  }
+  void answered() {
+    Peer& peer = request();
+    pass(milliseconds(20));
+    EXPECT_TRUE(has(peer.output, "hello")) << peer.output;
+    EXPECT_EQ(peer.app_status(), 0);
+  }
+
+  fakes::Process* worker_ = nullptr;
+};
+
+TEST_F(KeptPipesTest, are_used_for_the_next_request) {
+  warm();
+  EXPECT_EQ(worker_->requests_by_kept(), 0u);
+  answered();
+  answered();
+  EXPECT_EQ(worker_->requests_by_kept(), 2u);
+}
+
+TEST_F(KeptPipesTest, are_not_used_for_one_with_a_body) {
+  warm();
+  Peer& peer = site_.connect();
+  peer.begin(fakes::Site::params(program_, 3));
+  peer.body("abc");
+  peer.end_body();
+  pass(milliseconds(20));
+  EXPECT_TRUE(has(peer.output, "hello")) << peer.output;
+  EXPECT_EQ(worker_->requests_by_kept(), 0u);
+}
+
+TEST_F(KeptPipesTest, are_not_used_if_the_worker_has_closed_them) {
+  warm(true);
+  answered();
+  answered();
+  EXPECT_EQ(worker_->requests_by_kept(), 0u);
+  EXPECT_EQ(worker_->requests(), 3u);
+}
+
+TEST_F(KeptPipesTest, are_not_missed_by_a_request_that_their_worker_never_began) {
+  warm();
+  worker_->nature.to_answer = fakes::never;
+  Peer& peer = request();
+  pass(milliseconds(10));
+  EXPECT_EQ(worker_->requests_by_kept(), 1u);
+  worker_->retire(RETIRED_MAPPINGS, "a mapping is lost");
+  pass(seconds(1));
+  EXPECT_TRUE(has(peer.output, "hello")) << peer.output;
+  EXPECT_EQ(peer.app_status(), 0);
+}
+
 TEST_F(GatewayTest, breaks_off_an_answer_whose_warm_program_was_killed_in_the_middle) {
   site_.program().mode = config::Mode::persistent;
   site_.changed();

@@ -126,6 +126,8 @@ class Simulation final : public fakes::Simulation {
     nature.to_answer = base::Duration(one_in(5) ? upto(60'000) : upto(20));
     nature.to_term = one_in(4) ? fakes::never : base::Duration(upto(100));
     nature.stays = !one_in(5);
+    nature.keeps = one_in(2);
+    nature.lies = one_in(10);
     if (one_in(8)) nature.dies_before_checkpoint = fakes::kExited1;
     if (one_in(8)) nature.dies_in_request = fakes::kSegv;
     if (one_in(8)) nature.to_answer = fakes::never;
