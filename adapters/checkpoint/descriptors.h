@@ -56,8 +56,8 @@ int descriptors_look_at_new(const unsigned char *known, char *reason, size_t rea
 void descriptors_close_at_exec(void); /* all that were opened since the start */
 int descriptors_make_private(void);   /* in a worker: own offsets for state.files */
 /* Done early instead of at the process's end, which does the same: closes all but the channel, has
- * the kernel undo semaphore adjustments, and runs no handler any more. -1: files are mapped, which
- * only the end releases. */
+ * the kernel undo semaphore adjustments, and runs no handler any more. -1: that is left to the end,
+ * which alone releases mapped files, and stops other threads before it closes theirs. */
 int let_go_for_good(int channel);
 /* For a process that lives on after its answer: puts the null device in place of what the request
  * opened and others can see, under the same numbers. What was open at the checkpoint stays. */

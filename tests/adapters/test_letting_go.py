@@ -163,7 +163,7 @@ def answer_at_done(worker, argv, by_its_end):
 def test_it_is_over_at_done(folder, program, kind, reset):
     path = folder.script("held", "")
     look, argument = KINDS[kind]
-    by_its_end = reset == "fork" and kind in ("mapping", "segment")
+    by_its_end = reset == "fork" and (kind in ("mapping", "segment") or "thread" in kind)
     with Zygote([program], reset=reset) as zygote:
         for _ in range(3):
             worker = zygote.worker()
@@ -252,6 +252,35 @@ def test_no_handler_runs_once_its_files_are_closed(folder, reset, kind):
     argv = [folder.compile("handler.c", HANDLER, "-pthread"), kind]
     with Warm(argv, reset=reset) as warm:
         for _ in range(20):
+            answer = warm.ask()
+            assert (answer.text, answer.code) == ("done\n", 0)
+
+
+# Go's runtime ends the process if it cannot wait for its files any more.
+THREADS = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static int file;
+static void *looks(void *unused) { for (;;) if (fcntl(file, F_GETFD) < 0) _exit(2); }
+int main(void) {
+  pthread_t threads[2];
+  while ((file = open("/dev/null", O_RDONLY)) < 400) { }
+  file = 3;
+  for (int i = 0; i < 2; ++i) pthread_create(&threads[i], 0, looks, 0);
+  usleep(1000);
+  puts("done");
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_no_thread_finds_its_files_closed(folder, reset):
+    argv = [folder.compile("threads.c", THREADS, "-pthread")]
+    with Warm(argv, reset=reset) as warm:
+        for _ in range(30):
             answer = warm.ask()
             assert (answer.text, answer.code) == ("done\n", 0)
 

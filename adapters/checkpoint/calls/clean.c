@@ -17,6 +17,10 @@
 #include "rewind/parked_threads.h"
 #include "static/traps.h"
 
+static int is_handled(const struct signal_action *action) {
+  return action->handler != SIG_DFL && action->handler != SIG_IGN;
+}
+
 long call_by_libc(long number, long a, long b, long c, long d, long e, long f) {
   if (!state.is_clean || program_has_traps()) return raw_call6(number, a, b, c, d, e, f);
   int before = errno;
@@ -133,7 +137,7 @@ static int signal_is_free(const struct engine *engine) {
   uint64_t masked = engine->signal_mask;
   for (int signal = 1; signal < kSignalsMax; ++signal) {
     const struct signal_action *action = &engine->kernel.actions[signal];
-    if (signal_is_handled(action)) masked |= action->mask;
+    if (is_handled(action)) masked |= action->mask;
   }
   return engine->kernel.actions[SIGSYS].handler == SIG_DFL && (masked & kOurSignal) == 0;
 }
@@ -211,7 +215,7 @@ static int has_our_signal(const sigset_t *mask) {
 
 static int has_handlers(const struct engine *engine) {
   for (int signal = 1; signal < kSignalsMax; ++signal) {
-    if (signal_is_handled(&engine->kernel.actions[signal])) return 1;
+    if (is_handled(&engine->kernel.actions[signal])) return 1;
   }
   return 0;
 }

@@ -32,10 +32,6 @@ struct signal_action { /* as the kernel takes it */
   uint64_t mask;
 };
 
-static inline int signal_is_handled(const struct signal_action *action) {
-  return action->handler != SIG_DFL && action->handler != SIG_IGN;
-}
-
 struct kernel_state {
   struct process_words words;
   mode_t umask;

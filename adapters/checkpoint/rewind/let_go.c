@@ -120,25 +120,19 @@ enum retirement descriptors_check(struct engine *engine) {
   return RETIRED_DESCRIPTORS;
 }
 
-/* A handler would find its files closed, and Ruby's then aborts. Threads have masks of their own.
- */
+/* A handler would find its files closed, and Ruby's then aborts. */
 static void hear_no_signals(void) {
-  struct signal_action action;
-  /* By SIGSYS, the calls of its other threads may still be handed to this library. */
-  const uint64_t all = ~(1ull << (SIGSYS - 1));
+  const uint64_t all = ~0ull;
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
-  if ((state.touched & TOUCHED_THREADS) == 0 && parked_threads.count == 0) return;
-  for (int signal = 1; signal < kSignalsMax; ++signal) {
-    if (signal == SIGSYS || raw_call(SYS_rt_sigaction, signal, NULL, &action, sizeof all) != 0 ||
-        !signal_is_handled(&action)) {
-      continue;
-    }
-    action.handler = SIG_IGN;
-    raw_call(SYS_rt_sigaction, signal, &action, NULL, sizeof all);
-  }
+}
+
+static int has_other_threads(void) {
+  if ((state.touched & TOUCHED_THREADS) == 0 && parked_threads.count == 0) return 0;
+  return threads_of_process() != 1;
 }
 
 int let_go_for_good(int channel) {
+  if (has_other_threads()) return -1;
   hear_no_signals();
   if ((state.touched & TOUCHED_SEMAPHORES) != 0) raw_call(SYS_unshare, CLONE_SYSVSEM);
   raw_call(SYS_close_range, 0, channel - 1, 0);
