@@ -107,8 +107,10 @@ static long clone_on_own_stack(long number, const long *words, uintptr_t stack,
 
 /* The child of vfork() uses the stack below its parent's stack pointer, where the frames of this
  * handler are. So they are kept aside until the child is gone, and the parent waits elsewhere. The
- * child leaves the handler by the frame of its signal, which is still there at that moment. */
-enum { kAsideMax = 4, kKeptMax = 16 * 1024, kWaitBytes = 8 * 1024 };
+ * child leaves the handler by the frame of its signal, which is still there at that moment. A
+ * signal that comes meanwhile would take the stack for signals for unused, and its frame would lie
+ * over that one: all are blocked, until both leave by the frame, which has the mask. */
+enum { kAsideMax = 4, kKeptMax = 16 * 1024, kWaitBytes = 8 * 1024, kMaskBytes = 8 };
 struct aside {
   int taken; /* first: read by assembly */
   unsigned long flags;
@@ -169,6 +171,8 @@ static long clone_on_parents_stack(unsigned long flags, ucontext_t *context) {
   uintptr_t last = first + signals->ss_size;
   /* On a stack for signals, the frames of the child's own calls come to the same place. */
   uintptr_t end = frame >= first && frame < last && (stack < first || stack > last) ? last : stack;
+  const uint64_t all = ~0ull;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, kMaskBytes);
   struct aside *aside = aside_take();
   aside->flags = flags;
   aside->context = context;
