@@ -467,6 +467,41 @@ def test_no_call_is_lost_while_the_same_signal_comes(folder):
     driver.answers_in_one_worker([program], plain, times=4)
 
 
+VFORKS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int came;
+static char other[65536];
+static void on_signal(int number) { ++came; }
+int main(void) {
+  stack_t stack = {.ss_sp = other, .ss_size = sizeof other};
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_RESTART};
+  struct itimerval often = {{0, 61}, {0, 61}}, never = {{0, 0}, {0, 0}};
+  int wrong = 0, status;
+  sigaltstack(&stack, NULL);
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &often, NULL);
+  for (int i = 0; i < 1000; ++i) {
+    pid_t child = vfork();
+    if (child == 0) _exit(i & 63);
+    wrong += waitpid(child, &status, 0) != child || WEXITSTATUS(status) != (i & 63);
+  }
+  setitimer(ITIMER_REAL, &never, NULL);
+  printf("wrong %d, some signals came: %d\n", wrong, came > 0);
+}
+"""
+
+
+def test_no_child_is_lost_while_signals_come_on_a_stack_of_their_own(folder):
+    program = folder.compile("vforks.c", VFORKS)
+    plain = run_plainly([program])
+    assert plain.stdout == b"wrong 0, some signals came: 1\n"
+    driver.answers_in_one_worker([program], plain, times=3)
+
+
 def test_an_executable_that_wants_its_stack_executable_is_refused(folder):
     program = folder.compile("stack.c", "int main() {}\n", "-zexecstack")
     with Zygote([program]) as zygote:
