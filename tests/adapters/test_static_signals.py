@@ -1,0 +1,92 @@
+"""Signals that come to a static executable while one of its calls is carried out in its place."""
+
+import os
+
+import pytest
+
+import driver
+from driver import run_plainly
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="elsewhere they run classic")
+
+COUNTS_CALLS = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static volatile int came, stop;
+static pid_t first;
+static void on_signal(int number) { came += number == SIGSYS; }
+static void *send(void *unused) {
+    while (!stop) {
+        int before = came;
+        syscall(SYS_tgkill, getpid(), first, SIGSYS);
+        for (long i = 0; i < 1000000 && came == before && !stop; ++i) continue;
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t sender;
+    int lost = 0, file = memfd_create("counter", 0);
+    first = getpid();
+    signal(SIGSYS, on_signal);
+    pthread_create(&sender, NULL, send, NULL);
+    for (long i = 1; i <= 60000; ++i) {
+        lost += syscall(SYS_lseek, file, 1, SEEK_CUR) != i;
+        if (lost) break;
+    }
+    stop = 1;
+    pthread_join(sender, NULL);
+    printf("lost %d, some signals came: %d\n", lost, came > 0);
+    return 0;
+}
+"""
+
+
+# The signal that hands a call back is dropped by the kernel if the same one is pending in that thread.
+def test_no_call_is_lost_while_the_same_signal_comes(folder):
+    program = folder.compile("counts.c", COUNTS_CALLS, "-static", "-pthread")
+    plain = run_plainly([program])
+    assert plain.stdout == b"lost 0, some signals came: 1\n"
+    driver.answers_in_one_worker([program], plain, times=4)
+
+
+VFORKS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int came;
+static char other[65536];
+static void on_signal(int number) { ++came; }
+int main(void) {
+  stack_t stack = {.ss_sp = other, .ss_size = sizeof other};
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_RESTART};
+  struct itimerval often = {{0, 61}, {0, 61}}, never = {{0, 0}, {0, 0}};
+  int wrong = 0, status;
+  pid_t self = getpid();
+  sigaltstack(&stack, NULL);
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &often, NULL);
+  for (int i = 0; i < 1000; ++i) {
+    pid_t child = vfork();
+    if (child == 0) _exit(i & 63);
+    if (getpid() != self) _exit(99);
+    wrong += waitpid(child, &status, 0) != child || WEXITSTATUS(status) != (i & 63);
+  }
+  setitimer(ITIMER_REAL, &never, NULL);
+  printf("wrong %d, some signals came: %d\n", wrong, came > 0);
+}
+"""
+
+
+def test_no_child_is_lost_while_signals_come_on_a_stack_of_their_own(folder):
+    program = folder.compile("vforks.c", VFORKS, "-static")
+    plain = run_plainly([program])
+    assert plain.stdout == b"wrong 0, some signals came: 1\n"
+    driver.answers_in_one_worker([program], plain, times=3)
