@@ -16,9 +16,9 @@
 #include "loop/loop.h"
 #include "loop/signal_watch.h"
 #include "pool/pools.h"
-#include "predecessor.h"
 #include "service_manager.h"
-#include "upgrade.h"
+#include "upgrade/predecessor.h"
+#include "upgrade/successor.h"
 #include "worker/child_reaper.h"
 
 class Daemon {
@@ -87,9 +87,9 @@ class Daemon {
   bool failed_ = false;  // it ends without ever having served
   const std::string binary_, config_path_;
   ServiceManager service_manager_;
-  std::unique_ptr<Upgrade> upgrade_;
+  std::unique_ptr<upgrade::Successor> upgrade_;
   admin::ControlClient* upgrade_client_ = nullptr;  // the one that asked for it and waits
-  std::unique_ptr<Predecessor> predecessor_;
+  std::unique_ptr<upgrade::Predecessor> predecessor_;
   // From the bridge that this one takes over from, until this one serves: its control socket, the
   // files of its listening sockets, and those of its files that the settings no longer need.
   base::UniqueFd inherited_control_;

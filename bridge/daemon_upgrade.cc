@@ -1,5 +1,5 @@
-// How a daemon hands over to another one, and takes over from one: upgrade.h has the order of
-// events.
+// How a daemon hands over to another one, and takes over from one: upgrade/handover.h has
+// the order of events.
 #include <algorithm>
 
 #include "base/log.h"
@@ -15,22 +15,22 @@ constexpr std::chrono::seconds kWarmthPatience{30};
 nlohmann::json Daemon::upgrade(admin::ControlClient* client) {
   if (draining_) return admin::refused("it is draining");
   if (upgrade_ != nullptr) return admin::refused("an upgrade is under way");
-  Upgrade::Terms terms{.binary = binary_,
-                       .config_path = config_path_,
-                       .listeners = {},
-                       .control_path = control_->path(),
-                       .control = control_->socket().get(),
-                       .programs = pools_.warm_notes()};
+  upgrade::Successor::Terms terms{.binary = binary_,
+                                  .config_path = config_path_,
+                                  .listeners = {},
+                                  .control_path = control_->path(),
+                                  .control = control_->socket().get(),
+                                  .programs = pools_.warm_notes()};
   for (const auto& [id, listener] : gateway_.listeners()) {
     // An attached socket belongs to a process of its web server, which attaches it again.
     const bool attached =
         std::ranges::any_of(attached_, [id = id](const auto& entry) { return entry.second == id; });
     if (!attached) terms.listeners.emplace_back(listener->name(), listener->fd().get());
   }
-  upgrade_ = std::make_unique<Upgrade>(
+  upgrade_ = std::make_unique<upgrade::Successor>(
       loop_, processes_,
-      Upgrade::Events{[this] { hand_over(); },
-                      [this](const std::string& why) { upgrade_failed(why); }});
+      upgrade::Successor::Events{[this] { hand_over(); },
+                                 [this](const std::string& why) { upgrade_failed(why); }});
   const auto started = upgrade_->start(terms);
   if (!started) {
     upgrade_over_.schedule();
@@ -77,9 +77,9 @@ void Daemon::hand_over() {
 }
 
 base::Status Daemon::take_over(base::UniqueFd channel) {
-  auto received = receive_inheritance(channel.get());
+  auto received = upgrade::receive_inheritance(channel.get());
   if (!received) return received.error();
-  Inheritance inheritance = received.take();
+  upgrade::Inheritance inheritance = received.take();
   gateway_.hold(gateway::Accepting::off);
   prepare_limits();
   for (gateway::InheritedSocket& socket : inheritance.listeners) {
@@ -98,15 +98,16 @@ base::Status Daemon::take_over(base::UniqueFd channel) {
     inherited_control_ = socket.take();
     old_files_.emplace_back(inheritance.control_path);
   }
-  predecessor_ = std::make_unique<Predecessor>(
+  predecessor_ = std::make_unique<upgrade::Predecessor>(
       loop_, std::move(channel),
-      Predecessor::Events{[this] { begin_serving(); },
-                          [this](base::UniqueFd fd) { gateway_.add_connection(std::move(fd)); },
-                          [this](const std::string& why) {
-                            base::log_error("upgrade: the old bridge did not hand over: {}", why);
-                            failed_ = true;
-                            loop_.stop();
-                          }});
+      upgrade::Predecessor::Events{
+          [this] { begin_serving(); },
+          [this](base::UniqueFd fd) { gateway_.add_connection(std::move(fd)); },
+          [this](const std::string& why) {
+            base::log_error("upgrade: the old bridge did not hand over: {}", why);
+            failed_ = true;
+            loop_.stop();
+          }});
   for (const pool::WarmNote& note : inheritance.programs) {
     refresh(note.program, note.environment, note.learned);
   }

@@ -12,8 +12,8 @@
 #include "cli/adapters_folder.h"
 #include "config/load.h"
 #include "daemon.h"
-#include "handover.h"
 #include "limits/privileges.h"
+#include "upgrade/handover.h"
 #include "worker/launch.h"
 
 namespace {
@@ -40,8 +40,8 @@ int not_started(const cli::Invocation& invocation, const std::vector<std::string
   for (const std::string& problem : problems) base::log_error("{}", problem);
   base::log_error("{} error(s): not started", problems.size());
   if (invocation.take_over_fd >= 0) {
-    (void)send_packet(invocation.take_over_fd,
-                      {{"failed", fmt::format("{}", fmt::join(problems, "; "))}});
+    (void)upgrade::send_packet(invocation.take_over_fd,
+                               {{"failed", fmt::format("{}", fmt::join(problems, "; "))}});
   }
   return 1;
 }

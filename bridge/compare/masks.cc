@@ -44,12 +44,12 @@ unsigned bits_of(std::string_view value) {
   for (char byte : value) {
     bool hex = (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
     bool ascii = static_cast<unsigned char>(byte) < 0x80;
-    bits |= is_digit(byte)                ? kDigit
-            : hex                         ? kHexLetter
-            : is_word_byte(byte) && ascii ? kLetter
-            : is_mark(byte)               ? kMark
-            : byte == '\n'                ? kNewline
-                                          : kOther;
+    bits |= is_digit(byte)                      ? kDigit
+            : hex                               ? kHexLetter
+            : text::is_word_byte(byte) && ascii ? kLetter
+            : text::is_mark(byte)               ? kMark
+            : byte == '\n'                      ? kNewline
+                                                : kOther;
   }
   return bits;
 }
@@ -66,10 +66,10 @@ unsigned bits_named(std::string_view name) {
   return form->bits;
 }
 
-std::string_view a_value(const Change& place, std::string_view a) {
+std::string_view a_value(const text::Change& place, std::string_view a) {
   return a.substr(place.a_begin, place.a_end - place.a_begin);
 }
-std::string_view b_value(const Change& place, std::string_view b) {
+std::string_view b_value(const text::Change& place, std::string_view b) {
   return b.substr(place.b_begin, place.b_end - place.b_begin);
 }
 
@@ -87,8 +87,8 @@ std::string context_before(std::string_view text, std::size_t end, std::size_t f
     if (begin == 0) return '\n' + std::string(text.substr(0, end));
     if (begin == floor) break;
     std::size_t next = begin - 1;
-    bool word = is_word_byte(text[next]);
-    while (word && next > floor && is_word_byte(text[next - 1])) --next;
+    bool word = text::is_word_byte(text[next]);
+    while (word && next > floor && text::is_word_byte(text[next - 1])) --next;
     if (end - next > kContextMax) break;
     begin = next;
     words += word;
@@ -104,8 +104,8 @@ std::string context_behind(std::string_view text, std::size_t begin, std::size_t
     if (end == text.size()) return std::string(text.substr(begin)) + '\n';
     if (end == limit) break;
     std::size_t next = end + 1;
-    bool word = is_word_byte(text[end]);
-    while (word && next < limit && is_word_byte(text[next])) ++next;
+    bool word = text::is_word_byte(text[end]);
+    while (word && next < limit && text::is_word_byte(text[next])) ++next;
     if (next - begin > kContextMax) break;
     end = next;
     words += word;
@@ -117,7 +117,7 @@ std::string context_behind(std::string_view text, std::size_t begin, std::size_t
 std::size_t marks_before(std::string_view a, std::size_t a_end, std::string_view b,
                          std::size_t b_end, std::size_t most) {
   std::size_t count = 0;
-  while (count < most && count < a_end && count < b_end && is_mark(a[a_end - count - 1]) &&
+  while (count < most && count < a_end && count < b_end && text::is_mark(a[a_end - count - 1]) &&
          a[a_end - count - 1] == b[b_end - count - 1]) {
     ++count;
   }
@@ -128,24 +128,24 @@ std::size_t marks_behind(std::string_view a, std::size_t a_begin, std::string_vi
                          std::size_t b_begin, std::size_t most) {
   std::size_t count = 0;
   while (count < most && a_begin + count < a.size() && b_begin + count < b.size() &&
-         is_mark(a[a_begin + count]) && a[a_begin + count] == b[b_begin + count]) {
+         text::is_mark(a[a_begin + count]) && a[a_begin + count] == b[b_begin + count]) {
     ++count;
   }
   return count;
 }
 
 bool has_word(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), is_word_byte);
+  return std::any_of(text.begin(), text.end(), text::is_word_byte);
 }
 
 // The mask with only one word of context on each side.
 Mask shortened(Mask mask) {
   std::string_view before = mask.before, after = mask.after;
-  while (!before.empty() && !is_word_byte(before.back())) before.remove_suffix(1);
-  while (!before.empty() && is_word_byte(before.back())) before.remove_suffix(1);
+  while (!before.empty() && !text::is_word_byte(before.back())) before.remove_suffix(1);
+  while (!before.empty() && text::is_word_byte(before.back())) before.remove_suffix(1);
   std::size_t end = 0;
-  while (end < after.size() && !is_word_byte(after[end])) ++end;
-  while (end < after.size() && is_word_byte(after[end])) ++end;
+  while (end < after.size() && !text::is_word_byte(after[end])) ++end;
+  while (end < after.size() && text::is_word_byte(after[end])) ++end;
   if (has_word(mask.before)) mask.before.erase(0, before.size());
   mask.after.resize(end);
   return mask;
@@ -162,8 +162,8 @@ bool stands_before(std::string_view context, std::string_view text, std::size_t 
   if (context.starts_with('\n') && before == context.substr(1)) return true;
   if (!before.ends_with(context)) return false;
   std::size_t rest = before.size() - context.size();
-  bool cut =
-      !context.empty() && rest > 0 && is_word_byte(context[0]) && is_word_byte(text[rest - 1]);
+  bool cut = !context.empty() && rest > 0 && text::is_word_byte(context[0]) &&
+             text::is_word_byte(text[rest - 1]);
   return !cut;
 }
 
@@ -171,12 +171,12 @@ bool stands_behind(std::string_view context, std::string_view text, std::size_t 
   std::string_view behind = text.substr(begin);
   if (context.ends_with('\n') && behind == context.substr(0, context.size() - 1)) return true;
   if (!behind.starts_with(context)) return false;
-  bool cut = !context.empty() && behind.size() > context.size() && is_word_byte(context.back()) &&
-             is_word_byte(behind[context.size()]);
+  bool cut = !context.empty() && behind.size() > context.size() &&
+             text::is_word_byte(context.back()) && text::is_word_byte(behind[context.size()]);
   return !cut;
 }
 
-bool is_around(const Mask& mask, const Change& place, const TextPair& pair) {
+bool is_around(const Mask& mask, const text::Change& place, const text::TextPair& pair) {
   return stands_before(mask.before, pair.a, place.a_begin) &&
          stands_before(mask.before, pair.b, place.b_begin) &&
          stands_behind(mask.after, pair.a, place.a_end) &&
@@ -187,7 +187,7 @@ bool is_around(const Mask& mask, const Change& place, const TextPair& pair) {
 bool is_token(std::string_view value) {
   auto digits = std::count_if(value.begin(), value.end(), is_digit);
   auto letters = std::count_if(value.begin(), value.end(), [](char byte) {
-    return is_word_byte(byte) && !is_digit(byte) && byte != '_';
+    return text::is_word_byte(byte) && !is_digit(byte) && byte != '_';
   });
   if (value.starts_with("0x") || (bits_of(value) & (kOther | kNewline)) != 0) return false;
   return (value.size() >= 8 && letters >= 3) || digits >= 14;
@@ -202,15 +202,15 @@ struct Masks::Seen {
 
 // Marks next to a place belong to it if that makes it fit a mask: "+x" and "+y" may be tokens that
 // both begin with '+'.
-std::size_t Masks::find(const Change& place, const TextPair& pair) const {
+std::size_t Masks::find(const text::Change& place, const text::TextPair& pair) const {
   std::string_view a = pair.a, b = pair.b;
   constexpr std::size_t kMarksMax = 2;
   std::size_t before_max = marks_before(a, place.a_begin, b, place.b_begin, kMarksMax);
   std::size_t behind_max = marks_behind(a, place.a_end, b, place.b_end, kMarksMax);
   for (std::size_t before = 0; before <= before_max; ++before) {
     for (std::size_t behind = 0; behind <= behind_max; ++behind) {
-      Change grown{place.a_begin - before, place.a_end + behind, place.b_begin - before,
-                   place.b_end + behind};
+      text::Change grown{place.a_begin - before, place.a_end + behind, place.b_begin - before,
+                         place.b_end + behind};
       for (std::size_t i = 0; i < masks_.size(); ++i) {
         if (is_around(masks_[i], grown, pair) && fits(masks_[i], b_value(grown, b))) return i;
       }
@@ -219,15 +219,15 @@ std::size_t Masks::find(const Change& place, const TextPair& pair) const {
   return kNone;
 }
 
-void Masks::learn(const TextPair& classic) {
+void Masks::learn(const text::TextPair& classic) {
   for (std::size_t i = 0; i < std::min(classic.values.size(), kPlacesMax); ++i) {
     learn_place(classic, i);
   }
 }
 
-void Masks::learn_place(const TextPair& pair, std::size_t i) {
-  const std::vector<Change>& places = pair.values;
-  const Change& place = places[i];
+void Masks::learn_place(const text::TextPair& pair, std::size_t i) {
+  const std::vector<text::Change>& places = pair.values;
+  const text::Change& place = places[i];
   std::string_view once = pair.a;
   std::string_view old_value = a_value(place, once), new_value = b_value(place, pair.b);
   unsigned bits = bits_of(old_value) | bits_of(new_value);
@@ -283,11 +283,11 @@ void Masks::forget(std::size_t index) {
   memories_.erase(memories_.begin() + std::ptrdiff_t(index));
 }
 
-Match Masks::match(const TextPair& pair) {
+Match Masks::match(const text::TextPair& pair) {
   if (pair.values.empty()) return Match::same;
   if (pair.values.size() > kPlacesMax) return Match::different;
   std::vector<std::size_t> explained;
-  for (const Change& place : pair.values) {
+  for (const text::Change& place : pair.values) {
     std::size_t mask = find(place, pair);
     if (mask == kNone) return Match::different;
     explained.push_back(mask);
@@ -296,7 +296,7 @@ Match Masks::match(const TextPair& pair) {
   return Match::masked;
 }
 
-std::vector<Masks::Seen> Masks::seen(const TextPair& pair) const {
+std::vector<Masks::Seen> Masks::seen(const text::TextPair& pair) const {
   std::vector<Seen> seen(pair.values.empty() ? 0 : masks_.size());
   auto add = [](std::vector<std::string_view>& values, std::string_view value) {
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
@@ -310,7 +310,7 @@ std::vector<Masks::Seen> Masks::seen(const TextPair& pair) const {
   return seen;
 }
 
-std::string Masks::stale(const TextPair& pair) const {
+std::string Masks::stale(const text::TextPair& pair) const {
   std::hash<std::string_view> hash;
   std::vector<Seen> all = seen(pair);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -318,7 +318,7 @@ std::string Masks::stale(const TextPair& pair) const {
     if (memory.classic_answers < kAnswersBeforeStale || memory.classic_repeats) continue;
     for (std::string_view value : all[i].persistent) {
       if (!is_token(value) || !memory.persistent.has(hash(value))) continue;
-      return '"' + std::string(value) + "\" behind \"" + printable(masks_[i].before) +
+      return '"' + std::string(value) + "\" after \"" + text::printable(masks_[i].before) +
              "\" was given to an earlier request; classic repeated none in " +
              std::to_string(memory.classic_answers) + " answers\n";
     }
@@ -326,7 +326,7 @@ std::string Masks::stale(const TextPair& pair) const {
   return "";
 }
 
-void Masks::remember(const TextPair& pair) {
+void Masks::remember(const text::TextPair& pair) {
   std::hash<std::string_view> hash;
   std::vector<Seen> all = seen(pair);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -340,23 +340,23 @@ void Masks::remember(const TextPair& pair) {
   }
 }
 
-std::string Masks::without_masked(const TextPair& pair) const {
+std::string Masks::without_masked(const text::TextPair& pair) const {
   if (pair.values.size() > kPlacesMax) return std::string(pair.b);
-  std::vector<Change> kept = pair.values;
-  std::erase_if(kept, [&](const Change& place) { return find(place, pair) != kNone; });
-  return apply(kept, pair.a, pair.b);
+  std::vector<text::Change> kept = pair.values;
+  std::erase_if(kept, [&](const text::Change& place) { return find(place, pair) != kNone; });
+  return text::apply(kept, pair.a, pair.b);
 }
 
-bool Masks::between(const TextPair& classic, const TextPair& pair) const {
+bool Masks::between(const text::TextPair& classic, const text::TextPair& pair) const {
   std::size_t bytes = 0;
-  for (const Change& place : classic.values) {
+  for (const text::Change& place : classic.values) {
     bytes += std::max(place.a_end - place.a_begin, place.b_end - place.b_begin);
   }
   if (2 * bytes > classic.a.size() || classic.values.size() > kPlacesMax) return false;
   if (pair.values.size() > kPlacesMax) return false;
-  return std::all_of(pair.values.begin(), pair.values.end(), [&](const Change& place) {
+  return std::all_of(pair.values.begin(), pair.values.end(), [&](const text::Change& place) {
     if (find(place, pair) != kNone) return true;
-    return std::any_of(classic.values.begin(), classic.values.end(), [&](const Change& one) {
+    return std::any_of(classic.values.begin(), classic.values.end(), [&](const text::Change& one) {
       bool meets = place.a_begin <= one.a_end && one.a_begin <= place.a_end;
       return meets && one.a_begin <= place.a_begin + kAlikeByChance &&
              place.a_end <= one.a_end + kAlikeByChance;

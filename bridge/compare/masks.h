@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compare/namespace.h"
-#include "compare/text_diff.h"
+#include "text/text_diff.h"
 
 namespace compare {
 
@@ -42,11 +42,11 @@ class Masks {
   static constexpr std::size_t kPlacesMax = 1000;  // texts that differ in more places are different
 
   // Learns from two answers of classic: each change becomes a mask, or widens the form of one.
-  void learn(const TextPair& classic);
+  void learn(const text::TextPair& classic);
 
   // In the functions below, a pair is classic's answer and the persistent side's to one request.
   // match() counts how often masks are used.
-  Match match(const TextPair& pair);
+  Match match(const text::TextPair& pair);
 
   // After a match() that returned masked: whether persistent repeats, at a masked place, a value
   // that it gave to an earlier request, although classic has never repeated one there in at least
@@ -54,18 +54,18 @@ class Masks {
   // values that do not repeat by chance or because of the clock count: at least 8 bytes with three
   // letters, or 14 digits, and no memory addresses (these are the same in all workers of a zygote).
   // The result is a sentence that names the value; empty: no value repeats.
-  std::string stale(const TextPair& pair) const;
+  std::string stale(const text::TextPair& pair) const;
   // Remembers the values at masked places, for stale() with later pairs.
-  void remember(const TextPair& pair);
+  void remember(const text::TextPair& pair);
 
   // persistent, with classic's values wherever masks explain the change: the remaining changes are
   // those to show.
-  std::string without_masked(const TextPair& pair) const;
+  std::string without_masked(const text::TextPair& pair) const;
 
   // Whether the sides differ, beyond the masks, only at places where classic differs from itself,
   // and these are at most half of its text. A place may be three bytes longer at each end, because
   // two tokens of classic may begin or end alike by chance. Both pairs have the same first text.
-  bool between(const TextPair& classic, const TextPair& pair) const;
+  bool between(const text::TextPair& classic, const text::TextPair& pair) const;
 
   const std::vector<Mask>& all() const { return masks_; }
   void clear();
@@ -85,11 +85,11 @@ class Masks {
   };
   struct Seen;
 
-  std::size_t find(const Change& place, const TextPair& pair) const;
-  void learn_place(const TextPair& pair, std::size_t i);
+  std::size_t find(const text::Change& place, const text::TextPair& pair) const;
+  void learn_place(const text::TextPair& pair, std::size_t i);
   void add(Mask mask);
   void forget(std::size_t index);
-  std::vector<Seen> seen(const TextPair& pair) const;
+  std::vector<Seen> seen(const text::TextPair& pair) const;
 
   std::vector<Mask> masks_;
   std::vector<Memory> memories_;  // one for each of masks_

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <vector>
 
-#include "compare/text_diff.h"
+#include "text/text_diff.h"
 
 namespace compare {
 namespace {
@@ -49,7 +49,7 @@ std::vector<std::string_view> sorted_words(std::string_view text) {
   return words;
 }
 
-bool same_words(const TextPair& pair) {
+bool same_words(const text::TextPair& pair) {
   if (pair.a == pair.b) return true;
   if (std::max(pair.a.size(), pair.b.size()) > kSortedMax) return false;
   return sorted_words(pair.a) == sorted_words(pair.b);
@@ -74,7 +74,7 @@ struct ShadowRecord::Pair {
 
   const Answer& a;
   const Answer& b;
-  TextPair head, body;
+  text::TextPair head, body;
 };
 
 Look ShadowRecord::look(const Subject&, const Answer& classic, const Answer& persistent) {
@@ -148,10 +148,10 @@ bool ShadowRecord::note_difference(const Subject& subject, const Pair& pair) {
     if (what.empty()) what = part;
     diff += shown;
   };
-  auto shown = [&](const Masks& masks, const TextPair& texts, const std::string& part) {
-    return unified_diff(texts.a, masks.without_masked(texts), "classic's " + part,
-                        std::string(arm) + "'s " + part,
-                        kDiffMax - std::min(kDiffMax, diff.size()));
+  auto shown = [&](const Masks& masks, const text::TextPair& texts, const std::string& part) {
+    return text::unified_diff(texts.a, masks.without_masked(texts), "classic's " + part,
+                              std::string(arm) + "'s " + part,
+                              kDiffMax - std::min(kDiffMax, diff.size()));
   };
   if (pair.a.status != pair.b.status) {
     add("status", exchanged(arm, status_of(pair.a), status_of(pair.b)));

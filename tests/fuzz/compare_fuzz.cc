@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "compare/shadow_record.h"
-#include "compare/text_diff.h"
+#include "text/text_diff.h"
 
 namespace {
 
@@ -15,9 +15,9 @@ void demand(bool condition) {
   if (!condition) std::abort();
 }
 
-void demand_right(const std::vector<compare::Change>& changes, std::string_view a,
+void demand_right(const std::vector<text::Change>& changes, std::string_view a,
                   std::string_view b) {
-  demand(compare::apply(changes, a, b) == b);
+  demand(text::apply(changes, a, b) == b);
   demand(changes.empty() == (a == b));
   for (std::size_t i = 1; i < changes.size(); ++i) {
     demand(changes[i - 1].a_end < changes[i].a_begin);
@@ -30,9 +30,9 @@ void demand_printable(std::string_view diff) {
 }
 
 void run(std::string_view a, std::string_view b, std::string_view c) {
-  demand_right(compare::changes(a, b), a, b);
-  demand_right(compare::changed_values(a, b), a, b);
-  std::string diff = compare::unified_diff(a, b, "a", "b", 2000);
+  demand_right(text::changes(a, b), a, b);
+  demand_right(text::changed_values(a, b), a, b);
+  std::string diff = text::unified_diff(a, b, "a", "b", 2000);
   demand(diff.size() <= 2000);
   demand_printable(diff);
 

@@ -11,10 +11,12 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 #      given its clock. shadow and upstream are additions; upstream has the client's side of fastcgi, which
 #      worker and pool do not know. limits is below worker, whose launch() applies what it decides. journal
 #      records what gateway sees; stacks belongs to a separate process that inspects a program; policy is
-#      what pool decides without doing it; modules is what pool accepts of the modules to load in advance.
+#      what pool decides without doing it; modules is what pool accepts of the modules to load in advance;
+# text is what config and compare both know about texts; upgrade is how one daemon takes over from another.
 LAYERS = [
     ["base"],
-    ["loop", "fastcgi", "cgi", "message", "config", "compare"],
+    ["loop", "fastcgi", "cgi", "message", "text"],
+    ["config", "compare"],
     ["router", "stacks", "sandbox"],
     ["limits"],
     ["worker"],
@@ -23,7 +25,8 @@ LAYERS = [
     ["shadow", "journal"],
     ["gateway"],
     ["admin"],
-    ["cli", "daemon"],
+    ["cli", "upgrade"],
+    ["daemon"],
 ]
 
 # Pairs that the layers alone do not forbid: these two meet only in gateway (and where everything is wired).
@@ -42,8 +45,6 @@ def allowed():
         for room in layer:
             table[room] = {room} | below - NEVER.get(room, set())
         below |= set(layer)
-    # The composition root and the commands wire everything.
-    table["daemon"] |= {"cli"}
     return table
 
 

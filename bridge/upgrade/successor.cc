@@ -1,4 +1,4 @@
-#include "upgrade.h"
+#include "upgrade/successor.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "worker/launch.h"
 #include "worker/worker_state.h"
 
+namespace upgrade {
 namespace {
 // From its launch until its programs are warm.
 constexpr std::chrono::seconds kPatience{90};
@@ -19,18 +20,18 @@ constexpr std::chrono::seconds kPatience{90};
 constexpr std::size_t kNotesBytesMax = 48 * base::kKiB;
 }  // namespace
 
-Upgrade::Upgrade(loop::Loop& loop, worker::Processes& processes, Events events)
+Successor::Successor(loop::Loop& loop, worker::Processes& processes, Events events)
     : loop_(loop), processes_(processes), events_(std::move(events)), patience_(loop, [this] {
         fail(fmt::format("it was not ready within {} s", kPatience.count()));
       }) {}
 
-Upgrade::~Upgrade() {
+Successor::~Successor() {
   if (pid_ <= 0) return;
   processes_.forget(pid_);
   if (!taken_over_) ::kill(pid_, SIGKILL);
 }
 
-base::Status Upgrade::start(const Terms& terms) {
+base::Status Successor::start(const Terms& terms) {
   auto ends = base::make_socket_pair(SOCK_SEQPACKET);
   if (!ends) return ends.error();
   channel_ = std::move(ends.value().first);
@@ -44,7 +45,7 @@ base::Status Upgrade::start(const Terms& terms) {
   return base::Done{};
 }
 
-base::Status Upgrade::launch(const Terms& terms, int channel_end) {
+base::Status Successor::launch(const Terms& terms, int channel_end) {
   std::string environment;
   std::uint32_t count = 0;
   for (char** entry = environ; *entry != nullptr; ++entry, ++count) {
@@ -76,7 +77,7 @@ base::Status Upgrade::launch(const Terms& terms, int channel_end) {
   return base::Done{};
 }
 
-base::Status Upgrade::tell(const Terms& terms) {
+base::Status Successor::tell(const Terms& terms) {
   for (const auto& [name, socket] : terms.listeners) {
     if (auto told = send_packet(channel_.get(), {{"listener", name}}, socket); !told) return told;
   }
@@ -92,7 +93,7 @@ base::Status Upgrade::tell(const Terms& terms) {
                      terms.control);
 }
 
-void Upgrade::on_packet() {
+void Successor::on_packet() {
   const auto packet = receive_packet(channel_.get(), Patience::none);
   if (!packet) return;
   if (packet->over) {
@@ -105,28 +106,30 @@ void Upgrade::on_packet() {
   events_.on_ready();
 }
 
-bool Upgrade::heard_why_it_failed(const HandoverPacket& packet) {
+bool Successor::heard_why_it_failed(const HandoverPacket& packet) {
   if (!packet.message.is_object() || !packet.message.contains("failed")) return false;
   fail(admin::text_of(packet.message, "failed"));
   return true;
 }
 
-void Upgrade::fail(const std::string& why) {
+void Successor::fail(const std::string& why) {
   if (std::exchange(failed_, true) || taken_over_) return;
   patience_.stop();
   if (pid_ > 0) ::kill(pid_, SIGKILL);
   events_.on_failed(why);
 }
 
-base::Status Upgrade::take_over() {
+base::Status Successor::take_over() {
   auto told = send_packet(channel_.get(), {{"serve", true}});
   taken_over_ = told.ok();
   return told;
 }
 
-void Upgrade::pass_on(const base::UniqueFd& connection) {
+void Successor::pass_on(const base::UniqueFd& connection) {
   const auto sent = send_packet(channel_.get(), {{"connection", true}}, connection.get());
   if (sent) return;
   base::log_warn("upgrade: a connection is closed instead of handed over: {}",
                  sent.error().message);
 }
+
+}  // namespace upgrade

@@ -1,9 +1,9 @@
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <array>
 
-namespace base {
+namespace text {
 namespace {
 
 // What may follow a leading byte: how many bytes, and the range of the first of them (which keeps
@@ -55,4 +55,4 @@ std::size_t find_not_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
-}  // namespace base
+}  // namespace text

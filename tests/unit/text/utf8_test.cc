@@ -1,11 +1,11 @@
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-namespace base {
+namespace text {
 namespace {
 
 using namespace std::string_view_literals;
@@ -62,4 +62,4 @@ TEST(Utf8, finds_the_first_byte_of_what_is_no_character) {
 }
 
 }  // namespace
-}  // namespace base
+}  // namespace text

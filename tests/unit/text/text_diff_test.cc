@@ -1,10 +1,10 @@
-#include "compare/text_diff.h"
+#include "text/text_diff.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace compare {
+namespace text {
 namespace {
 
 struct Exchange {
@@ -155,4 +155,4 @@ TEST(UnifiedDiff, never_takes_more_than_it_may_and_says_what_is_left_out) {
 }
 
 }  // namespace
-}  // namespace compare
+}  // namespace text

@@ -6,9 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/namespace.h"
-
-namespace compare {
+namespace text {
 
 // [a_begin, a_end) of sequence a is replaced by [b_begin, b_end) of b. One of the two may be empty
 // (something was inserted or left out).
@@ -72,4 +70,4 @@ class SequenceDiff {
   std::uint64_t steps_ = 0;
 };
 
-}  // namespace compare
+}  // namespace text

@@ -1,10 +1,10 @@
-#include "compare/sequence_diff.h"
+#include "text/sequence_diff.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
 
-namespace compare {
+namespace text {
 namespace {
 
 constexpr std::ptrdiff_t kUnreached = -1;
@@ -174,4 +174,4 @@ bool is_word_byte(char byte) {
          (code >= 'a' && code <= 'z') || code == '_' || code > 127;
 }
 
-}  // namespace compare
+}  // namespace text

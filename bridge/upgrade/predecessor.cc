@@ -1,6 +1,8 @@
-#include "predecessor.h"
+#include "upgrade/predecessor.h"
 
 #include "base/log.h"
+
+namespace upgrade {
 
 Predecessor::Predecessor(loop::Loop& loop, base::UniqueFd channel, Events events)
     : channel_(std::move(channel)),
@@ -31,3 +33,5 @@ void Predecessor::on_packet() {
     events_.on_connection(std::move(packet->fd));
   }
 }
+
+}  // namespace upgrade

@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "handover.h"
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
+#include "upgrade/handover.h"
 #include "worker/processes.h"
 
+namespace upgrade {
+
 // Owned by the daemon. Destroying it before take_over() ends the new process.
-class Upgrade {
+class Successor {
  public:
   // All run on the loop; none may destroy this object.
   struct Events {
@@ -29,10 +31,10 @@ class Upgrade {
     std::vector<pool::WarmNote> programs;
   };
 
-  Upgrade(loop::Loop& loop, worker::Processes& processes, Events events);
-  ~Upgrade();
-  Upgrade(const Upgrade&) = delete;
-  Upgrade& operator=(const Upgrade&) = delete;
+  Successor(loop::Loop& loop, worker::Processes& processes, Events events);
+  ~Successor();
+  Successor(const Successor&) = delete;
+  Successor& operator=(const Successor&) = delete;
 
   base::Status start(const Terms& terms);
   pid_t pid() const { return pid_; }
@@ -60,3 +62,5 @@ class Upgrade {
   std::unique_ptr<loop::FdWatch> watch_;
   loop::Timer patience_;
 };
+
+}  // namespace upgrade

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace base {
+namespace text {
 
 // The length in bytes of the character at the beginning of text; 0 if there is none: no text, a
 // byte that begins no character, a character that is cut off, an overlong form, a surrogate, or
@@ -14,4 +14,4 @@ std::size_t utf8_size(std::string_view text);
 // The place of the first byte that belongs to no character, or npos.
 std::size_t find_not_utf8(std::string_view text);
 
-}  // namespace base
+}  // namespace text

@@ -1,10 +1,10 @@
-#include "compare/text_diff.h"
+#include "text/text_diff.h"
 
 #include <algorithm>
 
-#include "base/utf8.h"
+#include "text/utf8.h"
 
-namespace compare {
+namespace text {
 namespace {
 
 std::size_t equal_bytes(std::string_view a, std::string_view b) {
@@ -252,7 +252,7 @@ std::size_t printable_size(std::string_view text) {
   if (code < 0x80) return (code >= 0x20 && code != 0x7f) || code == '\t' ? 1 : 0;
   // The control characters of ISO 8859 are not visible.
   if (code == 0xc2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xa0) return 0;
-  return base::utf8_size(text);
+  return utf8_size(text);
 }
 
 }  // namespace
@@ -386,4 +386,4 @@ std::string unified_diff(std::string_view a, std::string_view b, std::string_vie
   return UnifiedDiff(a, b, bytes_max).run(a_name, b_name);
 }
 
-}  // namespace compare
+}  // namespace text

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/sequence_diff.h"
+#include "text/sequence_diff.h"
 
-namespace compare {
+namespace text {
 
 // The changes that turn a into b, by byte offsets; in order, never touching. Lines are compared
 // first, then the tokens of lines that differ; each word is a token, and so is every other byte. If
@@ -48,4 +48,4 @@ std::string printable(std::string_view text);
 std::string unified_diff(std::string_view a, std::string_view b, std::string_view a_name,
                          std::string_view b_name, std::size_t bytes_max);
 
-}  // namespace compare
+}  // namespace text

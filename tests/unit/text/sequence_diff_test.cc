@@ -1,10 +1,10 @@
-#include "compare/sequence_diff.h"
+#include "text/sequence_diff.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace compare {
+namespace text {
 namespace {
 
 using Sequence = std::vector<std::uint64_t>;
@@ -142,4 +142,4 @@ TEST(SequenceDiff, bears_one_sequence_that_is_empty) {
 }
 
 }  // namespace
-}  // namespace compare
+}  // namespace text

@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 
-#include "handover.h"
 #include "loop/fd_watch.h"
+#include "upgrade/handover.h"
+
+namespace upgrade {
 
 // Owned by the daemon; exists until the old bridge has ended.
 class Predecessor {
@@ -31,3 +33,5 @@ class Predecessor {
   bool serves_ = false;
   std::unique_ptr<loop::FdWatch> watch_;
 };
+
+}  // namespace upgrade

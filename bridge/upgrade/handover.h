@@ -21,6 +21,8 @@
 #include "gateway/listen_socket.h"
 #include "pool/pools.h"
 
+namespace upgrade {
+
 // A packet as it arrived.
 struct HandoverPacket {
   nlohmann::json message;  // discarded: it was not JSON
@@ -42,5 +44,9 @@ struct Inheritance {
   std::string control_path;
   std::vector<pool::WarmNote> programs;
 };
-// Blocks until everything has arrived.
+// Blocks until everything has arrived. Fails if the other side ends before that, or sends a
+// socket's name without the socket (there was no descriptor left for it). A note on a program that
+// makes no sense is left out: its next request makes it warm.
 base::Result<Inheritance> receive_inheritance(int channel);
+
+}  // namespace upgrade

@@ -1,4 +1,4 @@
-#include "handover.h"
+#include "upgrade/handover.h"
 
 #include <sys/socket.h>
 
@@ -6,9 +6,28 @@
 
 #include "admin/control_message.h"
 
+namespace upgrade {
 namespace {
 // A packet is at most as large as a socket's buffer.
 constexpr std::size_t kPacketMax = 128 * 1024;
+
+// What is missing or of another kind is empty.
+pool::WarmNote warm_note(const nlohmann::json& note) {
+  pool::WarmNote warm{.program = admin::text_of(note, "program"),
+                      .learned = {},
+                      .environment = admin::text_of(note, "environment")};
+  const auto learned = note.find("learned");
+  if (learned == note.end() || !learned->is_array()) return warm;
+  for (const nlohmann::json& name : *learned) {
+    if (name.is_string()) warm.learned.push_back(name.get<std::string>());
+  }
+  return warm;
+}
+
+base::Error without_socket(const std::string& what) {
+  return base::Error{what +
+                     " came without its socket from the bridge that was to be taken over from"};
+}
 }  // namespace
 
 base::Status send_packet(int channel, const nlohmann::json& message, int fd) {
@@ -44,17 +63,23 @@ base::Result<Inheritance> receive_inheritance(int channel) {
     }
     const nlohmann::json& message = packet->message;
     if (message.contains("listener")) {
-      inheritance.listeners.push_back({std::move(packet->fd), admin::text_of(message, "listener")});
+      const std::string name = admin::text_of(message, "listener");
+      if (!packet->fd) return without_socket("the listener " + name);
+      inheritance.listeners.push_back({std::move(packet->fd), name});
       continue;
     }
     if (!message.contains("control")) continue;
-    inheritance.control = std::move(packet->fd);
     inheritance.control_path = admin::text_of(message, "control");
-    for (const nlohmann::json& note : message.value("programs", nlohmann::json::array())) {
-      inheritance.programs.push_back({.program = admin::text_of(note, "program"),
-                                      .learned = note.value("learned", std::vector<std::string>()),
-                                      .environment = admin::text_of(note, "environment")});
+    if (!packet->fd) return without_socket("the control socket " + inheritance.control_path);
+    inheritance.control = std::move(packet->fd);
+    const auto programs = message.find("programs");
+    if (programs == message.end() || !programs->is_array()) return inheritance;
+    for (const nlohmann::json& note : *programs) {
+      pool::WarmNote warm = warm_note(note);
+      if (!warm.program.empty()) inheritance.programs.push_back(std::move(warm));
     }
     return inheritance;
   }
 }
+
+}  // namespace upgrade
