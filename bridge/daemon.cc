@@ -267,7 +267,7 @@ void Daemon::settings_changed() {
 
 base::Status Daemon::reopen(const char* asked_by) {
   const base::Status reopened = gateway_.journal().reopen();
-  base::log_info("{}: the log files are opened anew", asked_by);
+  base::log_info("{}: the log files are opened again", asked_by);
   return reopened;
 }
 

@@ -269,7 +269,7 @@ int descriptors_watch(char *reason, size_t reason_bytes) {
         status.st_ino == state.standard[fd].st_ino) {
       continue;
     }
-    snprintf(reason, reason_bytes, "descriptor %d was opened anew before the checkpoint", fd);
+    snprintf(reason, reason_bytes, "descriptor %d was opened again before the checkpoint", fd);
     return -1;
   }
   return descriptors_look_at_new(state.inherited, reason, reason_bytes);

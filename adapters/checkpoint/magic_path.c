@@ -27,7 +27,7 @@
 
 static const char kRoot[] = "/.cgibridge/";
 
-static const char *behind(const char *path, const char *prefix) {
+static const char *rest_after(const char *path, const char *prefix) {
   size_t length = strlen(prefix);
   return strncmp(path, prefix, length) == 0 ? path + length : NULL;
 }
@@ -191,26 +191,26 @@ static ssize_t done(const char *exit_code, char *buffer, size_t size) {
 /* A zygote before its checkpoint. */
 static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   const char *rest;
-  if ((rest = behind(what, "checkpoint/")) != NULL) return stand(rest, buffer, size);
-  if ((rest = behind(what, "at-fork/")) != NULL) return stand_at_fork(rest, buffer, size);
-  if ((rest = behind(what, "ruby-run/")) != NULL) {
+  if ((rest = rest_after(what, "checkpoint/")) != NULL) return stand(rest, buffer, size);
+  if ((rest = rest_after(what, "at-fork/")) != NULL) return stand_at_fork(rest, buffer, size);
+  if ((rest = rest_after(what, "ruby-run/")) != NULL) {
     return ruby_run_expect(rest) == 0 ? give_word(buffer, size, "armed") : refuse();
   }
-  if ((rest = behind(what, "reset/fork/")) != NULL) return fork_instead(rest, buffer, size);
-  if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
+  if ((rest = rest_after(what, "reset/fork/")) != NULL) return fork_instead(rest, buffer, size);
+  if ((rest = rest_after(what, "note/")) != NULL) return note(rest, buffer, size);
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
   if (strcmp(what, "is-ahead") == 0 && state.is_ahead) return give_word(buffer, size, "yes");
   if (strcmp(what, "learn") == 0) return give_word(buffer, size, learn_name());
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
-  if ((rest = behind(what, "watch")) != NULL && (*rest == '\0' || *rest == '/')) {
+  if ((rest = rest_after(what, "watch")) != NULL && (*rest == '\0' || *rest == '/')) {
     load_watch_begin(rest + (*rest == '/'));
     return give_word(buffer, size, "on");
   }
   if (strcmp(what, "seen") == 0) return give_text(buffer, size, load_watch_found());
-  if ((rest = behind(what, "accepts/")) != NULL) {
+  if ((rest = rest_after(what, "accepts/")) != NULL) {
     return load_watch_accepts(rest) ? give_word(buffer, size, "yes") : refuse();
   }
-  if ((rest = behind(what, "own-folders/")) != NULL) {
+  if ((rest = rest_after(what, "own-folders/")) != NULL) {
     lookups_forget_folders(rest);
     return give_word(buffer, size, "noted");
   }
@@ -250,8 +250,8 @@ static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
   if (strcmp(what, "whole/env") == 0) {
     return give_whole(buffer, size, request->env_text, request->env_bytes);
   }
-  if ((rest = behind(what, "anew/")) != NULL) return give_up_level(rest);
-  if ((rest = behind(what, "note/")) != NULL) return note(rest, buffer, size);
+  if ((rest = rest_after(what, "anew/")) != NULL) return give_up_level(rest);
+  if ((rest = rest_after(what, "note/")) != NULL) return note(rest, buffer, size);
   if (strcmp(what, "script") == 0) {
     state.call.phase = CALL_SCRIPT;
     return give_word(buffer, size, "runs");
@@ -262,14 +262,14 @@ static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
 /* A worker whose script is running or at its end. */
 static ssize_t answer_end(const char *what, char *buffer, size_t size) {
   const char *rest;
-  if ((rest = behind(what, "next/")) != NULL) return next(rest, buffer, size);
-  if ((rest = behind(what, "done/")) != NULL) return done(rest, buffer, size);
-  if ((rest = behind(what, "exit/")) != NULL) exit(atoi(rest));
-  if ((rest = behind(what, "ruby-end/")) != NULL) {
+  if ((rest = rest_after(what, "next/")) != NULL) return next(rest, buffer, size);
+  if ((rest = rest_after(what, "done/")) != NULL) return done(rest, buffer, size);
+  if ((rest = rest_after(what, "exit/")) != NULL) exit(atoi(rest));
+  if ((rest = rest_after(what, "ruby-end/")) != NULL) {
     state.ruby_end = (atoi(rest) & 0xff) + 1;
     return give_word(buffer, size, "noted");
   }
-  if (behind(what, "note/loaded/") != NULL) return note(what + strlen("note/"), buffer, size);
+  if (rest_after(what, "note/loaded/") != NULL) return note(what + strlen("note/"), buffer, size);
   return refuse();
 }
 
@@ -301,12 +301,12 @@ static int open_call(char *buffer, size_t size, ssize_t *result) {
 
 int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result) {
   if (state.role == ROLE_NONE || path == NULL) return 0;
-  const char *what = behind(path, kRoot);
+  const char *what = rest_after(path, kRoot);
   /* No child is clean. */
   if (what == NULL || (!state.is_clean && getpid() != state.pid)) return 0;
   if (strcmp(what, "open") == 0) return open_call(buffer, size, result);
   if (state.call.phase == CALL_UNOPENED) return 0;
-  what = behind(what, state.call.secret);
+  what = rest_after(what, state.call.secret);
   if (what == NULL || *what != '/') return 0;
   *result = answer(what + 1, buffer, size);
   return 1;

@@ -140,13 +140,13 @@ static long new_root(uint64_t attributes) {
   return result;
 }
 
-static const char *behind(const char *text) {
+static const char *rest_after(const char *text) {
   while (*text != '\0') ++text;
   return text + 1;
 }
 
 static long new_tmpfs(const char *path) {
-  return raw_call(SYS_mount, "tmpfs", path, "tmpfs", kNoSetuid | kNoDevices, behind(path));
+  return raw_call(SYS_mount, "tmpfs", path, "tmpfs", kNoSetuid | kNoDevices, rest_after(path));
 }
 
 /* Every folder above path, and path itself. path may be written to: it is in the list's own

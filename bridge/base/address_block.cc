@@ -77,7 +77,7 @@ Result<AddressBlock> AddressBlock::parse(std::string_view text) {
   block.prefix_bits_ = *bits + (dotted ? kMappedBits : 0);
   for (std::size_t i = 0; i < block.bytes_.size(); ++i) {
     if ((block.bytes_[i] & ~covered(block.prefix_bits_, i)) != 0) {
-      return bad(text, "has bits of its address behind the prefix");
+      return bad(text, "has bits of its address beyond the prefix");
     }
   }
   return block;

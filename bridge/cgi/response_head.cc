@@ -46,7 +46,7 @@ std::string_view describe(HeadFault fault) {
     case HeadFault::empty:
       return "the program ended without any output";
     case HeadFault::cut:
-      return "the output ended before the blank line behind the head";
+      return "the output ended before the blank line after the head";
     case HeadFault::too_long:
       return "the head is longer than the limit";
     case HeadFault::nul_byte:

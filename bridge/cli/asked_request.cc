@@ -53,7 +53,7 @@ base::Result<AskedRequest> parse_request_line(std::string_view line) {
                        .body_file = {}};
   if (request.path == "/") request.path.clear();
   if (!cgi::percent_decode(request.path)) return wrong("its path is not percent-encoded right");
-  if (words.size() > 3) return wrong("there are words behind it");
+  if (words.size() > 3) return wrong("there are words after it");
   if (words.size() == 3) {
     if (words[2].size() < 2 || words[2].front() != '@')
       return wrong("the third word is no \"@FILE\"");

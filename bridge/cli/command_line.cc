@@ -45,15 +45,14 @@ void add_replay(CLI::App& app, Invocation& invocation) {
                               "A captured request again, without a web server", Command::replay);
   sub->add_option("capture", invocation.capture, "File that the bridge wrote (captures.folder)")
       ->required();
-  sub->add_option("--mode", invocation.replay_mode,
-                  "classic or persistent; else as it was captured")
+  sub->add_option("--mode", invocation.replay_mode, "classic or persistent; otherwise as captured")
       ->check(CLI::IsMember({"classic", "persistent"}));
   sub->add_option("--env", invocation.env,
                   "A meta-variable instead of the captured one, K=V; may be repeated");
   CLI::Option* config =
       sub->add_option("--config", invocation.config_path,
-                      "Settings file, for as whom and how the program runs; else the one that the "
-                      "capture names")
+                      "Settings file that says how the program runs; otherwise the one named in "
+                      "the capture")
           ->each([&invocation](const std::string&) { invocation.config_given = true; });
   sub->add_flag("--without-settings", invocation.without_settings,
                 "As this user, in no sandbox and under no limits")
@@ -62,10 +61,10 @@ void add_replay(CLI::App& app, Invocation& invocation) {
 }
 
 void add_check(CLI::App& app, Invocation& invocation) {
-  CLI::App* sub =
-      add_command(app, invocation, "check",
-                  "Whether a program bears warm workers, and what they bring; without a web server",
-                  Command::check);
+  CLI::App* sub = add_command(
+      app, invocation, "check",
+      "Whether a program can run in warm workers, and what that gains; without a web server",
+      Command::check);
   CheckOptions& options = invocation.check;
   sub->add_option("script", invocation.program, "The CGI program")->required();
   sub->add_option("--request", options.requests,
@@ -90,7 +89,7 @@ void add_check(CLI::App& app, Invocation& invocation) {
   sub->add_option("--runs", options.runs, "How often each request is measured in each arm")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  sub->add_option("--timeout", options.timeout_s, "Seconds for all of it")
+  sub->add_option("--timeout", options.timeout_s, "Seconds for the whole check")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   sub->add_option("--log", options.log_level, "What the bridge logs meanwhile, on standard error")
@@ -226,11 +225,11 @@ Invocation parse_command_line(int argc, char** argv) {
       add_command(app, invocation, "drain", "Finish what is open, then end", Command::drain),
       invocation);
   add_client_options(add_command(app, invocation, "reopen",
-                                 "Open the log files anew, behind a rotation", Command::reopen),
+                                 "Open the log files again, after a rotation", Command::reopen),
                      invocation);
   add_client_options(
       add_command(app, invocation, "upgrade",
-                  "Start the binary anew on the same sockets, and let this process end",
+                  "Start the binary again on the same sockets, then end this process",
                   Command::upgrade),
       invocation);
   add_client_options(

@@ -41,7 +41,7 @@ void add_signals(base::ManualPage& page) {
   page.entry(
       "SIGTERM, SIGINT, SIGQUIT",
       "Finishes what is open, then ends, as `drain`; a second one ends at once what is left.");
-  page.entry("SIGUSR1", "Opens the log files anew, as `reopen`.");
+  page.entry("SIGUSR1", "Opens the log files again, as `reopen`.");
   page.entry("SIGUSR2", "Starts the binary anew on the same sockets, as `upgrade`.");
 }
 

@@ -106,7 +106,7 @@ std::string masks_text(const std::vector<compare::Mask>& masks) {
   std::string text;
   for (std::size_t i = 0; i < std::min(masks.size(), kMasksShown); ++i) {
     const compare::Mask& mask = masks[i];
-    text += fmt::format("{}{} behind \"{}\"", i == 0 ? "" : "; ", mask.form,
+    text += fmt::format("{}{} after \"{}\"", i == 0 ? "" : "; ", mask.form,
                         base::printable(mask.before, 40));
   }
   if (masks.size() > kMasksShown) text += fmt::format("; {} more", masks.size() - kMasksShown);
@@ -201,7 +201,7 @@ std::string memory_lines(const Findings& findings, const Terminal& terminal) {
   }
   const ArmFindings* rewind = findings.find(Arm::rewind);
   if (rewind != nullptr && rewind->verified > 0) {
-    zygote += fmt::format("; a rewind puts {} page(s) back in {} us, behind the answer",
+    zygote += fmt::format("; a rewind puts {} page(s) back in {} us, after the answer",
                           rewind->rewind_pages, rewind->rewind_us);
   }
   return "\n" + painted("Memory", Colour::bold, terminal) +

@@ -62,13 +62,13 @@ std::optional<Step> Promotion::judge(std::int64_t unix_ms) {
   if (persistent_.errors > errors_borne()) {
     return back(counted(persistent_.errors, "error") + " in " +
                     counted(persistent_.requests, "persistent request") + ", " +
-                    number(errors_borne()) + " are borne in " + number(rule_.after) + " (" +
+                    number(errors_borne()) + " are accepted in " + number(rule_.after) + " (" +
                     error_rates() + ')',
                 unix_ms);
   }
   bool full = persistent_.requests >= rule_.after;
   if ((full || persistent_.requests % kLatencyEvery == 0) && too_slow()) {
-    return back(latencies() + ", " + rounded(rule_.max_latency_delta, "%g %% more are borne"),
+    return back(latencies() + ", " + rounded(rule_.max_latency_delta, "%g %% more are accepted"),
                 unix_ms);
   }
   if (!full) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<Step> Promotion::on_compared(bool different, std::int64_t unix_ms)
   if (different) ++differences_;
   std::string figures = number(compared_) + " compared, " + number(differences_) + " different";
   if (differences_ > rule_.max_diff) {
-    return back(figures + ", " + number(rule_.max_diff) + " are borne", unix_ms);
+    return back(figures + ", " + number(rule_.max_diff) + " are accepted", unix_ms);
   }
   if (stage_ != Stage::shadow || compared_ < rule_.after) return std::nullopt;
   return go(Stage::split, figures, unix_ms);

@@ -182,14 +182,16 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
       field(MEMBER(owner.gid_min), count(1, 4'000'000'000), live,
             "With user = owner: the same for the number of their owner's group."),
       field(MEMBER(params_max), size(4 * base::kKiB, 64 * base::kMiB), live,
-            "The most bytes of FastCGI params (the environment) of one request."),
+            "The largest params (the environment) of one request, in bytes."),
       field(MEMBER(params_timeout), duration(1s, 24h), live,
-            "How long they may take to come whole; a connection that takes longer is closed."),
+            "How long a request's params may take to arrive; after that its connection is closed."),
       field(MEMBER(connections_max), count(1, 1'000'000), live,
-            "The most connections from web servers at once; then the longest idle are closed."),
+            "How many connections from web servers may be open at once. Beyond that, those idle "
+            "longest are closed."),
       field(MEMBER(drain_timeout), duration(0s, 24h), live,
-            "How long requests may go on after a stop was asked for."),
-      field(MEMBER(log_level), choice<LogLevel>(kLogLevelNames), live, "The least that is logged."),
+            "How long open requests may go on once the bridge was told to stop."),
+      field(MEMBER(log_level), choice<LogLevel>(kLogLevelNames), live,
+            "The lowest severity that is logged."),
       field(MEMBER(adapters), text("path", "absolute or empty", absolute_or_empty), restart,
             "The folder of libcgibridge_checkpoint.so and the starters of the languages. Empty: "
             "found from where the executable is installed."),
@@ -203,14 +205,13 @@ std::vector<Field<BridgeSettings>> make_common_fields() {
   };
   return {
       field(MEMBER(zygotes_max), count(0, 100'000), live,
-            "The most programs kept warm at once. Another one gets the place of the least used, "
-            "once that was asked for nothing in 10 s; until then it runs classic."),
-      field(
-          MEMBER(workers_max), count(0, 1'000'000), live,
-          "The most requests answered at once, and workers, of all programs together; free places "
-          "go to the programs that have the fewest. 0: no limit."),
+            "How many programs are kept warm at most. Another one takes the place of the least "
+            "used, once that has had no request for 10 s; until then it runs classic."),
+      field(MEMBER(workers_max), count(0, 1'000'000), live,
+            "How many requests are answered at once, and how many workers exist, in all programs "
+            "together; free places go to the programs that have the fewest. 0: no limit."),
       field(MEMBER(zygote_idle_timeout), duration(1s, 30 * 24h), live,
-            "A zygote that no request needed for so long is let go."),
+            "A zygote that no request has needed for this long is ended."),
       field(MEMBER(prewarm), list_of(absolute_path()), live,
             "Programs that are made warm when the bridge starts."),
       field(
@@ -229,7 +230,7 @@ std::vector<Field<BridgeSettings>> make_common_fields() {
       field(MEMBER(page.path), text("path", "of a URL, or empty", page_path), live,
             "Where the bridge answers with its own page. Empty: nowhere."),
       field(MEMBER(page.from), addresses(), live,
-            "Who may see the page, by REMOTE_ADDR. unix: who has no address."),
+            "Who may see the page, by REMOTE_ADDR. unix: clients without an address."),
       field(MEMBER(page.switch_modes), yes_or_no(), live,
             "Whether the page may switch a program's mode."),
   };
@@ -246,16 +247,17 @@ std::vector<Field<BridgeSettings>> make_journal_fields() {
       field(MEMBER(access_log.file), file, live,
             "A file that gets a line for each request. Empty: none."),
       field(MEMBER(access_log.format), choice<AccessFormat>(kAccessFormatNames), live,
-            "Lines like a web server's with our figures behind, or JSON objects."),
+            "text: a web server's log line, followed by the bridge's figures; json: an object per "
+            "line."),
       field(MEMBER(slowlog.file), file, live,
             "The file that slowlog.after writes to. Empty: the log."),
       field(MEMBER(captures.folder), file, live,
             "Where failing requests are kept for `cgibridge replay`. Empty: nowhere."),
       field(MEMBER(captures.max), count(1, 100'000), live,
-            "The most captures that are kept, the newest."),
+            "How many captures are kept; the oldest are deleted."),
       field(MEMBER(captures.secret), list_of(text("name", "", not_empty)), live,
-            "Params, headers, cookies and fields of forms whose values are masked, beside those "
-            "whose names say that they are secret."),
+            "Params, headers, cookies and fields of forms whose values are masked, in addition to "
+            "those whose names say that they are secret."),
   };
 }
 
@@ -275,23 +277,24 @@ std::vector<Field<ProgramSettings>> make_side_fields() {
             "How requests are answered: by a fork + exec each, by warm workers, by either, or by "
             "fork + exec with a second run by a warm worker that is only compared."),
       field(MEMBER(split.persistent), per_cent(0, 100), live,
-            "With mode = split: how many of a hundred requests warm workers answer."),
+            "With mode = split: the percentage of requests that warm workers answer."),
       field(MEMBER(split.sticky), text("text", R"("none", "client", "cookie:NAME")", sticky), live,
-            "Whether the requests of one address, or with one cookie, are all answered alike."),
+            "Whether all requests of one address, or with one cookie, are answered by the same "
+            "side."),
       field(MEMBER(shadow.share), per_cent(0, 100), live,
-            "With mode = shadow: how many of a hundred requests are run twice."),
+            "With mode = shadow: the percentage of requests that are run twice."),
       field(MEMBER(shadow.methods), list_of(text("method", "", method)), live,
             "Only requests with these methods are run twice."),
       field(MEMBER(promote.after), count(0, 1'000'000'000), live,
-            "Goes from shadow to split and from there to persistent after so many requests that "
-            "were fine, and back to shadow when they are not. 0: never."),
+            "After this many requests without trouble a program goes from shadow to split, and "
+            "then to persistent; with trouble it goes back to shadow. 0: never."),
       field(MEMBER(promote.max_diff), count(0, 1'000'000), live,
-            "The most differences that are borne."),
+            "How many different answers are accepted before that counts as trouble."),
       field(MEMBER(pin.header), text("header", "or empty", header_name_or_empty), live,
             "A request header in which those named in pin.from choose a side, classic or "
             "persistent. Empty: none."),
       field(MEMBER(pin.from), addresses(), live,
-            "Whose pin.header counts, by REMOTE_ADDR. unix: who has no address."),
+            "Whose pin.header counts, by REMOTE_ADDR. unix: clients without an address."),
       field(MEMBER(arm_header), text("header", "or empty", header_name_or_empty), live,
             "A response header that says which arm answered. Empty: none."),
       field(MEMBER(request_id_header), text("header", "or empty", header_name_or_empty), live,
@@ -319,16 +322,15 @@ std::vector<Field<ProgramSettings>> make_worker_fields() {
             "keeps its state, for scripts in Perl, Python, Ruby, Tcl or Node that were written for "
             "it."),
       field(MEMBER(rewind.verify), count(0, 1'000'000'000), live,
-            "Every so many rewinds of a worker its zygote compares it with itself. 0: never."),
-      field(
-          MEMBER(rewind.verify_cpu), per_cent(0, 100), live,
-          "Beside that, workers that rest are compared while a core is free, for this part of one "
-          "core at most. 0: never."),
+            "After this many rewinds a worker is compared with its zygote. 0: never."),
+      field(MEMBER(rewind.verify_cpu), per_cent(0, 100), live,
+            "In addition, idle workers are compared while a core is free, using at most this "
+            "percentage of one core. 0: never."),
       field(MEMBER(rewind.tracking), choice<Tracking>(kTrackingNames), new_generation,
-            "How a worker finds the memory that a request changed. auto: what costs it least of "
-            "what the kernel offers."),
+            "How a worker finds the memory that a request changed. auto: the cheapest way that the "
+            "kernel offers."),
       field(MEMBER(rewind.max_retired), count(0, 100), live,
-            "A program is given reset = fork for a time if more than this per cent of its requests "
+            "A program gets reset = fork for a time if more than this percentage of its requests "
             "leave a worker that cannot be put back, and rewinding costs more than forking."),
       field(MEMBER(level), choice<Level>(kLevelNames), new_generation,
             "The deepest checkpoint that is tried: before main, with the interpreter up (Node), or "
@@ -344,36 +346,38 @@ std::vector<Field<ProgramSettings>> make_pool_fields() {
   };
   return {
       field(MEMBER(workers.min), count(0, 10'000), live,
-            "Workers that are kept even when nothing is asked. Never above workers.max."),
-      field(MEMBER(workers.max), count(1, 10'000), live, "The most requests answered at once."),
+            "Workers that are kept even while there are no requests. Never above workers.max."),
+      field(MEMBER(workers.max), count(1, 10'000), live,
+            "How many requests of the program are answered at once."),
       field(MEMBER(workers.spare), count(0, 10'000), live,
-            "Idle workers kept ahead of demand. Never above workers.max; where only workers.max "
-            "is said, it is lowered to that."),
-      field(MEMBER(workers.idle_timeout), duration(1s, 24h), live,
-            "A worker above workers.min that is idle for so long is let go. While requests come, "
-            "those stay that were needed at once within that time, and workers.spare."),
+            "Idle workers kept ready for the next requests. Never above workers.max; if only "
+            "workers.max is set, this is lowered to it."),
+      field(
+          MEMBER(workers.idle_timeout), duration(1s, 24h), live,
+          "A worker above workers.min is ended once it has been idle for this long. While requests "
+          "come, as many stay as were needed at once within that time, plus workers.spare."),
       field(MEMBER(workers.max_requests), count(0, 1'000'000'000), live,
-            "A worker that stays for the next request is replaced after so many. 0: no limit."),
+            "A worker that serves many requests is replaced after this many. 0: no limit."),
       field(MEMBER(workers.max_age), duration(0s, 30 * 24h), live,
-            "A worker that stays is replaced when it is so old. 0: no limit."),
+            "A worker that serves many requests is replaced at this age. 0: no limit."),
       field(MEMBER(workers.max_memory), size(0, 1024 * base::kGiB), live,
-            "A worker that stays is replaced when it has more memory than this (PSS), looked at "
-            "each second. 0: no limit."),
+            "A worker that serves many requests is replaced when it uses more memory than this "
+            "(PSS, checked each second). 0: no limit."),
       field(MEMBER(queue.max), count(0, 1'000'000), live,
-            "Requests that may wait for a worker; one more is answered as overloaded."),
-      field(MEMBER(queue.timeout), duration(0s, 1h), live, "How long a request may wait for one."),
+            "How many requests may wait for a worker; one more is answered as overloaded."),
+      field(MEMBER(queue.timeout), duration(0s, 1h), live,
+            "How long a request may wait for a worker."),
       field(MEMBER(timeouts.start), duration(100ms, 1h), live,
             "How long a zygote may take to reach its checkpoint."),
       field(MEMBER(timeouts.request), duration(0s, 24h), live,
-            "How long a request may take, from its start to its end. 0: no limit."),
+            "How long a request may take from start to end. 0: no limit."),
       field(MEMBER(timeouts.output), duration(0s, 24h), live,
-            "How long a program may print nothing. 0: no limit."),
-      field(
-          MEMBER(timeouts.background), duration(0s, 24h), live,
-          "How long a program may go on when it has closed its standard output, and so its answer "
-          "is whole. 0: no limit."),
+            "How long a program may go without printing anything. 0: no limit."),
+      field(MEMBER(timeouts.background), duration(0s, 24h), live,
+            "How long a program may go on after it has closed its standard output, which completes "
+            "its answer. 0: no limit."),
       field(MEMBER(timeouts.kill_grace), duration(0s, 10min), live,
-            "Time between SIGTERM and SIGKILL for a program that has to end."),
+            "The time between SIGTERM and SIGKILL for a program that has to end."),
   };
 }
 
@@ -411,20 +415,21 @@ std::vector<Field<ProgramSettings>> make_process_fields() {
       field(MEMBER(limits.core), yes_or_no(), new_generation,
             "Whether a crash may leave a core file (false: RLIMIT_CORE is 0)."),
       field(MEMBER(limits.error_output), size(0, kGreatSize), live,
-            "The most bytes of a request's standard error that are passed on and logged, a line "
-            "counting as 64 at least; the rest is dropped. 0: no limit."),
+            "How many bytes of a request's standard error are passed on and logged; a line counts "
+            "as at least 64. The rest is dropped. 0: no limit."),
       field(MEMBER(slowlog.after), duration(0s, 24h), live,
-            "A request that runs for so long is put into the slow log. 0: none."),
+            "A request that runs for this long is put into the slow log. 0: none."),
       field(MEMBER(slowlog.stacks), yes_or_no(), live,
-            "Whether its program is stopped for a moment, to be asked where it is."),
+            "Whether the program is stopped for a moment to read where it is."),
       field(MEMBER(capture), yes_or_no(), live, "Whether its failing requests are captured."),
       field(MEMBER(user), text("user", R"("NAME", "NAME:GROUP", "owner" or empty)", check_user),
             new_generation,
-            "As whom it runs: names or numbers, or owner: whom its file belongs to, under suEXEC's "
-            "conditions. Needs a bridge started as root. Empty: the bridge's own user."),
+            "The user, and the group, that it runs as: names or numbers; or owner: the owner of "
+            "its file, under suEXEC's conditions. Needs a bridge started as root. Empty: the "
+            "bridge's own user."),
       field(MEMBER(no_new_privs), yes_or_no(), new_generation,
-            "Whether what it starts never has more rights than itself: no sudo, no sendmail that "
-            "is setuid."),
+            "Whether nothing that it starts can have more rights than itself: no sudo, no setuid "
+            "sendmail."),
   };
 }
 
@@ -434,13 +439,12 @@ std::vector<Field<ProgramSettings>> make_sandbox_fields() {
     return bind<ProgramSettings>(member, kind, takes_effect, doc);
   };
   return {
-      field(
-          MEMBER(sandbox.read_only), yes_or_no(), new_generation,
-          "Whether the whole file system, /proc too, is read-only for it, but for sandbox.write "
-          "(systemd: ProtectSystem=strict). Any of read_only, private_tmp, network, syscalls sets "
-          "no_new_privs."),
+      field(MEMBER(sandbox.read_only), yes_or_no(), new_generation,
+            "Whether the whole file system, including /proc, is read-only for it except "
+            "sandbox.write (systemd: ProtectSystem=strict). Any of read_only, private_tmp, "
+            "network, syscalls sets no_new_privs."),
       field(MEMBER(sandbox.write), list_of(text("path", "", absolute)), new_generation,
-            "Folders and files that it may write to all the same (ReadWritePaths=)."),
+            "Folders and files that it may write to nevertheless (ReadWritePaths=)."),
       field(MEMBER(sandbox.private_tmp), yes_or_no(), new_generation,
             "Whether it has a /tmp, /var/tmp and /dev/shm of its own, in memory, which all its "
             "requests share and which end with the bridge (PrivateTmp=)."),
@@ -454,13 +458,12 @@ std::vector<Field<ProgramSettings>> make_sandbox_fields() {
           list_of(text("call", "NAME, @GROUP, ~NAME or ~@GROUP", system_call)), new_generation,
           "The system calls that it may make (SystemCallFilter=); @cgi is what CGI programs need. "
           "Empty: all."),
-      field(
-          MEMBER(sandbox.landlock), yes_or_no(), new_generation,
-          "Whether a sandbox also uses Landlock where the kernel has it: holds read_only a second "
-          "time, and keeps the program from looking into and (Linux 6.12) signalling what is "
-          "outside."),
+      field(MEMBER(sandbox.landlock), yes_or_no(), new_generation,
+            "Whether a sandbox also uses Landlock if the kernel has it: it enforces read_only a "
+            "second time, and keeps the program from looking into processes outside and (Linux "
+            "6.12) from signalling them."),
       field(MEMBER(sandbox.best_effort), yes_or_no(), new_generation,
-            "What happens where this machine cannot hold all of it: true: it runs with the rest; "
+            "What happens if this machine cannot enforce all of it: true: it runs with the rest; "
             "false: 500."),
   };
 }
@@ -478,13 +481,14 @@ std::vector<Field<ProgramSettings>> make_environment_fields() {
             "Whether only CGI's own variables and pass_params come from the web server."),
       field(MEMBER(pass_params), list_of(text("name", "NAME or NAME*", check_param)), live,
             "Params that pass although such names can change which code runs (NODE_ENV, HGRCPATH). "
-            "Requests with several values of one by turns are warm for the most frequent only."),
+            "If requests alternate between several values of one, only those with the most "
+            "frequent value are warm."),
       field(MEMBER(preload), list_of(text("string", "", not_empty)), new_generation,
             "Modules loaded before the checkpoint, besides those that are learned."),
-      field(
-          MEMBER(learn), choice<Learn>(kLearnNames), new_generation,
-          "Which modules that requests load are loaded before the checkpoint from then on: of the "
-          "interpreter's own folders, all (the program's own, too), or none but preload."),
+      field(MEMBER(learn), choice<Learn>(kLearnNames), new_generation,
+            "Which of the modules that requests load are loaded before the checkpoint from then "
+            "on: those in the interpreter's own folders, all (the program's own, too), or none "
+            "except preload."),
       field(MEMBER(accept), list_of(text("kind", kImpurityNames, check_impurity)), new_generation,
             "What a program may do before the checkpoint, once for all visitors, while it loads."),
   };

@@ -119,7 +119,8 @@ base::Status check_user(std::string_view text) {
 base::Status check_param(std::string_view text) {
   const std::string_view name = text.ends_with('*') ? text.substr(0, text.size() - 1) : text;
   const bool possible = !name.empty() && name.find_first_of("*=") == std::string_view::npos;
-  if (!possible) return bad(text, "is no param's name, nor the begin of one with a * behind it");
+  if (!possible)
+    return bad(text, "is neither a param's name nor the beginning of one followed by *");
   if (!name.starts_with("CGIBRIDGE_")) return base::Done{};
   return bad(text, "names what the bridge alone may set");
 }

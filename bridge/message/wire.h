@@ -15,7 +15,7 @@
 /* The largest packet to a worker (a request's longer strings travel in a memfd), and from one. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
 #define MESSAGE_TO_BRIDGE_MAX 8192u
-#define MESSAGE_REQUEST_FDS 3 /* of a request, if any: its 0, 1, 2; the memfd comes behind them */
+#define MESSAGE_REQUEST_FDS 3 /* of a request, if any: its 0, 1, 2; the memfd comes after them */
 #define MESSAGE_FDS_MAX 4
 #define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT" /* "fd=N ...": adapters/README.md */
 #define MESSAGE_STATIC_VARIABLE "CGIBRIDGE_STATIC"         /* the static executable to run */

@@ -132,7 +132,7 @@ base::Result<Interpreter> interpreter_behind_env(std::string_view argument) {
   for (; word != words.end() && word->find('=') != std::string::npos; ++word) {
     interpreter.assignments.push_back(std::move(*word));
   }
-  if (word == words.end() || word->empty()) return Error{"env: no interpreter behind it"};
+  if (word == words.end() || word->empty()) return Error{"env: no interpreter after it"};
   interpreter.lookup = word->find('/') == std::string::npos ? Lookup::search_path : Lookup::path;
   interpreter.interpreter = std::move(*word);
   interpreter.words.assign(std::make_move_iterator(word + 1), std::make_move_iterator(words.end()));

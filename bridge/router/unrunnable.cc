@@ -154,7 +154,7 @@ std::string why_no_line(const Subject& subject, std::string_view start) {
   const std::size_t end = std::min(start.find('\n'), start.size());
   if (start.substr(2, end - 2).find_first_not_of(" \t\r") == start.npos || end < start.size()) {
     return subject.name +
-           ": its first line names no interpreter behind \"#!\": add it, such as #!/bin/sh";
+           ": its first line names no interpreter after \"#!\": add it, such as #!/bin/sh";
   }
   return fmt::format(
       "{}: its first line is too long: the kernel reads no more than {} bytes of it, in which the "
@@ -175,7 +175,7 @@ struct Next {
   std::string file{}, why{};
 };
 
-Next behind(const Subject& subject, const FirstLine& line, std::string_view search_path) {
+Next next_after(const Subject& subject, const FirstLine& line, std::string_view search_path) {
   if (line.interpreter.ends_with('\r')) {
     return {.why = why_carriage_return(subject, line.interpreter)};
   }
@@ -241,7 +241,7 @@ std::string why_unrunnable(const std::string& program, std::string_view search_p
     if (!start.starts_with("#!")) return why_no_format(subject, start);
     const auto line = parse_first_line(start);
     if (!line) return why_no_line(subject, start);
-    Next next = behind(subject, *line, search_path);
+    Next next = next_after(subject, *line, search_path);
     if (next.file.empty()) return next.why;
     look_behind(std::move(next.file), "of the first line");
   }

@@ -38,8 +38,8 @@ def parser_of():
                        help="edit the settings file, or use `cgibridge mode` (one reset only)")
 
     what = parser.add_argument_group("what is asked")
-    what.add_argument("--url", help="where the programs are on the web server; PROGRAM is put "
-                      "behind it. Without it an nginx of its own is started in front of the bridge")
+    what.add_argument("--url", help="where the programs are on the web server; PROGRAM is "
+                      "appended. Without it an nginx of its own is started in front of the bridge")
     what.add_argument("--exact-url", metavar="URL", help="the whole URL of the one PROGRAM")
     what.add_argument("--method", help="default: GET, or POST if there is a --body")
     what.add_argument("--query", default="", help="the query string of each request")

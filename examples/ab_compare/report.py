@@ -111,7 +111,7 @@ def speed_ups(comparisons):
     return f"""<section>
 <h2>Speed-up</h2>
 <p class="note">Requests a second, as so many times {escape(base)} (closed loop, logarithmic). A dot is
-the median, the bar behind it reaches from the least to the most of single rounds. The number is that of
+the median, its bar reaches from the least to the most of single rounds. The number is that of
 the bridge's fastest arm.</p>
 <div class="card wide">{charts.dots(rows, "Speed-up of every program on every side")}</div>
 </section>

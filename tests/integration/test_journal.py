@@ -180,7 +180,7 @@ def test_rotated_files_are_opened_anew(site, how):
         os.kill(bridge.pid, signal.SIGUSR1)
     else:
         bridge.command("reopen")
-    wait_until(lambda: log.exists() and "opened anew" in log.read_text(), "the new log file")
+    wait_until(lambda: log.exists() and "opened again" in log.read_text(), "the new log file")
     bridge.request(hello)
     wait_lines(access, 1)
     assert len(lines_of(access)) == 1 and len(lines_of(site.folder / "access.log.1")) == 2

@@ -229,7 +229,7 @@ class TestPace:
         assert {answer.result().status for answer in answers} == {200}
         assert len({answer.result().body for answer in answers}) == 16
         assert seen and max(seen) <= 1
-        wait_until(lambda: bridge.program(script)["workers"]["idle"] >= 4, "all spares are up behind it")
+        wait_until(lambda: bridge.program(script)["workers"]["idle"] >= 4, "all spares are up")
 
     def test_a_rested_pool_keeps_one(self, site):
         script = js(site, "p.js", PID)

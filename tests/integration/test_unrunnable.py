@@ -49,7 +49,7 @@ CASES = {
     "utf16": (b"\xff\xfe#\0!\0", ["UTF-16"]),
     "blank-in-front": (b"\n" + SCRIPT, ['in front of its "#!"', "remove"]),
     "empty": (b"", ["is empty"]),
-    "no-name": (b"#!  \necho\n", ['names no interpreter behind "#!"']),
+    "no-name": (b"#!  \necho\n", ['names no interpreter after "#!"']),
     "long": (b"#!/" + b"a" * 300 + b"\n", ["first line is too long", "255 bytes"]),
     "other": (elf_of(FOREIGN), ["another architecture", "this machine is"]),
     "riscv": (elf_of(243), ["another architecture, RISC-V"]),

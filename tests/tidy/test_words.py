@@ -31,7 +31,9 @@ ALLOWED = re.compile(
 
 # What a newcomer would have to read twice: the idiom, and what to say instead.
 IDIOMS = {
-    r"(?i)\bbehind (each|its|all|every)\b": "after",
+    r"(?i)\bbehind (each|its|all|every|it|them|a request|the answer)\b": "after",
+    r"(?i)\bopened anew\b|\bfiles anew\b": "again",
+    r"(?i)\bare borne\b|\bbears? warm\b": "are accepted, can run in",
     r"(?i)\btold of\b": "learns about, is reported",
     r"(?i)\bto be had\b": "available",
     r"(?i)\bdear\b": "expensive",

@@ -106,7 +106,7 @@ static void wipe_request(struct engine *engine) {
     raw_call(SYS_munmap, engine->big_text, engine->big_text_bytes);
     engine->big_text = NULL;
   } else {
-    /* With what the program may have written behind them, as some do to be listed by another name.
+    /* With what the program may have written after them, as some do to be listed by another name.
      */
     size_t used = engine->packet.head.strings_bytes;
     size_t end = (used + 2 * kPageSize - 1) & ~(size_t)(kPageSize - 1);

@@ -14,6 +14,6 @@ def test_a_kind(stands, language, name):
     reference = stands.reference(language)
     for query in (name, ""):
         answer = stand.ask(query)
-        assert batteries.differences(answer.text, reference) == {}, query or "behind it"
+        assert batteries.differences(answer.text, reference) == {}, query or "after it"
         assert (answer.code, answer.stderr) == (0, b"")
         assert answer.tracking in (None, "soft-dirty")  # None: a worker's first request

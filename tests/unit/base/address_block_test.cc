@@ -92,7 +92,7 @@ TEST(AddressBlock, is_refused_with_what_is_wrong) {
     EXPECT_FALSE(AddressBlock::parse(text).ok()) << text;
   }
   EXPECT_EQ(AddressBlock::parse("10.0.0.1/8").error().message,
-            "\"10.0.0.1/8\" has bits of its address behind the prefix");
+            "\"10.0.0.1/8\" has bits of its address beyond the prefix");
 }
 
 TEST(AnyContains, asks_each_block_and_no_bad_one) {

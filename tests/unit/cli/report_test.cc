@@ -39,7 +39,7 @@ TEST(ReportText, says_all_that_was_found) {
   const std::string page = unwrapped(page_of(findings));
   for (const char* part :
        {"/srv/cgi-bin/report.pl", "#!/usr/bin/perl -T", "compiled", "GET /: status 200", "no POST",
-        "12 rewinds were compared", "children (1 child)", "2.0 MiB", "digits behind \"Date: \"",
+        "12 rewinds were compared", "children (1 child)", "2.0 MiB", "digits after \"Date: \"",
         "10.0 ms", "100 us", "100 x", "Safe with reset = \"rewind\"", "[[program]]"}) {
     EXPECT_TRUE(has(page, part)) << part << " is missing in\n" << page;
   }
@@ -50,7 +50,7 @@ TEST(ReportText, fits_a_terminal) {
   findings.level_reason =
       "it reads REMOTE_ADDR while it is compiled, and that differs from one "
       "request to the next, so it cannot be kept";
-  arm_of(findings, Arm::rewind).retired = {{"threads", "2 threads are alive behind a request", 30}};
+  arm_of(findings, Arm::rewind).retired = {{"threads", "2 threads are alive after a request", 30}};
   findings.requests.push_back({AskedRequest{.query = "a=1&b=two", .body_file = {}}, 200, {}});
   for (ArmFindings& arm : findings.arms) arm.times.push_back(arm.times.front());
   for (const Charset charset : {Charset::ascii, Charset::unicode}) {

@@ -113,14 +113,15 @@ TEST(Promotion, stops_at_the_first_difference_that_is_not_borne) {
   life.differences = 100;
   EXPECT_EQ(life.until_step(), 1u);
   EXPECT_EQ(way(life.steps), "shadow>shadow ");
-  EXPECT_EQ(life.steps[0].why, "501 compared, 1 different, 0 are borne");
+  EXPECT_EQ(life.steps[0].why, "501 compared, 1 different, 0 are accepted");
   EXPECT_TRUE(life.promotion.held());
   life.differences = 0;
   life.run(20'000);
   EXPECT_EQ(life.steps.size(), 1u);  // held, whatever happens
-  EXPECT_EQ(life.promotion.outlook(),
-            "held in shadow: 501 compared, 1 different, 0 are borne; begins anew when the program, "
-            "its settings or its mode is changed");
+  EXPECT_EQ(
+      life.promotion.outlook(),
+      "held in shadow: 501 compared, 1 different, 0 are accepted; begins anew when the program, "
+      "its settings or its mode is changed");
 }
 
 TEST(Promotion, bears_as_many_differences_as_the_rule_says) {

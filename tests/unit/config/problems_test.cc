@@ -122,8 +122,8 @@ const std::vector<BadFile> kBadFiles = {
       R"("www-data:adm", "33:33")",
       R"(5:23: defaults.limits.cpu_time: 5 has no unit: a duration is a string like "5s")",
       "5:33: defaults.limits.core: is an integer, but true or false is wanted",
-      R"(6:16: defaults.pass_params[1]: "*" is no param's name, nor the begin of one with a * )"
-      "behind it",
+      R"(6:16: defaults.pass_params[1]: "*" is neither a param's name nor the beginning of one )"
+      "followed by *",
       R"(6:21: defaults.pass_params[2]: "CGIBRIDGE_X" names what the bridge alone may set)"}},
     {"bad_rewind", kBridge + "[defaults]\nreset = \"rewnid\"\n"
      "rewind = { verify = -1, tracking = \"none\", max_retired = \"20%\" }\n"
@@ -139,7 +139,7 @@ const std::vector<BadFile> kBadFiles = {
      {R"(3:17: bridge.page.path: "/x/" ends with '/')",
       R"(3:32: bridge.page.from[1]: "localhost" is no address like 127.0.0.1, ::1, 10.0.0.0/8, )"
       "fd00::/8, or unix",
-      R"(3:45: bridge.page.from[2]: "10.0.0.1/8" has bits of its address behind the prefix)",
+      R"(3:45: bridge.page.from[2]: "10.0.0.1/8" has bits of its address beyond the prefix)",
       "3:75: bridge.page.switch_modes: is an integer, but true or false is wanted"}},
     {"page_that_nobody_sees", kBridge + "page = { path = \"/x\", from = [] }\n",
      {"3:30: bridge.page.from: is empty: nobody could see the page"}},
