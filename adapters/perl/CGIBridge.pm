@@ -218,9 +218,10 @@ sub prepare {
 }
 
 # Modules of perl's own folders that the request loaded are loaded ahead by the next generation; those of
-# other folders, such as the program's own, only if the operator said so.
+# other folders, such as the program's own, only if the operator said so. %INC has no order; sorted, Foo comes
+# before Foo::Bar.
 sub note_loaded {
-    for my $file (grep { !$known{$_} } keys %INC) {
+    for my $file (sort grep { !$known{$_} } keys %INC) {
         my $path = $INC{$file};
         next unless $file =~ m{^\w+(?:/\w+)*\.pm$} && defined $path && !ref $path;
         next unless $learn eq 'all' || grep { $path eq "$_/$file" } @usual_folders;

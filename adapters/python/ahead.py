@@ -44,6 +44,14 @@ def is_standard(name):
     return name in getattr(sys, "stdlib_module_names", ()) or name == "numpy"
 
 
+def in_order(names):
+    """As requests loaded them, but `random` first, so that the generators of other modules are seen, and the
+    interpreter's own modules before modules that load them and are judged. An underscore means that it
+    belongs to another module, which has to load it: `_asyncio` before `asyncio` is loaded twice, and each of
+    the two knows only its own tasks."""
+    return sorted(names, key=lambda name: (name != "random", not is_standard(name), name.startswith("_")))
+
+
 class Places:
     """Where something would have to appear to be imported instead of what was found, or where nothing was:
     whole folders of installed modules, which change when something is installed; elsewhere, where programs
@@ -109,9 +117,7 @@ class Preload:
         sys.orig_argv = self.line = WatchedWords(line)
         self.main, putenv = MainWatch(self.code), WatchedPutenv(self.environment)
         self.holders = self.count_holders()
-        # `random` first, so that the generators of other modules are seen; then the interpreter's own
-        # modules, before modules that load them and are judged.
-        names = sorted(self.command.preload, key=lambda name: (name != "random", not is_standard(name)))
+        names = in_order(self.command.preload)
         trouble = None
         for name in names:
             trouble = self.load(name)
@@ -258,15 +264,16 @@ class LearnedModules:
         self.libraries = tuple(os.path.join(path, "") for path in [library] + installed)
 
     def new_names(self):
-        """All that was added to sys.modules since the checkpoint. New names come last there, so usually
-        nothing else has to be checked."""
+        """All that was added to sys.modules since the checkpoint, in the order in which their loading ended.
+        New names come last there, so usually nothing else has to be checked."""
         modules, known, names = self.modules, self.known, []
         for name in reversed(modules):
             if name in known:
                 break
             names.append(name)
         if len(names) != len(modules) - self.count:
-            names = [name for name in modules if name not in known]
+            return [name for name in modules if name not in known]
+        names.reverse()
         return names
 
     def folders(self):
@@ -288,7 +295,7 @@ class LearnedModules:
         """Returns the new names."""
         names = self.new_names()
         if names and self.learn != b"none":
-            untold = sorted(name for name in names if name not in self.told)  # parents come first
+            untold = [name for name in names if name not in self.told]
             for name in list(filter(self.is_learned, untold))[:LOADED_NOTES_MAX]:
                 note(b"loaded", f"{name}\n{names_of(sys.modules[name])['__spec__'].origin}")
                 self.told.add(name)

@@ -23,8 +23,18 @@ PLAIN_EXTENSIONS = set("""
 NOT_PLAIN = {"_dbm", "_gdbm"}  # wherever they come from
 
 
+BUILTINS, WARNINGS = sys.modules["builtins"], sys.modules["_warnings"]
 KIND_NAMES, KIND_BASES, KIND_FLAGS = [type.__dict__[name].__get__
                                       for name in ("__dict__", "__mro__", "__flags__")]
+
+
+async def never_run():
+    pass
+
+
+AWAITED = never_run()
+COROUTINE = type(AWAITED)
+AWAITED.close()
 
 
 class Landmark:
@@ -69,7 +79,7 @@ class Ending:
 
     def prepare(self, learned):
         """In the zygote, after its last import."""
-        self.learned = learned
+        self.learned, self.builtins = learned, dict(BUILTINS.__dict__)
         # Modes in which the interpreter reports on its own end.
         self.is_watched = (sys.flags.dev_mode or sys.flags.inspect or sys.flags.verbose
                            or hasattr(sys, "gettotalrefcount"))
@@ -118,7 +128,7 @@ class Ending:
         if self.is_nothing_left(self.learned.new_names()):
             is_over = flush()
         else:
-            is_over = self.let_go() and not self.is_something_left()
+            is_over = not may_warn() and self.let_go() and not self.is_something_left()
         if is_over:
             ask(b"exit/%d" % self.code)
 
@@ -162,14 +172,23 @@ class Ending:
             setattr(sys, name, getattr(sys, f"__{name}__"))
         for name in ("last_exc", "last_type", "last_value", "last_traceback"):
             sys.__dict__.pop(name, None)
-        names = take_modules(["__main__", *self.learned.new_names()])
+        # A list is emptied from its end: `__main__` goes first.
+        names = take_modules([*reversed(self.learned.new_names()), "__main__"])
+        self.restore_builtins()
         gc.collect()
         held = [one for one in gc.get_objects() if id(one) in names and type(one) is dict]
-        for module_names in held:
+        for module_names in reversed(held):
             clear_names(module_names)
         if held:
             gc.collect()
         return flush()
+
+    def restore_builtins(self):
+        """What the request put there goes before the other modules are cleared."""
+        now = BUILTINS.__dict__
+        for name in now.keys() - self.builtins.keys():
+            del now[name]
+        now.update(self.builtins)
 
     def is_something_left(self):
         """Whether a module that was loaded ahead holds something of the request that has an end."""
@@ -178,6 +197,18 @@ class Ending:
         objects = gc.get_objects()
         with_end = {kind for kind in set(map(type, objects)) if has_end(kind)}
         return any(type(one) in with_end and id(one) not in ours for one in objects)
+
+
+def may_warn():
+    """Whether something that ends now could warn: a coroutine never awaited, or, if such warnings are shown,
+    a file left open. The interpreter's modules are gone when it does, and it says so in other words."""
+    if any(type(one) is COROUTINE for one in gc.get_objects()):
+        return True
+    filters = getattr(sys.modules.get("warnings"), "filters", None)
+    for action, message, category, _, _ in filters if filters is not None else WARNINGS.filters:
+        if issubclass(ResourceWarning, category) and (action != "ignore" or message is None):
+            return action != "ignore"
+    return True
 
 
 def flush():
@@ -193,7 +224,9 @@ def flush():
 def take_modules(names):
     """Takes the modules out of the interpreter's table; returns where their names are."""
     modules = [sys.modules.pop(name, None) for name in names]
-    return {id(names_of(module)) for module in modules}
+    places = {id(names_of(module)) for module in modules}
+    modules.clear()
+    return places
 
 
 def clear_names(names):

@@ -16,13 +16,24 @@ def set_data(data):
     posix.environ = data
 
 
+def coerced_locale(data):
+    """The LC_CTYPE that the interpreter has set itself, in the C locale (PEP 538), or None."""
+    with open("/proc/self/environ", "rb") as file:
+        was_given = any(line.startswith(b"LC_CTYPE=") for line in file.read().split(b"\0"))
+    return None if was_given else data.get(b"LC_CTYPE")
+
+
+def for_a_start(data, coerced):
+    """The environment for an interpreter that starts: it would take the coerced locale for the user's, and
+    not switch its UTF-8 mode on (PEP 540)."""
+    return {name: value for name, value in data.items() if name != b"LC_CTYPE" or value is not coerced}
+
+
 class Environment:
     """os.environ's own dictionary (posix.environ is the same one), and the C environment."""
 
-    def __init__(self, data):
-        self.data = data
-        # The interpreter sets this one itself in the C locale (PEP 538).
-        self.coerced_locale = data.get(b"LC_CTYPE")
+    def __init__(self, data, coerced):
+        self.data, self.coerced_locale = data, coerced
         # With it, what C code keeps of a variable is valid only until the next request.
         self.by_library = ask(b"reset") != b"none"
         self.is_rehearsal = True

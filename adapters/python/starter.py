@@ -72,6 +72,7 @@ class Command:
         with open("/proc/self/cmdline", "rb") as file:
             self.line = file.read().split(b"\0")[:-1]
         self.at = self.line.index(os.fsencode(self.starter))
+        self.coerced_locale = coerced_locale(os.environ._data)
         # A request's argv, if its query has no words.
         self.usual = b"".join(word + b"\0" for word in self.plain([]))
 
@@ -90,7 +91,11 @@ class Command:
         names = ",".join(name for name in self.preload if name != module)
         line = list(self.line)
         line[self.at + 1] = os.fsencode("--preload=" + names)
-        os.execve(sys.executable, line, os.environ)
+        self.start(line)
+
+    def start(self, line):
+        """In place of this process, with its environment."""
+        os.execve(sys.executable, line, for_a_start(os.environ._data, self.coerced_locale))
 
 
 # -- the checkpoint -----------------------------------------------------------------------------
@@ -118,7 +123,7 @@ class Request:
     def __init__(self, command, watched, fork_handlers, preload):
         self.command, self.reads = command, list(watched.reads.items())
         self.words_were_read = preload.words_were_read()
-        self.environment, self.streams = Environment(os.environ._data), Streams()
+        self.environment, self.streams = Environment(os.environ._data, command.coerced_locale), Streams()
         self.steps = renewals(fork_handlers, preload.generators)
         self.streams.prepare()
 
@@ -157,7 +162,7 @@ class Request:
     def start_anew(self, name):
         text = f"{os.fsdecode(name)} was read before the checkpoint, and the request's differs"
         note(b"shallower", text)
-        os.execve(sys.executable, self.command.plain(self.command.words), os.environ)
+        self.command.start(self.command.plain(self.command.words))
 
 
 # -- the script ---------------------------------------------------------------------------------

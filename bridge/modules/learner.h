@@ -1,9 +1,9 @@
 // What a program's requests load, learned for its next generation.
 #pragma once
 
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "modules/learned.h"
@@ -40,7 +40,8 @@ class Learner {
   // Takes over what another bridge has learned about the program.
   void inherit(const std::vector<std::string>& names);
 
-  std::vector<std::string> names() const { return {names_.begin(), names_.end()}; }
+  // In the order in which they were heard: adapters name them as requests loaded them.
+  const std::vector<std::string>& names() const { return names_; }
 
   // Whether a new generation should be begun for what was learned since the last one.
   bool wants_generation() const { return has_more_ && generations_ < kGenerationsMax; }
@@ -57,8 +58,12 @@ class Learner {
   void begin_anew(Names names);
 
  private:
+  void add(const std::string& name);
+
   const std::string& program_;
-  std::set<std::string> names_, not_believed_;
+  std::vector<std::string> names_;
+  std::unordered_set<std::string> known_;  // names_ again
+  std::unordered_set<std::string> not_believed_;
   unsigned generations_ = 0;
   std::size_t names_before_ = 0;  // when a generation was last begun for them
   bool has_more_ = false;

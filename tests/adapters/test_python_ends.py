@@ -68,6 +68,44 @@ def test_the_end_of_objects_is_the_interpreter_s_own(folder, text):
                        "json,logging,weakref,threading")
 
 
+# Each module has an object with an end, and holds others' objects, functions, or itself in a circle.
+MODULES = {
+    "first": "import second\nloud = Loud('first')\ndef f(): return loud\n",
+    "second": "import third\nloud = Loud('second')\nheld = [loud]\nheld.append(held)\n",
+    "third": "loud = Loud('third')\nclass K:\n  def __del__(self): print('third K', loud is None)\nk = K()\n",
+    "other": "import first\nloud = Loud('other')\nkeep = first.f\n_private = Loud('other private')\n",
+}
+
+
+@pytest.mark.parametrize("imports", [
+    "import first", "import third, first", "import other", "import third, second, other",
+    "from first import f",
+    "import second, atexit; atexit.register(second.held.append, Loud('late'))",
+    "import first, sys; del sys.modules['second']", "import other, builtins; builtins.kept = other.keep"])
+def test_modules_end_in_the_interpreter_s_order(folder, imports):
+    for name, text in MODULES.items():
+        folder.script(f"{name}.py", LOUD + text)
+    text = f"{LOUD}mine = Loud('mine')\n{imports}\nlast = Loud('last')\n"
+    script = folder.script("x.py", text)
+    answers_like_plain(script)
+
+
+@pytest.mark.parametrize("switches", [[], ["-Wdefault"], ["-Werror"], ["-X", "dev"]], ids=" ".join)
+@pytest.mark.parametrize("text", [
+    "file = open('/etc/passwd')", "import json; json.file = open('/etc/passwd')",
+    "import socket; s = socket.socket()", "def f(held=open('/etc/passwd')): f.own = f\nf()",
+    "import warnings; warnings.simplefilter('default'); file = open('/etc/passwd')",
+    "class A: pass\na = A()\na.a = a; a.f = open('/etc/passwd')",
+    "import sys; sys.stdout = open('/etc/passwd')",
+    "import builtins; builtins.file = open('/etc/passwd')", "import own",
+    "async def f(): pass\ncoroutine = f()"])
+def test_what_warns_at_the_end_warns_as_the_interpreter_has_it(folder, switches, text):
+    if "async" in text and "-Werror" in switches:  # it is shown with its address then
+        text = "import sys; sys.unraisablehook = lambda one: None\n" + text
+    folder.script("own.py", "file = open('/etc/passwd')\ndef f(): return file\n")
+    answers_like_plain(folder.script("x.py", text + "\n"), "json,logging,threading", switches=switches)
+
+
 def test_a_database_left_open_is_closed(folder):
     script = folder.script("x.py", f"""
 import os, sqlite3

@@ -46,6 +46,12 @@ TEST_F(LearnerTest, learns_a_name_once) {
   EXPECT_EQ(learner_.names(), std::vector<std::string>{"One"});
 }
 
+TEST_F(LearnerTest, keeps_the_order_in_which_names_were_heard) {
+  for (const char* name : {"Zoo", "One", "Bar", "One"}) hear(name);
+  learner_.inherit({"Apple", "Zoo"});
+  EXPECT_EQ(learner_.names(), (std::vector<std::string>{"Zoo", "One", "Bar", "Apple"}));
+}
+
 TEST_F(LearnerTest, believes_no_file_elsewhere) {
   EXPECT_FALSE(hear_of("Evil", "/nowhere/Evil.pm"));
   EXPECT_FALSE(learner_.wants_generation());
