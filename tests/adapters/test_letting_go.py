@@ -212,6 +212,7 @@ int main(void) {
 
 # Ruby's handler of SIGCHLD writes to a pipe, and ends the process if it cannot.
 HANDLER = r"""
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

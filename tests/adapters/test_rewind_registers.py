@@ -51,6 +51,38 @@ def test_no_register_keeps_anything(folder, fills):
     assert os.popen(program).read() == "0 0\n"
 
 
+SEGMENTS = r"""
+#include <stdio.h>
+#include <sys/auxv.h>
+int main(int argc, char **argv) {
+  unsigned short ds, es, gs;
+  unsigned long base = 0;
+  int has = (getauxval(AT_HWCAP2) & 2) != 0;
+  __asm__ volatile("mov %%ds, %0\n mov %%es, %1\n mov %%gs, %2" : "=r"(ds), "=r"(es), "=r"(gs));
+  if (has) __asm__ volatile("rdgsbase %0" : "=r"(base));
+  printf("%x %x %x %lx\n", ds, es, gs, base);
+  switch (argv[argc - 1][0]) {
+    case 'd': __asm__ volatile("mov %0, %%ds" ::"r"(0x2b)); break;
+    case 'e': __asm__ volatile("mov %0, %%es" ::"r"(0x2b)); break;
+    case 'g': __asm__ volatile("mov %0, %%gs" ::"r"(0x2b)); break;
+    case 'b': if (has) __asm__ volatile("wrgsbase %0" ::"r"(0x123456789000ul));
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86-64 only")
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=" ".join)
+def test_segments_are_those_of_the_checkpoint(folder, flags):
+    program = folder.compile("x.c", SEGMENTS, *flags)
+    plain = os.popen(program).read()
+    with Warm([program]) as warm:
+        for word in "dxexgxbx":
+            assert warm.ask(word).text == plain
+        assert not warm.retired
+
+
 def stack_of(text):
     return text.splitlines()[0]
 

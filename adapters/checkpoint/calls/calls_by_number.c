@@ -32,6 +32,7 @@ static int cannot_be_undone(long number) {
     case SYS_seccomp:
     case SYS_landlock_restrict_self:
     case SYS_vmsplice:
+    case SYS_userfaultfd:
     case SYS_pkey_alloc:
     case SYS_pkey_free:
     case SYS_set_tid_address:
@@ -90,8 +91,9 @@ static void note_memory_by_number(long number, const long *words) {
     case SYS_remap_file_pages:
       return call_doubt(RETIRED_MAPPINGS, "remap_file_pages");
     case SYS_process_vm_writev:
-    case SYS_process_madvise:
       return call_touch(TOUCHED_PAGES);
+    case SYS_process_madvise:
+      return note_process_madvise((int)words[3]);
     default:
       return call_touch(TOUCHED_MEMORY_LOCKS);
   }
@@ -135,6 +137,10 @@ void call_note_number(long number, const long *words) {
       return note_signal(words[0]);
     case SYS_close:
       return note_number(words[0]);
+    case SYS_setsockopt:
+      return note_socket(words[1], words[2]);
+    case SYS_ioctl:
+      return note_ioctl(words[0], (unsigned)words[1]);
     case SYS_membarrier:
       if ((words[0] & kRegistrations) == 0) return;
       return call_doubt(RETIRED_CALL, "membarrier, with a registration");

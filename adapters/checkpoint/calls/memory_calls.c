@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "calls/clean.h"
+#include "calls/passed_calls.h"
 #include "calls/real_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -14,9 +15,30 @@ static int is_on_pages(int advice) {
          advice == MADV_COLD || advice == MADV_PAGEOUT || advice == MADV_NORMAL;
 }
 
+/* What a page that is never written has lost is in no snapshot: a table of addresses, which the
+ * loader filled, is its file's again. */
+static int loses_contents(int advice) {
+  return advice == MADV_DONTNEED || advice == MADV_FREE;
+}
+
 void note_madvise(const void *start, size_t bytes, int advice) {
   call_touch(TOUCHED_PAGES);
-  if (!is_on_pages(advice)) note_advice(start, bytes, RETIRED_MAPPINGS, "madvise");
+  if (!is_on_pages(advice)) return note_advice(start, bytes, RETIRED_MAPPINGS, "madvise");
+  if (loses_contents(advice) && (memory_stood(start, bytes) & STOOD_CONSTANT) != 0)
+    call_doubt(RETIRED_MAPPINGS, "madvise, which drops what is only read");
+}
+
+/* On which memory stands in the program's own, which may be anywhere. */
+void note_process_madvise(int advice) {
+  call_touch(TOUCHED_PAGES);
+  if (!is_on_pages(advice) || loses_contents(advice))
+    call_doubt(RETIRED_MAPPINGS, "process_madvise");
+}
+
+void *look_at_process_madvise(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_process_madvise((int)arguments[3]);
+  return NULL;
 }
 
 /* What the kernel may take some day (MADV_FREE) is given back at once: a later request may come

@@ -23,8 +23,8 @@ look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_
 look_function look_at_path, look_at_path_in, look_at_folder;
 look_function look_at_descriptor, look_at_descriptors;
 /* stream_calls.c */
-look_function look_at_stream, look_at_freopen, look_at_fdopen, look_at_ioctl, look_at_epoll_ctl,
-    look_at_message, look_at_lock;
+look_function look_at_process_madvise, look_at_stream, look_at_freopen, look_at_fdopen,
+    look_at_ioctl, look_at_epoll_ctl, look_at_message, look_at_lock;
 /* children.c */
 look_function look_at_clone;
 extern struct passed_call passed_clone;

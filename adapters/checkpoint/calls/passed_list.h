@@ -71,7 +71,7 @@
   X(pkey_mprotect, 0, RETIRED_NOT, look_at_mprotect)                    \
   X(posix_madvise, 0, RETIRED_NOT, look_at_madvise)                     \
   X(process_vm_writev, TOUCHED_PAGES, RETIRED_NOT, NULL)                \
-  X(process_madvise, TOUCHED_PAGES, RETIRED_NOT, NULL)                  \
+  X(process_madvise, 0, RETIRED_NOT, look_at_process_madvise)           \
   X(thrd_create, TOUCHED_THREADS, RETIRED_NOT, look_at_thrd_create)     \
   X(getaddrinfo_a, TOUCHED_THREADS, RETIRED_NOT, look_at_unseen_thread) \
   X(mq_notify, TOUCHED_THREADS, RETIRED_NOT, look_at_unseen_thread)     \

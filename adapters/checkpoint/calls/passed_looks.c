@@ -232,11 +232,17 @@ void *look_at_descriptors(const struct passed_call *call, const long *arguments)
 }
 
 /* With it, data that is sent is read later, from its original place. */
+void note_socket(long level, long option) {
+  if (level != SOL_SOCKET) return;
+  if (option == SO_ZEROCOPY) call_doubt(RETIRED_CALL, "setsockopt with SO_ZEROCOPY");
+  if (option != SO_LINGER) return;
+  call_touch(TOUCHED_LINGERS);
+  call_doubt(RETIRED_CALL, "setsockopt with SO_LINGER");
+}
+
 void *look_at_socket(const struct passed_call *call, const long *arguments) {
   (void)call;
-  if (arguments[1] == SOL_SOCKET && arguments[2] == SO_ZEROCOPY) {
-    call_doubt(RETIRED_CALL, "setsockopt with SO_ZEROCOPY");
-  }
+  note_socket(arguments[1], arguments[2]);
   return NULL;
 }
 

@@ -22,8 +22,10 @@ enum touched {
   TOUCHED_BY_OTHERS = 1 << 9,  /* there was a child, which may have changed its parent */
   TOUCHED_RESERVED = 1 << 10, /* reserved room was committed, or advised on: all of it is emptied */
   TOUCHED_ASKED = 1 << 11,    /* what the kernel is asked for after a request that is not clean */
-  TOUCHED_STREAMS = 1 << 12   /* 0, 1 or 2 is another file, or their pipes have other flags, locks,
+  TOUCHED_STREAMS = 1 << 12,  /* 0, 1 or 2 is another file, or their pipes have other flags, locks,
                                * owners or holders */
+  TOUCHED_LINGERS = 1 << 13   /* to close a socket may wait for its peer; a process that ends does
+                               * not */
 };
 
 /* By somebody whose calls were not noted. */
@@ -63,6 +65,7 @@ void note_prctl(const long *words);
 
 /* memory_calls.c */
 void note_madvise(const void *start, size_t bytes, int advice);
+void note_process_madvise(int advice);
 long madvise_watched(void *start, size_t bytes, int advice);
 
 /* mapping_calls.c */
@@ -84,6 +87,8 @@ void note_open(int directory, const char *path, int flags);
 /* Before the checkpoint: what is drawn from, and what is changed. */
 void note_open_of_load(const char *function, const char *path, int flags, const void *caller);
 
+void note_socket(long level, long option);
+
 /* signal_calls.c */
 void note_signal(long number);
 
@@ -93,5 +98,6 @@ void note_number(long fd);
 /* What is changed belongs to the open file, or to the file: seen through other numbers as well. */
 void note_file_of(long fd);
 void note_fcntl(long fd, long command);
+void note_ioctl(long fd, unsigned request);
 
 #endif

@@ -10,6 +10,7 @@
 #include "load/load_watch.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/pagemap_scan.h"
 
 static int is_stream(long fd) {
   return fd >= 0 && fd <= 2;
@@ -48,9 +49,17 @@ void note_fcntl(long fd, long command) {
   }
 }
 
-void *look_at_ioctl(const struct passed_call *call, const long *arguments) {
-  (void)call;
-  switch ((unsigned)arguments[1]) {
+/* Of a userfaultfd (linux/userfaultfd.h), or a scan of a pagemap: they can say of a page that was
+ * written that it was not. */
+static int is_on_marks(unsigned request) {
+  enum { kUserfaults = 0xaa };
+  return _IOC_TYPE(request) == kUserfaults || (_IOC_TYPE(request) == _IOC_TYPE(PAGEMAP_SCAN_CALL) &&
+                                               _IOC_NR(request) == _IOC_NR(PAGEMAP_SCAN_CALL));
+}
+
+void note_ioctl(long fd, unsigned request) {
+  if (is_on_marks(request)) return call_doubt(RETIRED_CALL, "ioctl on what marks written memory");
+  switch (request) {
     case TCGETS:
     case TIOCGWINSZ:
     case TIOCGPGRP:
@@ -58,11 +67,16 @@ void *look_at_ioctl(const struct passed_call *call, const long *arguments) {
       break;
     case FIOCLEX:
     case FIONCLEX:
-      note_number(arguments[0]);
+      note_number(fd);
       break;
     default:
-      note_file_of(arguments[0]);
+      note_file_of(fd);
   }
+}
+
+void *look_at_ioctl(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_ioctl(arguments[0], (unsigned)arguments[1]);
   return NULL;
 }
 

@@ -4,12 +4,20 @@
 #if defined(__x86_64__)
 
 #include <cpuid.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "raw_call.h"
+
 enum {
-  kFeatures = 10,      /* of words: the parts that XRSTOR handles; 0: there is no XRSTOR */
-  kProtectionKeys = 11 /* the register, or kNoKeys */
+  kFeatures = 10,       /* of words: the parts that XRSTOR handles; 0: there is no XRSTOR */
+  kProtectionKeys = 11, /* the register, or kNoKeys */
+  kBaseOfGs = 12,
+  kHasBases =
+      13, /* whether a program can write it by itself; what the kernel is asked for is noted */
+  kSelectors = 14 /* ds, es, gs, 16 bits each. Without fs there is no C, and no request's end. */
 };
 _Static_assert(offsetof(struct context, first_state) == 192, "as the assembly below has it");
 #define kNoKeys (~0ull)
@@ -21,10 +29,34 @@ static uint64_t features_in_use(void) {
   return (uint64_t)high << 32 | low;
 }
 
+/* AT_HWCAP2, which libc may not know yet. */
+static int has_instructions_for_bases(void) {
+  Elf64_auxv_t entries[64];
+  long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/self/auxv", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  long bytes = raw_call(SYS_read, fd, entries, sizeof entries);
+  raw_call(SYS_close, fd);
+  for (long i = 0; i < bytes / (long)sizeof *entries; ++i) {
+    if (entries[i].a_type == AT_HWCAP2) return (entries[i].a_un.a_val & 2) != 0;
+  }
+  return 0;
+}
+
+static void segments_prepare(struct context *context) {
+  uint16_t selectors[4] = {0};
+  __asm__ volatile("mov %%ds, %0\n\tmov %%es, %1\n\tmov %%gs, %2"
+                   : "=r"(selectors[0]), "=r"(selectors[1]), "=r"(selectors[2]));
+  memcpy(&context->words[kSelectors], selectors, sizeof selectors);
+  context->words[kHasBases] = (uint64_t)has_instructions_for_bases();
+  if (context->words[kHasBases] != 0)
+    __asm__ volatile("rdgsbase %0" : "=r"(context->words[kBaseOfGs]));
+}
+
 int context_prepare(struct context *context) {
   uint32_t a, b, c, d;
   uint64_t guard = 0;
   memset(context, 0, sizeof *context);
+  segments_prepare(context);
   context->words[kProtectionKeys] = kNoKeys;
   __asm__ volatile("rdsspq %0" : "+r"(guard)); /* does nothing where there is no shadow stack */
   if (guard != 0) return -1;
@@ -53,6 +85,13 @@ __asm__(
     ".globl context_resume\n.hidden context_resume\n.type context_resume, @function\n"
     "context_resume:\n"
     "  push $0x202\n  popf\n"
+    "  mov %ds, %eax\n  cmp 112(%rdi), %ax\n  je 3f\n  mov 112(%rdi), %ds\n"
+    "3:\n  mov %es, %eax\n  cmp 114(%rdi), %ax\n  je 4f\n  mov 114(%rdi), %es\n"
+    "4:\n  mov %gs, %eax\n  cmp 116(%rdi), %ax\n  je 5f\n  mov 116(%rdi), %gs\n"
+    "5:\n  cmpq $0, 104(%rdi)\n  je 6f\n"
+    "  rdgsbase %rax\n  cmp 96(%rdi), %rax\n  je 6f\n"
+    "  mov 96(%rdi), %rax\n  wrgsbase %rax\n"
+    "6:\n"
     "  mov 80(%rdi), %eax\n  mov 84(%rdi), %edx\n  mov %eax, %ecx\n  or %edx, %ecx\n  jz 1f\n"
     "  xrstor64 192(%rdi)\n"
     "1:\n  cmpq $-1, 88(%rdi)\n  je 2f\n"

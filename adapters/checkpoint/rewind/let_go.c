@@ -132,7 +132,7 @@ static int has_other_threads(void) {
 }
 
 int let_go_for_good(int channel) {
-  if (has_other_threads()) return -1;
+  if (has_other_threads() || (state.touched & TOUCHED_LINGERS) != 0) return -1;
   hear_no_signals();
   if ((state.touched & TOUCHED_SEMAPHORES) != 0) raw_call(SYS_unshare, CLONE_SYSVSEM);
   raw_call(SYS_close_range, 0, channel - 1, 0);

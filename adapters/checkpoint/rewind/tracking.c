@@ -64,10 +64,18 @@ void tracking_begin(struct engine *engine, enum page_tracking wanted) {
   engine->tracking = TRACKING_COMPARE;
 }
 
-long tracking_put_back(struct engine *engine) {
+static long put_back_marked(struct engine *engine) {
   if (engine->tracking == TRACKING_SCAN) return scan_put_back(engine);
   if (engine->tracking == TRACKING_SOFT_DIRTY) return soft_dirty_put_back(engine);
   return pages_compare(engine);
+}
+
+/* Marks can be set anew by whoever may open this process's pagemap or clear_refs: a child of the
+ * request can. What it did is not seen, so every page is compared then. */
+long tracking_put_back(struct engine *engine) {
+  long restored = put_back_marked(engine);
+  int is_sure = engine->tracking == TRACKING_COMPARE || (engine->touched & TOUCHED_BY_OTHERS) == 0;
+  return restored < 0 || is_sure ? restored : restored + pages_compare(engine);
 }
 
 long tracking_put_back_all(struct engine *engine) {
