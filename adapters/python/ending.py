@@ -24,17 +24,9 @@ NOT_PLAIN = {"_dbm", "_gdbm"}  # wherever they come from
 
 
 BUILTINS, WARNINGS = sys.modules["builtins"], sys.modules["_warnings"]
+COROUTINE = sys.modules["_collections_abc"].coroutine
 KIND_NAMES, KIND_BASES, KIND_FLAGS = [type.__dict__[name].__get__
                                       for name in ("__dict__", "__mro__", "__flags__")]
-
-
-async def never_run():
-    pass
-
-
-AWAITED = never_run()
-COROUTINE = type(AWAITED)
-AWAITED.close()
 
 
 class Landmark:
@@ -172,7 +164,7 @@ class Ending:
             setattr(sys, name, getattr(sys, f"__{name}__"))
         for name in ("last_exc", "last_type", "last_value", "last_traceback"):
             sys.__dict__.pop(name, None)
-        # A list is emptied from its end: `__main__` goes first.
+        # They go from the list's end on: `__main__` first.
         names = take_modules([*reversed(self.learned.new_names()), "__main__"])
         self.restore_builtins()
         gc.collect()
@@ -224,9 +216,7 @@ def flush():
 def take_modules(names):
     """Takes the modules out of the interpreter's table; returns where their names are."""
     modules = [sys.modules.pop(name, None) for name in names]
-    places = {id(names_of(module)) for module in modules}
-    modules.clear()
-    return places
+    return {id(names_of(module)) for module in modules}
 
 
 def clear_names(names):

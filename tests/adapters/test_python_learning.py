@@ -44,11 +44,11 @@ def test_the_program_s_own_modules_are_loaded_ahead_if_the_operator_wants_it(fol
 # two lists or cancels the tasks of the other.
 TASKS = """import asyncio
 async def waiting():
-    try: await asyncio.sleep(9)
+    try: await asyncio.get_running_loop().create_future()
     except asyncio.CancelledError: print("cancelled"); raise
 async def main():
     asyncio.create_task(waiting())
-    await asyncio.sleep(.01)
+    await asyncio.sleep(0)
     print(len(asyncio.all_tasks()))
 asyncio.run(main())
 """

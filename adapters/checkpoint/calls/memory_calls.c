@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include "calls/clean.h"
-#include "calls/passed_calls.h"
 #include "calls/real_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -33,12 +32,6 @@ void note_process_madvise(int advice) {
   call_touch(TOUCHED_PAGES);
   if (!is_on_pages(advice) || loses_contents(advice))
     call_doubt(RETIRED_MAPPINGS, "process_madvise");
-}
-
-void *look_at_process_madvise(const struct passed_call *call, const long *arguments) {
-  (void)call;
-  note_process_madvise((int)arguments[3]);
-  return NULL;
 }
 
 /* What the kernel may take some day (MADV_FREE) is given back at once: a later request may come

@@ -23,8 +23,8 @@ look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_
 look_function look_at_path, look_at_path_in, look_at_folder;
 look_function look_at_descriptor, look_at_descriptors;
 /* stream_calls.c */
-look_function look_at_process_madvise, look_at_stream, look_at_freopen, look_at_fdopen,
-    look_at_ioctl, look_at_epoll_ctl, look_at_message, look_at_lock;
+look_function look_at_stream, look_at_freopen, look_at_fdopen, look_at_ioctl, look_at_epoll_ctl,
+    look_at_message, look_at_lock;
 /* children.c */
 look_function look_at_clone;
 extern struct passed_call passed_clone;
@@ -33,7 +33,8 @@ look_function look_at_wait; /* go/threads.c */
 /* go/linked.c */
 look_function look_at_thrd_create, look_at_unseen_thread;
 extern struct passed_call passed_thrd_create;
-look_function look_at_key, look_at_madvise, look_at_mprotect, look_at_arch_prctl, look_at_openat2;
+look_function look_at_key, look_at_madvise, look_at_process_madvise, look_at_mprotect,
+    look_at_arch_prctl, look_at_openat2;
 
 /* processor_time.c */
 look_function look_at_getrusage, look_at_processor_time, look_at_times;

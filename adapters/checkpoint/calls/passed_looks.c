@@ -231,9 +231,9 @@ void *look_at_descriptors(const struct passed_call *call, const long *arguments)
   return NULL;
 }
 
-/* With it, data that is sent is read later, from its original place. */
 void note_socket(long level, long option) {
   if (level != SOL_SOCKET) return;
+  /* With it, data that is sent is read later, from its original place. */
   if (option == SO_ZEROCOPY) call_doubt(RETIRED_CALL, "setsockopt with SO_ZEROCOPY");
   if (option != SO_LINGER) return;
   call_touch(TOUCHED_LINGERS);
@@ -265,6 +265,12 @@ void *look_at_sigaction(const struct passed_call *call, const long *arguments) {
 void *look_at_madvise(const struct passed_call *call, const long *arguments) {
   (void)call;
   note_madvise((void *)arguments[0], (size_t)arguments[1], (int)arguments[2]);
+  return NULL;
+}
+
+void *look_at_process_madvise(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  note_process_madvise((int)arguments[3]);
   return NULL;
 }
 

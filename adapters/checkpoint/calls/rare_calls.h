@@ -65,7 +65,7 @@ void note_prctl(const long *words);
 
 /* memory_calls.c */
 void note_madvise(const void *start, size_t bytes, int advice);
-void note_process_madvise(int advice);
+void note_process_madvise(int advice); /* on itself or another process: not looked at */
 long madvise_watched(void *start, size_t bytes, int advice);
 
 /* mapping_calls.c */
@@ -87,7 +87,7 @@ void note_open(int directory, const char *path, int flags);
 /* Before the checkpoint: what is drawn from, and what is changed. */
 void note_open_of_load(const char *function, const char *path, int flags, const void *caller);
 
-void note_socket(long level, long option);
+void note_socket(long level, long option); /* setsockopt() */
 
 /* signal_calls.c */
 void note_signal(long number);
