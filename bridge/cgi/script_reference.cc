@@ -83,8 +83,14 @@ bool is_still_attached(std::string_view script_name, std::string_view path_info,
 }  // namespace
 
 OrRefusal<std::string> script_path(const Variables& variables) {
-  std::string_view sent = without_proxy_prefix(value_or_empty(variables, "SCRIPT_FILENAME"));
-  sent = without_query(sent, value_or_empty(variables, "QUERY_STRING"));
+  const std::string_view whole = value_or_empty(variables, "SCRIPT_FILENAME");
+  std::string_view sent = without_proxy_prefix(whole);
+  // Other servers leave no query on it: there a "?" is part of a name, which the visitor has chosen
+  // (%3F), and which the server has compared with its rules as it is.
+  const bool is_apache = value_or_empty(variables, "SERVER_SOFTWARE").starts_with("Apache");
+  if (is_apache || whole.size() != sent.size()) {
+    sent = without_query(sent, value_or_empty(variables, "QUERY_STRING"));
+  }
   std::string path = sent.empty()
                          ? below_document_root(variables, value_or_empty(variables, "SCRIPT_NAME"))
                          : in_plain_spelling(sent, variables);

@@ -17,7 +17,7 @@ namespace cgi {
 //
 // It is SCRIPT_FILENAME without what Apache's mod_proxy_fcgi leaves on it:
 //   proxy:fcgi://host:port/path, proxy:unix:/socket|fcgi://host/path, proxy:balancer://name/path;
-//   a "?" and the query after the path;
+//   a "?" and the query after the path (only from Apache, or with the prefix above);
 //   percent-encoding (ProxyPass encodes, SetHandler does not): of the spellings, plain or decoded,
 //   the one is taken that agrees longer with SCRIPT_NAME + PATH_INFO, which are never encoded.
 // Without a SCRIPT_FILENAME it is DOCUMENT_ROOT + SCRIPT_NAME.

@@ -9,6 +9,27 @@ namespace pool {
 
 using worker::WorkerState;
 
+namespace {
+
+// A worker that has said that it is done only has to exit. A program that says so itself (it has
+// the channel) and stays would otherwise have any number of processes: of those that leave, as many
+// as may answer requests are left the usual time.
+void hurry_those_that_leave(const std::unordered_map<std::uint64_t, Place>& places,
+                            worker::Processes& processes, unsigned most) {
+  std::vector<const worker::Worker*> leaving;
+  for (const auto& [id, place] : places) {
+    const worker::Worker& worker = *place.worker;
+    const bool leaves = worker.state() == WorkerState::ending && !worker.terminating();
+    if (leaves && worker.pid() > 0) leaving.push_back(&worker);
+  }
+  if (leaving.size() <= most) return;
+  std::ranges::sort(leaving, {}, [](const worker::Worker* worker) { return worker->id(); });
+  leaving.resize(leaving.size() - most);
+  for (const worker::Worker* worker : leaving) processes.kill_one(worker->pid());
+}
+
+}  // namespace
+
 void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
   events_.on_change();
   Place& place = places_.at(worker_id);
@@ -21,6 +42,7 @@ void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
     started_anew_.note(place.started_anew ? Was::yes : Was::no);
   }
   if (place.worker->state() == WorkerState::idle) stay(*place.worker, place, printed.output);
+  hurry_those_that_leave(places_, surroundings_.processes, settings_.workers.max);
 }
 
 // Its program ended, and the worker is still there, ready for another request.

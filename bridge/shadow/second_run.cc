@@ -10,6 +10,8 @@ namespace {
 
 // Used when the program itself has no time limit.
 constexpr std::chrono::seconds kTimeMax{30};
+// Of 64 KiB each: as much as a pipe can hold.
+constexpr unsigned kRestReads = 16;
 
 base::Duration time_for(const config::ProgramSettings& settings) {
   return settings.timeouts.request.count() > 0 ? settings.timeouts.request
@@ -120,7 +122,9 @@ void SecondRun::take(base::ByteView bytes) {
 }
 
 worker::Printed SecondRun::on_ended(const worker::Ending& ending) {
-  while (outputs_.first && read_output() == Read::some) {
+  // At most what a pipe can hold; a child that goes on writing must not hold up the bridge.
+  for (unsigned reads = 0; reads < kRestReads && outputs_.first; ++reads) {
+    if (read_output() != Read::some) break;
   }
   const bool printed = outcome_.observation.bytes_out > 0;
   over(ending);

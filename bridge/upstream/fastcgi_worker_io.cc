@@ -17,6 +17,8 @@ constexpr std::size_t kReadBytes = 64 * base::kKiB;
 // What is read quietly is copied twice.
 constexpr std::size_t kQuietBytes = 16 * base::kKiB;
 constexpr std::size_t kBodyPieceBytes = 32 * base::kKiB;
+// More than a socket can hold.
+constexpr std::size_t kRestMax = 1 * base::kMiB;
 
 std::array<char, kReadBytes>& read_bytes() {
   static std::array<char, kReadBytes> bytes;  // one loop only, and used up within the turn
@@ -121,10 +123,12 @@ bool FastcgiWorker::read() {
   return true;
 }
 
+// Its children may have the connection, too, and go on writing.
 void FastcgiWorker::read_rest() {
-  while (fd_) {
+  for (std::size_t left = kRestMax; fd_ && left > 0;) {
     const ssize_t got = reader_.read(fd_.get(), read_bytes().data(), kReadBytes);
     if (got <= 0) return;
+    left -= std::min(left, static_cast<std::size_t>(got));
     take(base::ByteView(read_bytes().data(), static_cast<std::size_t>(got)));
   }
 }

@@ -14,6 +14,9 @@
 namespace worker {
 namespace {
 
+// More messages than a socket can hold; whoever else has it may go on sending.
+constexpr unsigned kRestMax = 1024;
+
 base::Result<base::UniqueFd> make_memfd(base::ByteView content) {
   base::UniqueFd fd(::memfd_create("cgibridge-request", MFD_CLOEXEC));
   if (!fd) return base::errno_error("memfd_create", errno);
@@ -99,7 +102,7 @@ void Channel::hang_up() {
 }
 
 void Channel::drain() {
-  while (receive()) {
+  for (unsigned messages = 0; messages < kRestMax && receive(); ++messages) {
   }
 }
 

@@ -13,6 +13,11 @@
 namespace worker {
 namespace {
 
+// A program can make children of the daemon (clone with CLONE_PARENT) that end or stop as fast as
+// they are looked at: others want their turn.
+constexpr unsigned kLooksATurn = 64;
+constexpr std::chrono::milliseconds kPause{1};
+
 // Puts siginfo's parts together as waitpid() would return them.
 int wait_status_of(const siginfo_t& info) {
   if (info.si_code == CLD_EXITED) return (info.si_status & 0xff) << 8;
@@ -49,8 +54,12 @@ bool has_ended(const siginfo_t& info) {
 
 }  // namespace
 
+// The signals themselves are many, and libuv reads them until there are no more: so the children
+// are looked at once, when all that has arrived was read.
 ChildReaper::ChildReaper(loop::Loop& loop)
-    : signal_(loop, SIGCHLD, [this] { on_child_signal(); }) {}
+    : look_(loop, [this] { on_child_signal(); }),
+      rest_(loop, [this] { on_child_signal(); }),
+      signal_(loop, SIGCHLD, [this] { look_.schedule(); }) {}
 
 void ChildReaper::signal_group(pid_t leader, int signal_number) {
   ::kill(-leader, signal_number);
@@ -101,10 +110,14 @@ void ChildReaper::reap_any() {
   int wait_status = 0;
   rusage used{};
   // An owner that is told may hold another pid: then the rest is looked at one by one.
-  while (held_.empty()) {
+  for (unsigned looks = 0; held_.empty(); ++looks) {
+    if (looks == kLooksATurn) return rest_.start(kPause);
     const pid_t pid = ::wait4(-1, &wait_status, WNOHANG, &used);
     if (pid <= 0) return;
     if (WIFSTOPPED(wait_status)) {
+      // A program can make children of the bridge that it does not know; one that wants the bridge
+      // for its tracer does so to keep it busy.
+      if (!on_death_.contains(pid)) ::kill(pid, SIGKILL);
       let_go(pid, WSTOPSIG(wait_status));
     } else {
       tell(pid, wait_status, used);

@@ -9,6 +9,7 @@
 
 #include "loop/loop.h"
 #include "loop/signal_watch.h"
+#include "loop/timer.h"
 #include "worker/processes.h"
 
 namespace worker {
@@ -36,6 +37,8 @@ class ChildReaper final : public Processes {
   void reap_each();
   void tell(pid_t pid, int wait_status, const rusage& used);
 
+  loop::Deferred look_;
+  loop::Timer rest_;  // for those that are not looked at in this turn
   loop::SignalWatch signal_;
   std::unordered_map<pid_t, std::function<void(const Death&)>> on_death_;
   std::unordered_set<pid_t> held_;

@@ -71,11 +71,32 @@ std::string privilege_reason(const std::string& file, int fd) {
   return {};
 }
 
-// Lua 5.4 seeds its generator from the clock's second and an address; all workers would have the
-// address in common.
-bool draws_from_addresses(const std::string& file) {
-  std::error_code error;
-  return starts_with(std::filesystem::canonical(file, error).filename().string(), "lua5.4");
+// Calls with the file's bytes; false for an empty file, and for one that is larger than bytes_max.
+template <typename Look>
+bool look_into(int fd, off_t bytes_max, const Look& look) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0 || status.st_size == 0 || status.st_size > bytes_max) return false;
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  void* const start = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (start == MAP_FAILED) return false;
+  const bool found = look(std::string_view(static_cast<const char*>(start), bytes));
+  ::munmap(start, bytes);
+  return found;
+}
+
+// Lua since 5.4 seeds its generator from the clock's second and an address; all workers would have
+// the address in common. Whatever the interpreter is called: it has Lua's own words in it, or the
+// name of Lua's library. LuaJIT and older ones have other words.
+bool draws_from_addresses(int fd) {
+  constexpr std::array<std::string_view, 5> kWords = {"$LuaVersion: Lua 5.4",
+                                                      "$LuaVersion: Lua 5.5", "liblua5.4.so",
+                                                      "liblua5.5.so", "liblua-5.4.so"};
+  constexpr off_t kBytesMax = 4 << 20;
+  return look_into(fd, kBytesMax, [&](std::string_view text) {
+    return std::ranges::any_of(kWords, [&](std::string_view word) {
+      return ::memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+    });
+  });
 }
 
 // Whether it is the PHP that speaks FastCGI, whatever its name: two words from cgi_main.c are in
@@ -85,16 +106,11 @@ bool is_php_cgi(int fd) {
   constexpr std::array<std::string_view, 3> kWords = {"CGI/FastCGI", "PHP_FCGI_CHILDREN",
                                                       "X-Powered-By: PHP/"};
   constexpr off_t kBytesMax = 256 << 20;
-  struct stat status;
-  if (::fstat(fd, &status) != 0 || status.st_size == 0 || status.st_size > kBytesMax) return false;
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  void* const start = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (start == MAP_FAILED) return false;
-  const bool all = std::all_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
-    return ::memmem(start, bytes, word.data(), word.size()) != nullptr;
+  return look_into(fd, kBytesMax, [&](std::string_view text) {
+    return std::ranges::all_of(kWords, [&](std::string_view word) {
+      return ::memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+    });
   });
-  ::munmap(start, bytes);
-  return all;
 }
 
 // Where the kernel, or env(1), would find the interpreter; empty if nowhere.
@@ -156,7 +172,7 @@ Executable look_at(const std::string& program, std::string_view search_path,
     if (!line) {
       bool is_go = false;
       executable.cold_reason = cold_reason_of_elf(fd.get(), executable.is_static, is_go);
-      if (executable.cold_reason.empty() && draws_from_addresses(executable.file)) {
+      if (executable.cold_reason.empty() && draws_from_addresses(fd.get())) {
         executable.cold_reason = "Lua 5.4's random numbers would be the same in all workers";
       }
       // Only a script that its interpreter reads directly can be compiled in advance.

@@ -19,6 +19,9 @@ namespace {
 // How much is kept of the last line printed; it contains paths of libraries.
 constexpr std::size_t kLastLineMax = 600;
 
+// Of one process; a note names up to some hundred files.
+constexpr unsigned kNotesMax = 8192;
+
 config::Reset reset_of(std::uint32_t wire) {
   if (wire == RESET_REWIND) return config::Reset::rewind;
   return wire == RESET_NONE ? config::Reset::none : config::Reset::fork;
@@ -145,18 +148,22 @@ base::Status Zygote::become_worker(std::uint64_t worker_id, base::UniqueFd chann
 
 void Zygote::on_message(const message::Received& received) {
   if (pid_ <= 0) return;
-  switch (received.type) {
-    case MESSAGE_CHECKPOINT:
-      return on_checkpoint(received);
-    case MESSAGE_FORK_FAILED:
-      return events_.on_fork_failed(received.id, received.text);
-    case MESSAGE_VERIFIED:
-      return events_.on_verified(received.id, {received.pages, received.text});
-    case MESSAGE_NOTE:
-      return events_.on_note(received.note_kind, received.text);
-    default:
-      return end("a message that no zygote sends");
+  // A program can send whatever it likes, and so can others of its user that get at the channel.
+  const bool may_answer = state_ == ZygoteState::ready && making_ == Making::forked;
+  if (received.type == MESSAGE_CHECKPOINT) return on_checkpoint(received);
+  if (received.type == MESSAGE_NOTE) return on_note(received);
+  if (received.type == MESSAGE_FORK_FAILED && may_answer) {
+    return events_.on_fork_failed(received.id, received.text);
   }
+  if (received.type == MESSAGE_VERIFIED && may_answer) {
+    return events_.on_verified(received.id, {received.pages, received.text});
+  }
+  end("a message that no zygote sends now");
+}
+
+void Zygote::on_note(const message::Received& received) {
+  if (++notes_ < kNotesMax) return events_.on_note(received.note_kind, received.text);
+  if (notes_ == kNotesMax) end("it says more than any does");
 }
 
 void Zygote::on_checkpoint(const message::Received& received) {

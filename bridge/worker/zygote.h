@@ -45,6 +45,7 @@ class Zygote : public Forerunner {
 
  private:
   void on_message(const message::Received& received);
+  void on_note(const message::Received& received);
   void on_checkpoint(const message::Received& received);
   void end(const std::string& why);
   void on_death(int wait_status);
@@ -62,6 +63,7 @@ class Zygote : public Forerunner {
   base::TimePoint launched_at_;
   base::Duration start_time_{0};
   std::string end_reason_;  // why we killed it
+  unsigned notes_ = 0;      // that it has sent
   std::unique_ptr<Channel> channel_;
   std::unique_ptr<LogPipe> stderr_;
   loop::Timer start_timer_;
