@@ -1,6 +1,7 @@
 #include "gateway/output_pipes.h"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include <array>
 #include <utility>
@@ -33,8 +34,14 @@ OutputPipes::Rest OutputPipes::rest() const {
   std::array<pollfd, 2> pipes{pollfd{output(), POLLIN, 0}, pollfd{errors(), POLLIN, 0}};
   while (::poll(pipes.data(), pipes.size(), 0) < 0) {
   }
+  const bool output_open = output_.fd && (pipes[0].revents & ~POLLIN) == 0;
   return {(pipes[0].revents & POLLIN) != 0, (pipes[1].revents & POLLIN) != 0,
-          output_.fd && errors_.fd && ((pipes[0].revents | pipes[1].revents) & ~POLLIN) == 0};
+          output_open && errors_.fd && (pipes[1].revents & ~POLLIN) == 0, output_open};
+}
+
+std::size_t OutputPipes::output_bytes() const {
+  int bytes = 0;
+  return ::ioctl(output(), FIONREAD, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 base::FdPair OutputPipes::release() {
@@ -42,6 +49,7 @@ base::FdPair OutputPipes::release() {
 }
 
 void OutputPipes::Pipe::watch_by(loop::Loop& loop) {
+  if (!fd || watch != nullptr) return;
   watch = std::make_unique<loop::FdWatch>(loop, fd.get(), [this](unsigned) { on_ready(); });
 }
 

@@ -17,7 +17,7 @@ class OutputPipes {
 
   // ours: standard output and standard error; they must not block. Those from before are closed.
   void connect(base::FdPair ours);
-  // From now on the loop watches them, for what ask() says.
+  // From now on the loop watches those that are open, for what ask() says.
   void watch();
   // loop::kReadable or loop::kNothing for each; has no effect before watch().
   void ask(unsigned output, unsigned errors);
@@ -27,11 +27,14 @@ class OutputPipes {
   void close_output() { output_.close(); }
   void close_errors() { errors_.close(); }
 
-  // What is in them at this moment. open: neither was closed, by us or by all who could write.
+  // What is in them at this moment. open: neither was closed, by us or by all who could write;
+  // output_open: that one.
   struct Rest {
-    bool output, errors, open;
+    bool output, errors, open, output_open;
   };
   Rest rest() const;
+  // How many bytes of output are in its pipe; 0 if it is closed.
+  std::size_t output_bytes() const;
 
   // Hands both over; they are no longer watched.
   base::FdPair release();

@@ -72,6 +72,9 @@ void tell_of_head(const worker::Label& label, const cgi::ResponseHead& head) {
                  head.replaced_bytes);
 }
 
+// Once the program has ended: of up to 64 KiB each.
+constexpr unsigned kReadsATurn = 32;
+
 std::array<char, kReadBytes>& scratch() {
   static std::array<char, kReadBytes> bytes;  // one loop; used only within a turn
   return bytes;
@@ -91,30 +94,35 @@ ResponseStream::ResponseStream(loop::Loop& loop, Answer& answer, ResponseEvents&
       pipes_(
           loop,
           [this] {
+            if (late_) return (void)drain(Pipes::closed);
             pump_stdout();
             set_asked();
           },
           [this] {
+            if (late_) return (void)drain(Pipes::closed);
             pump_stderr();
             set_asked();
           }),
-      unseen_timer_(loop, [this] { watch(); }),
+      timer_(loop, [this] { on_timer(); }),
       held_back_(wishes.hold_back) {}
 
 void ResponseStream::connect(base::FdPair ours) {
   pipes_.connect(std::move(ours));
   closed_ = false;
-  unseen_timer_.start(kUnseen);
+  timer_.start(kUnseen);
 }
 
-void ResponseStream::watch() {
+// It runs for so long that its output is watched from now on; or it has ended, and what others
+// might still write is not waited for any longer.
+void ResponseStream::on_timer() {
+  if (late_) return end_pipes();
   pipes_.watch();
   set_asked();
 }
 
 base::FdPair ResponseStream::program_ended(Pipes pipes) {
-  ended_ = true;
-  unseen_timer_.stop();
+  late_.emplace(loop_.now(), bytes_read_ + pipes_.output_bytes());
+  timer_.stop();
   return drain(pipes);
 }
 
@@ -128,7 +136,7 @@ bool ResponseStream::answer_is_whole() const {
 }
 
 base::FdPair ResponseStream::release() {
-  unseen_timer_.stop();
+  timer_.stop();
   base::FdPair ours = pipes_.release();
   over_ = true;
   tell_dropped_errors();
@@ -137,7 +145,7 @@ base::FdPair ResponseStream::release() {
 
 void ResponseStream::resume() {
   if (over_) return;
-  if (ended_) return (void)drain(Pipes::closed);
+  if (late_) return (void)drain(Pipes::closed);
   set_asked();
 }
 
@@ -146,8 +154,9 @@ void ResponseStream::pump_stdout() {
   if (!answer_->has_room()) return;
   const ReadStep step = head_sent_ || head_bad_ ? read_body() : read_head();
   if (step != ReadStep::over) return;
-  end_stdout();
-  if (!ended_) events_.on_output_closed();
+  pipes_.close_output();
+  closed_ = true;
+  if (!late_) events_.on_output_closed();
 }
 
 void ResponseStream::pump_stderr() {
@@ -157,36 +166,49 @@ void ResponseStream::pump_stderr() {
 }
 
 // What is in the pipes now is the rest. Nearly always that is some output and nothing else: so it
-// is read first, and then both pipes are checked for more.
+// is read first, and then both pipes are checked for more. Others may go on writing.
 base::FdPair ResponseStream::drain(Pipes pipes) {
   if (over_) return {};
-  OutputPipes::Rest rest{.output = true, .errors = false, .open = false};
+  OutputPipes::Rest rest{.output = true, .errors = false, .open = false, .output_open = false};
+  unsigned reads = 0;
   do {
-    if (!answer_->has_room()) {
+    if (!answer_->has_room() || ++reads > kReadsATurn) {
+      timer_.stop();
+      pipes_.watch();
       set_asked();
       return {};
     }
     if (pipes_.output() >= 0 && rest.output) pump_stdout();
     if (pipes_.errors() >= 0 && rest.errors) pump_stderr();
     rest = pipes_.rest();
+    if (!late_->may_go_on(loop_.now(), bytes_read_)) break;
   } while (rest.output || rest.errors);
   base::FdPair kept;
   if (pipes == Pipes::kept && rest.open) kept = pipes_.release();
-  end_stdout();
-  end_stderr();
-  complete();
+  const bool may_come = pipes == Pipes::closed && rest.output_open && !answer_is_whole();
+  if (may_come && late_->may_go_on(loop_.now(), bytes_read_)) {
+    pipes_.watch();
+    set_asked();
+    timer_.start(LateOutput::kQuiet);
+    return {};
+  }
+  end_pipes();
   return kept;
-}
-
-void ResponseStream::end_stdout() {
-  pipes_.close_output();
-  closed_ = true;
 }
 
 void ResponseStream::end_stderr() {
   pipes_.close_errors();
   tell_dropped_errors();
   error_lines_.flush();
+}
+
+void ResponseStream::end_pipes() {
+  timer_.stop();
+  if (over_) return;
+  pipes_.close_output();
+  closed_ = true;
+  end_stderr();
+  complete();
 }
 
 void ResponseStream::note_read(std::uint64_t bytes) {
@@ -227,8 +249,9 @@ void ResponseStream::take_errors(base::ByteView bytes) {
   const base::ByteView passed = errors_.take(bytes);
   if (passed.empty()) return;
   begin();
-  append_errors(answer_->out(), wishes_.id, passed);
   error_lines_.write(passed);
+  if (!wishes_.errors_to_server) return;
+  append_errors(answer_->out(), wishes_.id, passed);
   answer_->wrote();
 }
 
@@ -285,7 +308,7 @@ void ResponseStream::tell_dropped_errors() {
   if (told.empty()) return;
   error_lines_.flush();
   base::log_warn("{}: {}", label_(), told);
-  if (over_) return;
+  if (over_ || !wishes_.errors_to_server) return;
   append_errors(answer_->out(), wishes_.id, "cgibridge: " + told + "\n");
   answer_->wrote();
 }

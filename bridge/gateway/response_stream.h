@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/out_buffer.h"
 #include "base/unique_fd.h"
 #include "cgi/response_head.h"
 #include "gateway/exchange.h"
+#include "gateway/late_output.h"
 #include "gateway/output_pipes.h"
 #include "gateway/response_events.h"
 #include "loop/timer.h"
@@ -38,6 +40,7 @@ class ResponseStream {
     HoldBack hold_back = HoldBack::no;
     std::size_t head_bytes_max = 64 * base::kKiB;
     shadow::AnswerCopy* copy = nullptr;
+    bool errors_to_server = true;  // standard error goes to the web server besides the log
   };
 
   // How much of an answer is held back at most: if a program answers more before it has read its
@@ -59,11 +62,9 @@ class ResponseStream {
   // as they arrive.
   void take_output(base::ByteView bytes);
   void take_errors(base::ByteView bytes);
-
   // How much of its standard error is passed on and logged; the rest is read and dropped, and a
   // line says how much that was. 0: no limit.
   void limit_errors(std::uint64_t bytes_max) { errors_ = worker::ErrorAllowance(bytes_max); }
-
   // Adds a line to the head, before the first output; the program's own of that name are removed.
   void add_field(const std::string& line, std::string_view setting) {
     added_fields_ += line;
@@ -72,8 +73,8 @@ class ResponseStream {
 
   void set_server_redirects(bool does) { head_.set_server_redirects(does); }
 
-  // The program ended: what is in the pipes now is the rest, whoever still holds them open. kept:
-  // its worker does, for another request.
+  // The program ended: what is in the pipes now is the rest, and what others that have its standard
+  // output still write within a moment (LateOutput). kept: its worker has it, for another request.
   // Returns the reading ends of kept pipes, if all has been read; otherwise none, and they are
   // closed in time.
   enum class Pipes { closed, kept };
@@ -92,7 +93,6 @@ class ResponseStream {
   void move_to(Answer& answer) { answer_ = &answer; }
   // Hands over the pipes' reading ends; this object then reads nothing any more.
   base::FdPair release();
-
   // Whether the client was given a head; a head that is held back can still be replaced.
   bool head_given() const { return head_sent_ && held_.empty(); }
   std::uint64_t bytes_read() const { return bytes_read_; }
@@ -105,7 +105,7 @@ class ResponseStream {
   // The result of one read of a pipe: it may go on, or its end was read.
   enum class ReadStep { open, over };
 
-  void watch();
+  void on_timer();
   base::FdPair drain(Pipes pipes);
   void pump_stdout();
   void pump_stderr();
@@ -119,8 +119,8 @@ class ResponseStream {
   void tell_dropped_errors();
   void feed_head(base::ByteView bytes);
   void take_head();
-  void end_stdout();
   void end_stderr();
+  void end_pipes();
   void complete();
   void set_asked();
 
@@ -134,17 +134,17 @@ class ResponseStream {
   worker::LineLog error_lines_;
   worker::ErrorAllowance errors_;
   OutputPipes pipes_;
-  loop::Timer unseen_timer_;
+  loop::Timer timer_;  // until its output is watched; after its end, for late output
   HoldBack held_back_;
   base::OutBuffer held_;
   std::uint64_t bytes_read_ = 0, body_bytes_ = 0;  // of these, body bytes passed on
   base::TimePoint last_output_ = loop_.now();
   bool begun_ = false;
   bool head_sent_ = false;
-  bool head_bad_ = false;  // what follows is read and dropped
-  bool closed_ = false;    // the end of its standard output was read
-  bool ended_ = false;
-  bool over_ = false;  // on_bad_head or on_complete was called
+  bool head_bad_ = false;           // what follows is read and dropped
+  bool closed_ = false;             // the end of its standard output was read
+  std::optional<LateOutput> late_;  // once the program has ended
+  bool over_ = false;               // on_bad_head or on_complete was called
 };
 
 }  // namespace gateway

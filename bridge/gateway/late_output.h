@@ -1,0 +1,37 @@
+// What is still written after a program has ended: by others that have its standard output.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/clock.h"
+
+namespace gateway {
+
+// A program may leave a filter to write its answer (`exec > >(tr a-z A-Z)`, open STDOUT, "|gzip"),
+// which needs a moment longer than the program itself; other web servers wait for as long as
+// anybody has the pipe. But a process that goes on in the background for hours has it as well. So
+// the wait is for output that keeps coming, and not for long.
+class LateOutput {
+ public:
+  // How long nothing may come, and how long it may take in all, from when that is read which was in
+  // the pipe at the program's end.
+  static constexpr std::chrono::milliseconds kQuiet{250};
+  static constexpr std::chrono::seconds kMost{10};
+
+  // now: the program's end. due: how much of its output will have been read when all that is in the
+  // pipe now is.
+  LateOutput(base::TimePoint now, std::uint64_t due) : since_(now), due_(due) {}
+
+  // Whether to read on: read is how much of the output was read so far.
+  bool may_go_on(base::TimePoint now, std::uint64_t read) {
+    if (read < due_) since_ = now;
+    return now - since_ < kMost;
+  }
+
+ private:
+  base::TimePoint since_;
+  std::uint64_t due_;
+};
+
+}  // namespace gateway
