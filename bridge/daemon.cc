@@ -8,6 +8,7 @@
 #include "admin/openmetrics.h"
 #include "admin/status.h"
 #include "base/log.h"
+#include "config/units.h"
 #include "limits/users.h"
 
 namespace {
@@ -30,25 +31,30 @@ base::Result<gateway::SocketOwner> socket_owner(const config::BridgeSettings& br
 }
 }  // namespace
 
-Daemon::Daemon(const std::string& binary, const std::string& config_path, config::Settings settings,
-               const std::string& adapters)
+base::Result<base::UniqueFd> listen_for_commands(const std::string& path) {
+  if (path.empty()) return base::UniqueFd();
+  return gateway::listen_on(
+      {.kind = config::ListenAddress::Kind::unix_socket, .path = path, .host = {}}, 0600);
+}
+
+Daemon::Daemon(const Origin& origin, config::Settings settings, const std::string& adapters)
     : processes_(loop_),
       identities_(loop_, adapters),
       cgroups_(limits::bridge_cgroup_name(settings.bridge.control), settings.bridge.cgroup),
       pools_({loop_, processes_, adapters, identities_, cgroups_}),
       settings_(
-          loop_, config_path, std::move(settings), [this] { settings_changed(); },
+          loop_, origin.settings_file, std::move(settings), [this] { settings_changed(); },
           limits::Identities::problems_of),
       gateway_(loop_, pools_, [this] { return settings_.now(); }),
       page_(gateway_, pools_,
             [this](const std::string& program, const std::string& mode) {
               return switch_mode(program, mode);
             }),
-      binary_(binary),
-      config_path_(config_path),
+      origin_(origin),
       service_manager_(loop_),
       warmth_timer_(loop_, [this] { look_whether_warm(); }),
       upgrade_over_(loop_, [this] { upgrade_.reset(); }),
+      leave_timer_(loop_, [this] { drain("the announced drain"); }),
       drain_timer_(loop_,
                    [this] {
                      base::log_warn(
@@ -62,8 +68,10 @@ Daemon::Daemon(const std::string& binary, const std::string& config_path, config
       on_hup_(loop_, SIGHUP, [this] { (void)reload(); }),
       on_usr1_(loop_, SIGUSR1, [this] { (void)reopen("SIGUSR1"); }),
       on_usr2_(loop_, SIGUSR2, [this] { upgrade_by_signal(); }) {
-  gateway_.set_page([this](const gateway::PageRequest& request) { return page_.answer(request); });
-  gateway_.journal().come_from(config_path);
+  gateway_.own_answers().page = [this](const gateway::PageRequest& request) {
+    return page_.answer(request);
+  };
+  gateway_.journal().come_from(origin.settings_file);
 }
 
 Daemon::~Daemon() {
@@ -81,12 +89,10 @@ base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
     gateway_.add_listener(std::move(socket.fd), socket.name);
   }
   if (const auto listening = listen(bridge); !listening) return listening.error();
-  const config::ListenAddress control{
-      .kind = config::ListenAddress::Kind::unix_socket, .path = bridge.control, .host = {}};
-  auto socket = gateway::listen_on(control, 0600);
-  if (!socket) return socket.error();
-  serve_control(socket.take());
-  prewarm();
+  auto control = listen_for_commands(bridge.control);
+  if (!control) return control.error();
+  serve_control(control.take());
+  gateway_.own_answers().readiness.wait_for(prewarm(), loop_.now() + gateway::Readiness::kPatience);
   service_manager_.ready(ServiceManager::Start::first);
   return base::Done{};
 }
@@ -103,6 +109,7 @@ void Daemon::prepare_limits() {
 }
 
 void Daemon::serve_control(base::UniqueFd socket) {
+  if (!socket) return base::log_info("there is no control socket: only signals reach this bridge");
   control_ = std::make_unique<admin::ControlServer>(
       loop_, std::move(socket), settings_.now()->bridge.control, commands(),
       [this](admin::ControlClient& client) { detach(client); },
@@ -202,8 +209,12 @@ std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
          return why_not ? admin::refused(*why_not) : json{{"ok", true}};
        }},
       {"drain",
-       [this](const json&, admin::ControlClient&, base::UniqueFd) {
-         drain("`cgibridge drain`");
+       [this](const json& arguments, admin::ControlClient&, base::UniqueFd) {
+         const json after = arguments.value("after", json("0"));
+         const auto announced =
+             config::parse_duration(after.is_string() ? after.get<std::string>() : after.dump());
+         if (!announced) return admin::refused("drain: after: " + announced.error().message);
+         drain("`cgibridge drain`", announced.value());
          return json{{"ok", true}};
        }},
       {"reopen",
@@ -271,28 +282,42 @@ base::Status Daemon::reopen(const char* asked_by) {
   return reopened;
 }
 
-void Daemon::prewarm() {
+std::vector<std::string> Daemon::prewarm() {
   const auto settings = settings_.now();
-  for (const std::string& path : settings->bridge.prewarm) refresh(path, {}, {});
+  std::vector<std::string> programs;
+  for (const std::string& path : settings->bridge.prewarm) {
+    programs.push_back(refresh(path, {}, {}));
+  }
+  return programs;
 }
 
-void Daemon::refresh(const std::string& path, std::string_view environment,
-                     const std::vector<std::string>& learned) {
+std::string Daemon::refresh(const std::string& path, std::string_view environment,
+                            const std::vector<std::string>& learned) {
   auto resolution = gateway_.resolver().resolve(path);
-  if (!resolution) return base::log_warn("prewarm: {}", resolution.refusal().reason);
-  const std::string& program = resolution.value().program;
+  if (!resolution) {
+    base::log_warn("prewarm: {}", resolution.refusal().reason);
+    return {};
+  }
+  std::string program = std::move(resolution.value().program);
   pool::Pool& pool = pools_.of(program);
   pool.inherit(learned);
   pool.refresh(settings_.now()->for_program(program), resolution.value().file, environment,
                compare::Side::classic);
+  return program;
 }
 
-void Daemon::drain(const char* asked_by) {
-  if (draining_) {
+void Daemon::drain(const char* asked_by, base::Duration announced) {
+  if (gateway_.draining()) {
     base::log_warn("{} again: stopping without waiting", asked_by);
     return loop_.stop();
   }
-  draining_ = true;
+  gateway_.own_answers().readiness.leave();
+  if (announced.count() > 0) {
+    base::log_info("{}: draining in {}; bridge.health says so until then", asked_by,
+                   config::format_duration(announced));
+    return leave_timer_.start(announced);
+  }
+  leave_timer_.stop();
   service_manager_.stopping();
   base::log_info("{}: draining, {} request(s) are open", asked_by,
                  gateway_.counts().requests_active);

@@ -21,12 +21,20 @@
 #include "upgrade/successor.h"
 #include "worker/child_reaper.h"
 
+// Binds the control socket. An empty path: there is none.
+base::Result<base::UniqueFd> listen_for_commands(const std::string& path);
+
 class Daemon {
  public:
-  // binary: the file that an upgrade starts. config_path: the file that settings were read from,
-  // which is watched. adapters: the folder of the adapters.
-  Daemon(const std::string& binary, const std::string& config_path, config::Settings settings,
-         const std::string& adapters);
+  // How this process was started.
+  struct Origin {
+    std::string binary;              // the file that an upgrade starts,
+    std::vector<std::string> words;  // and its command
+    std::string settings_file;       // is watched; empty: there is none
+  };
+
+  // adapters: the folder of the adapters.
+  Daemon(const Origin& origin, config::Settings settings, const std::string& adapters);
   ~Daemon();
 
   // Binds what the settings ask for, and takes over the sockets in inherited. Nothing is served
@@ -55,10 +63,12 @@ class Daemon {
   void detach(admin::ControlClient& client);
   void settings_changed();
   base::Status reopen(const char* asked_by);
-  void prewarm();
-  void drain(const char* asked_by);
-  void refresh(const std::string& path, std::string_view environment,
-               const std::vector<std::string>& learned);
+  std::vector<std::string> prewarm();  // returns the programs
+  // announced: how long it says before that it is about to end (bridge.health), and still serves.
+  void drain(const char* asked_by, base::Duration announced = {});
+  // Begins to make what is at path warm. Returns the program; "" if there is none.
+  std::string refresh(const std::string& path, std::string_view environment,
+                      const std::vector<std::string>& learned);
 
   // An upgrade, from the old side and from the new side. client: the one that asked for it and
   // waits; nullptr: a signal did. Returns nullptr if the upgrade is under way.
@@ -83,9 +93,8 @@ class Daemon {
   std::vector<gateway::SocketFile> socket_files_;            // to be removed at the end
   const std::vector<std::string> web_servers_ = gateway::web_server_addresses();
   base::TimePoint peer_told_{};  // when a refused peer was last logged
-  bool draining_ = false;
-  bool failed_ = false;  // it ends without ever having served
-  const std::string binary_, config_path_;
+  bool failed_ = false;          // it ends without ever having served
+  const Origin origin_;
   ServiceManager service_manager_;
   std::unique_ptr<upgrade::Successor> upgrade_;
   admin::ControlClient* upgrade_client_ = nullptr;  // the one that asked for it and waits
@@ -97,6 +106,6 @@ class Daemon {
   base::TimePoint warm_by_{};  // the latest time to report that it is ready
   loop::Timer warmth_timer_;
   loop::Deferred upgrade_over_;
-  loop::Timer drain_timer_;
+  loop::Timer leave_timer_, drain_timer_;
   loop::SignalWatch on_term_, on_int_, on_quit_, on_hup_, on_usr1_, on_usr2_;
 };

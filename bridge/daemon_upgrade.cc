@@ -6,20 +6,19 @@
 #include "daemon.h"
 
 namespace {
-// While programs are made warm for an upgrade: how often to check, and how long at most. Programs
-// that are not warm then run classic.
+// While programs are made warm for an upgrade: how often to check.
 constexpr std::chrono::milliseconds kWarmthLooks{10};
-constexpr std::chrono::seconds kWarmthPatience{30};
 }  // namespace
 
 nlohmann::json Daemon::upgrade(admin::ControlClient* client) {
-  if (draining_) return admin::refused("it is draining");
+  if (gateway_.own_answers().readiness.leaving()) return admin::refused("it is about to end");
   if (upgrade_ != nullptr) return admin::refused("an upgrade is under way");
-  upgrade::Successor::Terms terms{.binary = binary_,
-                                  .config_path = config_path_,
+  const bool has_control = control_ != nullptr;
+  upgrade::Successor::Terms terms{.binary = origin_.binary,
+                                  .words = origin_.words,
                                   .listeners = {},
-                                  .control_path = control_->path(),
-                                  .control = control_->socket().get(),
+                                  .control_path = has_control ? control_->path() : "",
+                                  .control = has_control ? control_->socket().get() : -1,
                                   .programs = pools_.warm_notes()};
   for (const auto& [id, listener] : gateway_.listeners()) {
     // An attached socket belongs to a process of its web server, which attaches it again.
@@ -34,9 +33,9 @@ nlohmann::json Daemon::upgrade(admin::ControlClient* client) {
   const auto started = upgrade_->start(terms);
   if (!started) {
     upgrade_over_.schedule();
-    return admin::refused("cannot start " + binary_ + ": " + started.error().message);
+    return admin::refused("cannot start " + origin_.binary + ": " + started.error().message);
   }
-  base::log_info("upgrade: {} starts as pid {}", binary_, upgrade_->pid());
+  base::log_info("upgrade: {} starts as pid {}", origin_.binary, upgrade_->pid());
   upgrade_client_ = client;
   return nullptr;
 }
@@ -59,7 +58,7 @@ void Daemon::upgrade_failed(const std::string& why) {
 
 // The new bridge has warm programs and waits for the word to serve.
 void Daemon::hand_over() {
-  if (draining_) return;
+  if (gateway_.draining()) return;
   if (const auto told = upgrade_->take_over(); !told) return upgrade_failed(told.error().message);
   service_manager_.hand_over_to(upgrade_->pid());
   base::log_info("upgrade: pid {} takes over, {} request(s) are open here", upgrade_->pid(),
@@ -68,9 +67,8 @@ void Daemon::hand_over() {
     std::exchange(upgrade_client_, nullptr)->send({{"ok", true}, {"pid", upgrade_->pid()}});
   }
   socket_files_.clear();
-  control_->keep_file();
+  if (control_ != nullptr) control_->keep_file();
   control_.reset();
-  draining_ = true;
   drain_timer_.start(settings_.now()->bridge.drain_timeout);
   gateway_.hand_over([this](const base::UniqueFd& fd) { upgrade_->pass_on(fd); },
                      [this] { loop_.stop(); });
@@ -90,12 +88,9 @@ base::Status Daemon::take_over(base::UniqueFd channel) {
   if (inheritance.control_path == settings->bridge.control) {
     inherited_control_ = std::move(inheritance.control);
   } else {
-    const config::ListenAddress control{.kind = config::ListenAddress::Kind::unix_socket,
-                                        .path = settings->bridge.control,
-                                        .host = {}};
-    auto socket = gateway::listen_on(control, 0600);
-    if (!socket) return socket.error();
-    inherited_control_ = socket.take();
+    auto control = listen_for_commands(settings->bridge.control);
+    if (!control) return control.error();
+    inherited_control_ = control.take();
     old_files_.emplace_back(inheritance.control_path);
   }
   predecessor_ = std::make_unique<upgrade::Predecessor>(
@@ -112,7 +107,7 @@ base::Status Daemon::take_over(base::UniqueFd channel) {
     refresh(note.program, note.environment, note.learned);
   }
   prewarm();
-  warm_by_ = loop_.now() + kWarmthPatience;
+  warm_by_ = loop_.now() + gateway::Readiness::kPatience;
   warmth_timer_.start(kWarmthLooks);
   return base::Done{};
 }
@@ -135,9 +130,7 @@ bool Daemon::is_given_up(const std::string& name) {
 }
 
 void Daemon::look_whether_warm() {
-  const bool warming = std::ranges::any_of(pools_.status(), [](const pool::PoolStatus& status) {
-    return status.level == "warming" || (status.starting > 0 && status.idle == 0);
-  });
+  const bool warming = std::ranges::any_of(pools_.status(), &pool::PoolStatus::is_warming);
   if (warming && loop_.now() < warm_by_) return warmth_timer_.start(kWarmthLooks);
   predecessor_->say_ready();
 }

@@ -6,6 +6,7 @@
 int main(int argc, char** argv) {
   const cli::Invocation invocation = cli::parse_command_line(argc, argv);
   if (invocation.exit_code.has_value()) return *invocation.exit_code;
-  if (invocation.command == cli::Command::serve) return serve(invocation);
+  const bool wraps = invocation.command == cli::Command::fcgiwrap && !invocation.fcgiwrap.print;
+  if (invocation.command == cli::Command::serve || wraps) return serve(invocation);
   return cli::run(invocation);
 }

@@ -5,6 +5,7 @@
 #include <linux/close_range.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -46,6 +47,40 @@ int not_started(const cli::Invocation& invocation, const std::vector<std::string
   return 1;
 }
 
+bool is_fcgiwrap(const cli::Invocation& invocation) {
+  return invocation.command == cli::Command::fcgiwrap;
+}
+
+// Empty: there is none.
+std::string settings_file_of(const cli::Invocation& invocation) {
+  return is_fcgiwrap(invocation) ? std::string() : invocation.config_path;
+}
+
+config::Settings settings_of(const cli::Invocation& invocation,
+                             std::vector<std::string>& problems) {
+  if (is_fcgiwrap(invocation)) {
+    auto settings = cli::settings_of_fcgiwrap(invocation.fcgiwrap);
+    if (settings) return settings.take();
+    problems.push_back(settings.error().message);
+    return {};
+  }
+  auto loaded = config::load_file(invocation.config_path);
+  if (loaded) return loaded.take();
+  for (const config::Problem& problem : loaded.problems()) {
+    problems.push_back(config::to_string(problem));
+  }
+  return {};
+}
+
+// The command that starts a bridge with the same settings again.
+std::vector<std::string> words_for_an_upgrade(const cli::Invocation& invocation) {
+  if (!is_fcgiwrap(invocation)) return {"serve", "--config", invocation.config_path};
+  std::vector<std::string> words = invocation.words;
+  const auto channel = std::ranges::find(words, "--take-over");
+  if (channel != words.end()) words.erase(channel, channel + 2);
+  return words;
+}
+
 }  // namespace
 
 int serve(const cli::Invocation& invocation) {
@@ -55,20 +90,14 @@ int serve(const cli::Invocation& invocation) {
   auto inherited = gateway::inherited_sockets();
   ::signal(SIGPIPE, SIG_IGN);
   base::start_log("info");
-  auto loaded = config::load_file(invocation.config_path);
-  if (!loaded) {
-    std::vector<std::string> problems;
-    for (const config::Problem& problem : loaded.problems()) {
-      problems.push_back(config::to_string(problem));
-    }
-    return not_started(invocation, problems);
-  }
-  config::Settings settings = loaded.take();
   std::vector<std::string> problems;
+  config::Settings settings = settings_of(invocation, problems);
   for (const std::string& problem : limits::Identities::problems_of(settings)) {
-    problems.push_back(invocation.config_path + ": " + problem);
+    problems.push_back(settings_file_of(invocation) + ": " + problem);
   }
   if (!problems.empty()) return not_started(invocation, problems);
+  // As fcgiwrap does: what systemd hands over is all that it listens on.
+  if (is_fcgiwrap(invocation) && !inherited.empty()) settings.bridge.listen.clear();
   base::set_log_level(config::to_string(settings.bridge.log_level));
   if (const auto set = base::set_log_file(settings.bridge.log); !set) {
     return not_started(invocation, {"bridge.log: " + set.error().message});
@@ -76,7 +105,8 @@ int serve(const cli::Invocation& invocation) {
   const std::string adapters =
       settings.bridge.adapters.empty() ? cli::adapters_folder() : settings.bridge.adapters;
   worker::raise_descriptor_limit();
-  Daemon daemon(binary, invocation.config_path, std::move(settings), adapters);
+  Daemon daemon({binary, words_for_an_upgrade(invocation), settings_file_of(invocation)},
+                std::move(settings), adapters);
   const auto started =
       invocation.take_over_fd < 0
           ? daemon.start(std::move(inherited))

@@ -85,6 +85,11 @@ constexpr Figure<BridgeView> kBridge[] = {
     {"",
      {"cgibridge_draining", "gauge", "1 while it lets requests end and takes no new ones"},
      [](const BridgeView& b) -> std::uint64_t { return b.gateway.draining() ? 1 : 0; }},
+    {"",
+     {"cgibridge_ready", "gauge", "1 if requests should be sent to it, as bridge.health says"},
+     [](const BridgeView& b) -> std::uint64_t {
+       return b.gateway.why_not_ready().empty() ? 1 : 0;
+     }},
     {"workers",
      {"cgibridge_workers", "gauge", "Workers of all programs, classic ones among them"},
      [](const BridgeView& b) -> std::uint64_t { return b.pools.shares().workers(); }},

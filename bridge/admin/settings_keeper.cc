@@ -35,6 +35,7 @@ SettingsKeeper::SettingsKeeper(loop::Loop& loop, std::string path, config::Setti
 }
 
 void SettingsKeeper::watch() {
+  if (path_.empty()) return;
   const bool was_watched = watched_;
   take_note(watch_.start(path_));
   // Changes in the meantime were not reported.
@@ -70,6 +71,7 @@ std::shared_ptr<const config::Settings> SettingsKeeper::now() {
 }
 
 ReloadOutcome SettingsKeeper::reload() {
+  if (path_.empty()) return refuse({"the bridge was started without a settings file"});
   pending_ = false;
   auto outcome = config::load_file(path_);
   std::vector<std::string> problems;

@@ -25,6 +25,7 @@ class SettingsKeeper {
   // What is wrong with settings that are well formed but cannot be used on this system.
   using Check = std::function<std::vector<std::string>(const config::Settings&)>;
 
+  // path: empty: there is no file, and nothing to reload.
   // on_change runs after other settings have taken effect.
   SettingsKeeper(loop::Loop& loop, std::string path, config::Settings settings,
                  std::function<void()> on_change, Check check);

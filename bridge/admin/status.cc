@@ -25,7 +25,8 @@ json bridge_json(const gateway::Gateway& gateway, const pool::Pools& pools) {
   json bridge = {{"pid", ::getpid()},
                  {"version", CGIBRIDGE_VERSION},
                  {"cgroups", cgroups_json(pools.cgroups())},
-                 {"draining", gateway.draining()}};
+                 {"draining", gateway.draining()},
+                 {"not_ready", gateway.why_not_ready()}};
   add_figures(bridge, bridge_figures(), {gateway, pools});
   return bridge;
 }

@@ -36,7 +36,11 @@ bool fits(std::string_view name, std::string_view pattern) {
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
+// What the bridge alone may set, whatever passes otherwise.
+constexpr std::string_view kOwnPrefix = "CGIBRIDGE_";
+
 bool may_pass(std::string_view name, const ParamRules& rules) {
+  if (name.starts_with(kOwnPrefix)) return false;
   if (!forbidden_name(name) && (!rules.strict || is_meta_variable(name))) return true;
   return std::any_of(rules.passed.begin(), rules.passed.end(),
                      [name](const std::string& pattern) { return fits(name, pattern); });
@@ -127,8 +131,11 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
     if (has_nul(value)) return Refusal{400, "NUL byte in the request's path"};
   }
 
-  Settings settings(variables.size() + configured.size() + 8);
+  Settings settings(variables.size() + configured.size() + rules.fallback.size() + 8);
   settings.set("PATH", kDefaultPath);
+  for (const auto& [name, value] : rules.fallback) {
+    if (is_possible({name, value})) settings.set(name, value);
+  }
   settings.set("GATEWAY_INTERFACE", "CGI/1.1");
   settings.set("QUERY_STRING", "");
   settings.set("SCRIPT_NAME", split.script_name);
@@ -156,6 +163,20 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
   environment.server_redirects = redirects(value_or_empty(variables, "SERVER_SOFTWARE"));
   environment.kept_back = kept_back;
   return environment;
+}
+
+std::string folder_of(const std::string& program, std::string_view block) {
+  while (!block.empty()) {
+    const std::string_view entry = block.substr(0, block.find('\0'));
+    block.remove_prefix(std::min(entry.size() + 1, block.size()));
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (name != kFolderVariable) continue;
+    const std::string_view folder = entry.substr(std::min(name.size() + 1, entry.size()));
+    if (folder.empty()) break;
+    return folder == "-" ? "." : std::string(folder);
+  }
+  const std::size_t slash = program.rfind('/');
+  return slash == 0 ? "/" : program.substr(0, slash);
 }
 
 }  // namespace cgi

@@ -29,15 +29,16 @@ struct Environment {
   bool server_redirects = true;
 };
 
+// Names and values from the configuration; if a name is given twice, the last counts.
+using ConfiguredEnvironment = std::span<const std::pair<std::string, std::string>>;
+
 // Which of a web server's names pass, in addition to forbidden_name(). Views the settings.
 struct ParamRules {
   bool strict = false;  // only what is_meta_variable() knows
-  std::span<const std::string>
-      passed;  // these always pass: NAME, or NAME* for all names that begin so
+  // These always pass: NAME, NAME* for all names that begin so, or * for all.
+  std::span<const std::string> passed = {};
+  ConfiguredEnvironment fallback = {};  // for names that the web server does not send
 };
-
-// Names and values from the configuration; if a name is given twice, the last counts.
-using ConfiguredEnvironment = std::span<const std::pair<std::string, std::string>>;
 
 // The search path of a program for which the operator has configured none.
 inline constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
@@ -61,6 +62,13 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
                                          std::string_view script_filename,
                                          ConfiguredEnvironment configured,
                                          const ParamRules& rules = {});
+
+// fcgiwrap's variable for the folder in which a program runs; "-" is the bridge's own.
+inline constexpr std::string_view kFolderVariable = "FCGI_CHDIR";
+
+// The folder in which a program runs: what the block ("K=V\0...") says in kFolderVariable,
+// otherwise the folder of program, an absolute path (RFC 3875 §7.2).
+std::string folder_of(const std::string& program, std::string_view block);
 
 // Why a web server's parameter with this name must not reach a program, as a word for a log; none
 // if it may. These names control the loader, libc, shells and interpreters: a web server that lets

@@ -49,7 +49,7 @@ json command_of(const Invocation& invocation) {
     case Command::reload:
       return {{"command", "reload"}};
     case Command::drain:
-      return {{"command", "drain"}};
+      return {{"command", "drain"}, {"after", invocation.after.empty() ? "0" : invocation.after}};
     case Command::reopen:
       return {{"command", "reopen"}};
     case Command::upgrade:
@@ -132,7 +132,17 @@ int watch(const Invocation& invocation) {
   }
 }
 
+int run_ready(const Invocation& invocation) {
+  const auto answer = ask_once(invocation);
+  if (!answer) return fail(answer.error().message);
+  const std::string why_not =
+      admin::text_of(answer.value().value("bridge", json::object()), "not_ready");
+  fmt::print("{}\n", why_not.empty() ? "ready" : "not ready: " + why_not);
+  return why_not.empty() ? 0 : 1;
+}
+
 int run_status(const Invocation& invocation) {
+  if (invocation.ready) return run_ready(invocation);
   if (invocation.watch) return watch(invocation);
   const auto looked = look(invocation);
   if (!looked) return fail(looked.error().message);
@@ -142,13 +152,22 @@ int run_status(const Invocation& invocation) {
 
 // ---- the others ----
 
-// mod_fcgid takes this process for the application: it runs until mod_fcgid ends it or the bridge
-// is gone. Its end closes the connection, and the bridge then gives up the socket.
-int stay_attached(int socket) {
+void wait_for_its_end(int socket) {
   char byte;
   while (::recv(socket, &byte, 1, 0) > 0) {
   }
-  return fail("the bridge has ended");
+}
+
+// What is left to do once the bridge has done what it was asked for.
+int after_answer(const Invocation& invocation, int socket) {
+  if (invocation.command == Command::attach) {
+    // mod_fcgid takes this process for the application: it runs until mod_fcgid ends it or the
+    // bridge is gone. Its end closes the connection, and the bridge then gives up the socket.
+    wait_for_its_end(socket);
+    return fail("the bridge has ended");
+  }
+  if (invocation.wait) wait_for_its_end(socket);
+  return 0;
 }
 
 }  // namespace
@@ -160,9 +179,7 @@ int run_client_command(const Invocation& invocation) {
   const bool attaching = invocation.command == Command::attach;
   const auto answer = ask(socket.value().get(), invocation, attaching ? STDIN_FILENO : -1);
   if (!answer) return fail(answer.error().message);
-  if (answer.value().value("ok", false)) {
-    return attaching ? stay_attached(socket.value().get()) : 0;
-  }
+  if (answer.value().value("ok", false)) return after_answer(invocation, socket.value().get());
   if (answer.value().contains("problems")) {
     for (const auto& problem : answer.value()["problems"]) {
       fmt::print(stderr, "{}\n", problem.get<std::string>());

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "cli/described.h"
+#include "config/units.h"
 
 namespace cli {
 namespace {
@@ -99,6 +100,43 @@ void add_check(CLI::App& app, Invocation& invocation) {
       "--json", [&invocation] { invocation.form = Form::json; },
       "Everything that was found, as JSON");
   sub->footer("Exit code: 0 warm workers give the same bytes; 1 stay with classic; 2 not checked.");
+}
+
+void add_drain(CLI::App& app, Invocation& invocation) {
+  CLI::App* sub =
+      add_command(app, invocation, "drain", "Finish what is open, then end", Command::drain);
+  const auto is_duration = [](const std::string& text) {
+    const auto duration = config::parse_duration(text);
+    return duration ? std::string() : duration.error().message;
+  };
+  sub->add_option("--after", invocation.after,
+                  "Serve for that long first, and only say that it is about to end "
+                  "(bridge.health), like 10s")
+      ->check(CLI::Validator(is_duration, "DURATION"));
+  sub->add_flag("--wait", invocation.wait, "Return when the bridge has ended");
+  add_client_options(sub, invocation);
+}
+
+void add_fcgiwrap(CLI::App& app, Invocation& invocation) {
+  CLI::App* sub = add_command(app, invocation, "fcgiwrap",
+                              "Run the bridge with the options of fcgiwrap(8), without a settings "
+                              "file; also by a link of that name",
+                              Command::fcgiwrap);
+  FcgiwrapOptions& options = invocation.fcgiwrap;
+  sub->add_flag("-f", options.errors_to_server, "Send programs' standard error to the web server");
+  sub->add_option("-c", options.at_once, "How many programs run at once, at most")
+      ->check(CLI::Range(1, 10000));
+  sub->add_option("-s", options.socket,
+                  "Where to listen: unix:/path, tcp:1.2.3.4:port or tcp6:[::1]:port; otherwise on "
+                  "what systemd or spawn-fcgi hands over");
+  sub->add_option("-p", options.programs, "Run only this program; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--control", options.control,
+                  "A control socket, for status and other commands; otherwise there is none");
+  sub->add_flag("--print", options.print, "Print a settings file that does the same, and end");
+  sub->add_option("--take-over", invocation.take_over_fd, "Descriptor of a channel")->group("");
+  sub->allow_extras();  // as getopt(3) does
 }
 
 void add_config(CLI::App& app, Invocation& invocation) {
@@ -193,6 +231,8 @@ bool tell_unknown_command(const CLI::App& app) {
 
 Invocation parse_command_line(int argc, char** argv) {
   Invocation invocation;
+  std::vector<std::string> words = fcgiwrap_words({argv, argv + argc});
+  if (words.empty()) words.emplace_back("cgibridge");
   invocation.config_path = CGIBRIDGE_SETTINGS_FILE;
   CLI::App app{"FastCGI to unmodified CGI programs, answered from warm workers", "cgibridge"};
   app.set_version_flag("--version", CGIBRIDGE_VERSION);
@@ -201,6 +241,7 @@ Invocation parse_command_line(int argc, char** argv) {
   serve->add_option("--config", invocation.config_path, "Settings file")->capture_default_str();
   // Used by `upgrade` when it starts the new bridge; of no use to anybody else.
   serve->add_option("--take-over", invocation.take_over_fd, "Descriptor of a channel")->group("");
+  add_fcgiwrap(app, invocation);
   add_config(app, invocation);
   CLI::App* status =
       add_command(app, invocation, "status", "Programs, arms, workers, queues", Command::status);
@@ -210,6 +251,8 @@ Invocation parse_command_line(int argc, char** argv) {
   status->add_flag_callback("--json", as_json, "As JSON");
   status->add_flag_callback("--openmetrics", as_openmetrics, "As OpenMetrics text");
   status->add_flag("--watch", invocation.watch, "Again each second, until Ctrl-C");
+  status->add_flag("--ready", invocation.ready,
+                   "Only whether requests should be sent to it: exit code 0, otherwise 1 and why");
   CLI::App* mode =
       add_command(app, invocation, "mode", "Switch a program's mode now", Command::mode);
   mode->add_option("program", invocation.program, "Its name in the settings, or its path")
@@ -221,9 +264,7 @@ Invocation parse_command_line(int argc, char** argv) {
   add_client_options(
       add_command(app, invocation, "reload", "Read the settings file again", Command::reload),
       invocation);
-  add_client_options(
-      add_command(app, invocation, "drain", "Finish what is open, then end", Command::drain),
-      invocation);
+  add_drain(app, invocation);
   add_client_options(add_command(app, invocation, "reopen",
                                  "Open the log files again, after a rotation", Command::reopen),
                      invocation);
@@ -242,7 +283,8 @@ Invocation parse_command_line(int argc, char** argv) {
   add_replay(app, invocation);
   add_descriptions(app);
   try {
-    app.parse(argc, argv);
+    invocation.words.assign(words.begin() + 1, words.end());
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     if (app.got_subcommand("manual") || app.got_subcommand("completion")) invocation.exit_code = 0;
   } catch (const CLI::ParseError& error) {
     if (!error.get_exit_code() || !tell_unknown_command(app)) app.exit(error);

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "cli/asked_request.h"
+#include "cli/fcgiwrap.h"
 #include "config/settings.h"
 
 namespace cli {
 
 enum class Command {
   serve,
+  fcgiwrap,
   config_check,
   config_show,
   config_reference,
@@ -51,6 +53,9 @@ struct Invocation {
   std::string control;      // empty: the settings file's
   Form form = Form::text;
   bool watch = false;             // status: again each second
+  bool ready = false;             // status: only whether it is ready
+  std::string after;              // drain: a duration; empty: at once
+  bool wait = false;              // drain: until the bridge has ended
   std::string program;            // mode, try, check
   std::string mode;               // mode, try
   std::vector<std::string> env;   // try, check: "K=V"
@@ -61,6 +66,8 @@ struct Invocation {
   bool config_given = false;      // --config was given; replay: do not use the capture's settings
   bool without_settings = false;  // replay: use none at all
   CheckOptions check;
+  FcgiwrapOptions fcgiwrap;
+  std::vector<std::string> words;  // all of them, without the first
 };
 
 Invocation parse_command_line(int argc, char** argv);

@@ -70,6 +70,8 @@ int run(const Invocation& invocation) {
     case Command::config_manual:
       fmt::print("{}", config::manual_page(CGIBRIDGE_VERSION));
       return 0;
+    case Command::fcgiwrap:
+      return print_fcgiwrap(invocation.fcgiwrap);
     case Command::check:
       return run_check(invocation);
     case Command::try_script:

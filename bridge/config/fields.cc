@@ -227,6 +227,9 @@ std::vector<Field<BridgeSettings>> make_common_fields() {
             "The most memory of all of them, swap included. 0: no limit."),
       field(MEMBER(limits.processes), count(0, 4'000'000), live,
             "The most processes and threads of all of them. 0: no limit."),
+      field(MEMBER(health), text("path", "of a URL, or empty", page_path), live,
+            "Where the bridge itself says whether requests should be sent to it: 200, or 503 while "
+            "what is in prewarm is not warm yet and once it is about to end. Empty: nowhere."),
       field(MEMBER(page.path), text("path", "of a URL, or empty", page_path), live,
             "Where the bridge answers with its own page. Empty: nowhere."),
       field(MEMBER(page.from), addresses(), live,
@@ -479,7 +482,7 @@ std::vector<Field<ProgramSettings>> make_environment_fields() {
             "[defaults], name by name."),
       field(MEMBER(strict_params), yes_or_no(), live,
             "Whether only CGI's own variables and pass_params come from the web server."),
-      field(MEMBER(pass_params), list_of(text("name", "NAME or NAME*", check_param)), live,
+      field(MEMBER(pass_params), list_of(text("name", "NAME, NAME* or *", check_param)), live,
             "Params that pass although such names can change which code runs (NODE_ENV, HGRCPATH). "
             "If requests alternate between several values of one, only those with the most "
             "frequent value are warm."),

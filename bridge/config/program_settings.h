@@ -164,8 +164,9 @@ struct ProgramSettings {
     bool stacks = true;                 // whether the program is briefly stopped to be examined
     bool operator==(const SlowLog&) const = default;
   } slowlog;
-  bool capture = true;  // its failing requests, if bridge.captures has a folder
-  std::string user;     // "NAME", "NAME:GROUP", "owner" (of the file); empty: the bridge's
+  bool errors_to_server = true;  // standard error, besides the log; not in the file
+  bool capture = true;           // its failing requests, if bridge.captures has a folder
+  std::string user;              // "NAME", "NAME:GROUP", "owner" (of the file); empty: the bridge's
   bool no_new_privs = false;
   struct Sandbox {
     bool read_only = false;             // the whole file system, except:
@@ -180,6 +181,8 @@ struct ProgramSettings {
     bool operator==(const Sandbox&) const = default;
   } sandbox;
   std::map<std::string, std::string> env;
+  // Not in the file: variables that programs get if the web server does not send them.
+  std::vector<std::pair<std::string, std::string>> fallback_env;
   bool strict_params = false;            // only CGI's params pass, and pass_params:
   std::vector<std::string> pass_params;  // NAME, NAME*: even ones that steer interpreters
   std::vector<std::string> preload;

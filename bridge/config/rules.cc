@@ -113,6 +113,15 @@ void check_control(Section& section, const BridgeSettings& settings) {
                        ": commands and web servers need a socket each");
 }
 
+void check_health(Section& section, const BridgeSettings& settings) {
+  const std::string& page = settings.page.path;
+  const std::string& health = settings.health;
+  if (health.empty() || page.empty() || section.refused("health")) return;
+  const bool hides = health == page || health.starts_with(page + "/");
+  if (!hides || section.refused("page.path")) return;
+  section.complain("health", quote(health) + " is bridge.page.path or below it");
+}
+
 }  // namespace
 
 void check_bridge(Section& section, const BridgeSettings& settings) {
@@ -125,6 +134,7 @@ void check_bridge(Section& section, const BridgeSettings& settings) {
   if (!page.path.empty() && page.from.empty() && !section.refused("page.from")) {
     section.complain("page.from", "is empty: nobody could see the page");
   }
+  check_health(section, settings);
 }
 
 void check_program(Section& section, ProgramSettings& settings) {

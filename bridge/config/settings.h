@@ -98,6 +98,8 @@ struct BridgeSettings {
     bool operator==(const Page&) const = default;
   } page;
 
+  std::string health;  // path of the URL, "/healthz"; empty: none
+
   bool operator==(const BridgeSettings&) const = default;
 };
 

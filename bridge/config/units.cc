@@ -118,6 +118,7 @@ base::Status check_user(std::string_view text) {
 
 base::Status check_param(std::string_view text) {
   const std::string_view name = text.ends_with('*') ? text.substr(0, text.size() - 1) : text;
+  if (text == "*") return base::Done{};
   const bool possible = !name.empty() && name.find_first_of("*=") == std::string_view::npos;
   if (!possible)
     return bad(text, "is neither a param's name nor the beginning of one followed by *");

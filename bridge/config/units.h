@@ -34,7 +34,7 @@ base::Status check_account(std::string_view text);
 base::Status check_some_account(std::string_view text);
 base::Status check_user(std::string_view text);
 
-// A param's name, or a prefix of several followed by *.
+// A param's name, or a prefix of several followed by *; "*" is all.
 base::Status check_param(std::string_view text);
 
 }  // namespace config

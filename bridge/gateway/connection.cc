@@ -130,10 +130,16 @@ void Connection::begin_exchange(fastcgi::RequestId id, const fastcgi::Params& pa
   variables.reserve(params.size());
   for (const auto& pair : params) variables.emplace_back(pair.name, pair.value);
   auto settings = gateway_.settings();
-  auto visit = PageVisit::of(settings->bridge.page.path, variables);
+  const OwnAnswers& own = gateway_.own_answers();
+  const PageHandler* handler = &own.health;
+  auto visit = PageVisit::exactly(settings->bridge.health, variables);
+  if (!visit) {
+    handler = &own.page;
+    visit = PageVisit::of(settings->bridge.page.path, variables);
+  }
   if (!visit) return add_request(id).start(std::move(settings), variables);
-  requests_[id] = std::make_unique<PageExchange>(*this, id, std::move(*visit), gateway_.page(),
-                                                 gateway_.counts());
+  requests_[id] =
+      std::make_unique<PageExchange>(*this, id, std::move(*visit), *handler, gateway_.counts());
 }
 
 Request& Connection::add_request(fastcgi::RequestId id) {

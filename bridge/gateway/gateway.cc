@@ -55,6 +55,9 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
       care_(loop, [this] { close_connections(fitting_.connections_max); }),
       sweep_(loop, [this] { sweep(); }) {
   settings_changed();
+  own_answers_.health = [this](const PageRequest& request) {
+    return health_answer(request, why_not_ready());
+  };
   pools_.set_judge([this](const std::string& program) -> std::optional<cgi::Refusal> {
     const auto found = resolver_->resolve(program);
     return found ? std::nullopt : std::optional(found.refusal());
@@ -194,6 +197,12 @@ void Gateway::sweep() {
   std::erase_if(connections_, [](const auto& connection) { return connection->gone(); });
   pace_listeners();
   if (draining() && connections_.empty() && epilogues_.empty()) on_idle_();
+}
+
+std::string Gateway::why_not_ready() const {
+  if (draining()) return "the bridge is draining";
+  return own_answers_.readiness.why_not(
+      loop_.now(), [this](const std::string& program) { return pools_.is_warming(program); });
 }
 
 void Gateway::observe(const std::string& program, const compare::Observation& observation) {

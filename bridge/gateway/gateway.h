@@ -13,6 +13,7 @@
 #include "gateway/connection.h"
 #include "gateway/listener.h"
 #include "gateway/page_visit.h"
+#include "gateway/readiness.h"
 #include "gateway/remains.h"
 #include "journal/journal.h"
 #include "pool/pools.h"
@@ -102,9 +103,8 @@ class Gateway {
   void observe(const std::string& program, const compare::Observation& observation);
   // The shadow has compared one of that program's requests. Same effects.
   void compared(const std::string& program, compare::Match match);
-  // Answers what is below bridge.page.path, if that is set. Set once, before requests come.
-  void set_page(PageHandler handler) { page_ = std::move(handler); }
-  const PageHandler& page() const { return page_; }
+  OwnAnswers& own_answers() { return own_answers_; }  // page: set once, before requests come
+  std::string why_not_ready() const;                  // Readiness::why_not(), now
   // To be called when settings_now() has begun to return other settings.
   void settings_changed();
 
@@ -127,7 +127,7 @@ class Gateway {
       configured_;
   compare::Comparisons comparisons_;
   journal::Journal journal_;
-  PageHandler page_;
+  OwnAnswers own_answers_;
   shadow::Shadows shadows_;
   std::list<std::unique_ptr<Remains>> remains_;
   std::list<std::unique_ptr<Epilogue>> epilogues_;

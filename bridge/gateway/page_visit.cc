@@ -31,6 +31,13 @@ std::optional<PageVisit> PageVisit::of(const std::string& page_path,
   return visit;
 }
 
+std::optional<PageVisit> PageVisit::exactly(const std::string& path,
+                                            const cgi::Variables& variables) {
+  auto visit = of(path, variables);
+  if (visit && !visit->below_.empty()) return std::nullopt;
+  return visit;
+}
+
 bool PageVisit::add_body(base::ByteView piece) {
   if (body_.size() + piece.size() > kPageBodyMax) return false;
   body_ += piece;

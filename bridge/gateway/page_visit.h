@@ -43,6 +43,9 @@ class PageVisit {
   // nothing.
   static std::optional<PageVisit> of(const std::string& page_path, const cgi::Variables& variables);
 
+  // Returns a visit if the request is for exactly that path.
+  static std::optional<PageVisit> exactly(const std::string& path, const cgi::Variables& variables);
+
   // False: the body exceeds kPageBodyMax.
   bool add_body(base::ByteView piece);
 

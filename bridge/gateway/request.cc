@@ -108,7 +108,9 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   const cgi::PathSplit split = cgi::split_path(variables, resolution.script, resolution.path_info);
   auto environment = cgi::build_environment(variables, split, resolution.program,
                                             gateway_.configured_environment(settings),
-                                            {settings.strict_params, settings.pass_params});
+                                            {.strict = settings.strict_params,
+                                             .passed = settings.pass_params,
+                                             .fallback = settings.fallback_env});
   if (!environment) return environment.refusal();
   if (const auto& name = environment.value().kept_back; !name.empty()) {
     gateway_.tell_kept_back(name);
@@ -148,6 +150,7 @@ void Request::open_response(BodyWanted body_wanted) {
           .hold_back = body_.is_passed_on() ? HoldBack::yes : HoldBack::no,
           .head_bytes_max = target_.keep_alive->bridge.response_head_max,
           .copy = record_.answer_copy(),
+          .errors_to_server = target_.settings->errors_to_server,
       },
       [this] { return label(); });
   response_->limit_errors(target_.settings->limits.error_output);

@@ -65,6 +65,7 @@ void for_each(std::string_view environment, const See& see) {
 
 bool is_read_at_start(std::string_view name, config::Level level) {
   if (is_ours(name)) return false;
+  if (name == cgi::kFolderVariable) return true;  // the zygote starts in that folder
   const auto reason = cgi::forbidden_name(name);
   if (level == config::Level::linked) {
     return reason && (*reason == "loader" || name.starts_with("MALLOC_"));
@@ -87,6 +88,7 @@ LaunchVariables launch_variables(const ConstantVariables& constants,
                                  const config::ProgramSettings& settings,
                                  const std::vector<std::string>& assignments) {
   LaunchVariables variables = {{"PATH", std::string(cgi::kDefaultPath)}};
+  for (const auto& [name, value] : settings.fallback_env) variables[name] = value;
   for (const auto& [name, value] : constants) variables[name] = value;
   for (const auto& [name, value] : settings.env) variables[name] = value;
   for (const std::string& assignment : assignments) {

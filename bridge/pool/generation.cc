@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/log.h"
+#include "cgi/environment.h"
 #include "modules/learned.h"
 #include "worker/ahead_starter.h"
 #include "worker/zygote.h"
@@ -131,12 +132,13 @@ worker::WarmProgram Generation::warm_program() const {
                                                             surroundings_.adapters, preload)) {
     environment.add_first(name, value);
   }
+  std::string folder = cgi::folder_of(plan_.program, environment.block);
   return {.file = worker::zygote_file(plan_.executable, surroundings_.adapters),
           .argv = worker::zygote_argv(plan_.executable, attempt_.level, surroundings_.adapters,
                                       preload),
           .environment = std::move(environment.block),
           .environment_count = environment.count,
-          .cwd = plan_.program.substr(0, plan_.program.rfind('/') + 1),
+          .cwd = std::move(folder),
           .terms = terms_};
 }
 

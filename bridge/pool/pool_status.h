@@ -60,6 +60,9 @@ struct PoolStatus {
   const policy::Retirements* retirements = nullptr;  // valid as long as the pool lives
   const policy::RewindRecord* rewinds = nullptr;
   std::optional<limits::Figures> cgroup;  // what its processes use together, if it has one
+
+  // Whether no warm worker of it could take a request yet, but one soon will.
+  bool is_warming() const { return level == "warming" || (starting > 0 && idle == 0); }
 };
 
 }  // namespace pool

@@ -43,6 +43,11 @@ std::vector<PoolStatus> Pools::status() const {
   return all;
 }
 
+bool Pools::is_warming(const std::string& program) const {
+  const auto found = pools_.find(program);
+  return found != pools_.end() && found->second->status().is_warming();
+}
+
 std::vector<WarmNote> Pools::warm_notes() const {
   std::vector<WarmNote> notes;
   for (const auto& [program, pool] : pools_) {

@@ -37,6 +37,8 @@ class Pools {
   void set_judge(decltype(Surroundings::judge) judge) { surroundings_.judge = std::move(judge); }
   const policy::Shares& shares() const { return shares_; }
   std::vector<PoolStatus> status() const;
+  // Whether that program is known and is being made warm.
+  bool is_warming(const std::string& program) const;
   std::vector<WarmNote> warm_notes() const;
   std::size_t size() const { return pools_.size(); }
   const Surroundings& surroundings() const { return surroundings_; }

@@ -1,6 +1,6 @@
 #include "pool/program_version.h"
 
-#include "cgi/environment.h"
+#include "policy/start_variables.h"
 
 namespace pool {
 
@@ -11,10 +11,9 @@ void ProgramVersion::see(const router::ProgramFile& file, bool other_interpreter
 }
 
 worker::Executable ProgramVersion::look() {
-  const auto path = settings_.env.find("PATH");
-  const worker::Executable executable = worker::inspect(
-      program_, path == settings_.env.end() ? cgi::kDefaultPath : std::string_view(path->second),
-      settings_.interpreter, seen_.path);
+  const auto variables = policy::launch_variables({}, settings_, {});
+  const worker::Executable executable =
+      worker::inspect(program_, variables.at("PATH"), settings_.interpreter, seen_.path);
   language_ = executable.language;
   launched_file_ = executable.interpreter_words == 0 ? seen_.path : program_;
   return executable;

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "cgi/environment.h"
 #include "worker/launch.h"
 
 namespace pool {
@@ -22,11 +23,6 @@ constexpr std::chrono::milliseconds kYoungDeathPause{250};
 constexpr std::chrono::seconds kYoungDeathPauseMost{30};
 constexpr unsigned kYoungDeathsAtOnce = 8;
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 }  // namespace
 
 Workers::Workers(const Surroundings& surroundings, const std::string& program,
@@ -34,7 +30,6 @@ Workers::Workers(const Surroundings& surroundings, const std::string& program,
     : surroundings_(surroundings),
       program_(program),
       label_("program=" + program),
-      folder_(folder_of(program)),
       settings_(settings),
       events_(std::move(events)),
       young_deaths_(kYoungDeathPause, kYoungDeathPauseMost, kYoungDeathsAtOnce),
@@ -97,11 +92,12 @@ void Workers::start_fastcgi_worker() {
   const auto& executable = generation_->plan().executable;
   const WarmEnvironment environment =
       fastcgi_environment(generation_->start_variables().launched(), executable.language);
+  const std::string folder = cgi::folder_of(program_, environment.block);
   const auto started = worker.start({.file = executable.file,
                                      .argv = worker::fastcgi_argv(executable),
                                      .environment = environment.block,
                                      .environment_count = environment.count,
-                                     .cwd = folder_,
+                                     .cwd = folder,
                                      .timeout = settings_.timeouts.start,
                                      .terms = generation_->terms(),
                                      .stderr_max = settings_.limits.error_output,
@@ -220,9 +216,10 @@ bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worke
   const message::SayReady say_ready = whether_to_check(place);
   const RequestVariables environment(turn.job().environment, turn.job().environment_count,
                                      generation_->plan().executable.assignments);
+  const std::string folder = cgi::folder_of(program_, environment.block());
   const message::EncodedRequest request = message::encode_request(
       request_id, say_ready, fds.empty() ? message::Streams::kept : message::Streams::sent,
-      {.cwd = folder_,
+      {.cwd = folder,
        .argv = generation_->plan().executable.argv,
        .query_words = turn.job().query_words,
        .environment = environment.block(),
@@ -260,12 +257,13 @@ base::Status Workers::launch(Turn& turn, const std::string& file, std::span<cons
   std::vector<std::string> argv{program_};
   if (!interpreter.empty()) argv.insert(argv.begin(), interpreter);
   argv.insert(argv.end(), turn.job().query_words.begin(), turn.job().query_words.end());
+  const std::string folder = cgi::folder_of(program_, turn.job().environment);
   const auto pid =
       surroundings_.processes.launch({.file = interpreter.empty() ? file : interpreter,
                                       .argv = argv,
                                       .environment = turn.job().environment,
                                       .environment_count = turn.job().environment_count,
-                                      .cwd = folder_,
+                                      .cwd = folder,
                                       .stdin_fd = fds[0],
                                       .stdout_fd = fds[1],
                                       .stderr_fd = fds[2],

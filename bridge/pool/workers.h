@@ -127,7 +127,6 @@ class Workers : private worker::WorkerOwner {
   const Surroundings& surroundings_;
   const std::string& program_;
   const std::string label_;
-  const std::string folder_;  // the program's folder, in which it runs
   const config::ProgramSettings& settings_;
   WorkersEvents events_;
   Generation* generation_ = nullptr;

@@ -70,7 +70,9 @@ base::Result<Inheritance> receive_inheritance(int channel) {
     }
     if (!message.contains("control")) continue;
     inheritance.control_path = admin::text_of(message, "control");
-    if (!packet->fd) return without_socket("the control socket " + inheritance.control_path);
+    const bool has_control = !inheritance.control_path.empty();
+    if (has_control && !packet->fd)
+      return without_socket("the control socket " + inheritance.control_path);
     inheritance.control = std::move(packet->fd);
     const auto programs = message.find("programs");
     if (programs == message.end() || !programs->is_array()) return inheritance;

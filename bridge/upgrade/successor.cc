@@ -51,9 +51,9 @@ base::Status Successor::launch(const Terms& terms, int channel_end) {
   for (char** entry = environ; *entry != nullptr; ++entry, ++count) {
     environment.append(*entry).push_back('\0');
   }
-  const std::vector<std::string> argv = {terms.binary,  "serve",
-                                         "--config",    terms.config_path,
-                                         "--take-over", std::to_string(worker::kControlFd)};
+  std::vector<std::string> argv = {terms.binary};
+  argv.insert(argv.end(), terms.words.begin(), terms.words.end());
+  argv.insert(argv.end(), {"--take-over", std::to_string(worker::kControlFd)});
   const base::UniqueFd null_in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const auto pid = processes_.launch({.file = terms.binary,
                                       .argv = argv,

@@ -24,7 +24,7 @@ class Successor {
   // The program to start, and what it gets. The descriptors are borrowed for start().
   struct Terms {
     std::string binary;
-    std::string config_path;
+    std::vector<std::string> words;                      // its command
     std::vector<std::pair<std::string, int>> listeners;  // name, socket
     std::string control_path;
     int control = -1;

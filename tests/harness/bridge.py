@@ -62,10 +62,11 @@ class Bridge:
 
     # Start and stop
 
-    def start(self, command_prefix=(), env=None, **popen_options):
+    def start(self, command_prefix=(), env=None, words=None, **popen_options):
+        """words: the command and its options, if it is not to read its settings file."""
         with open(self.log_file, "ab") as log:
             self._process = subprocess.Popen(
-                [*command_prefix, str(BINARY), "serve", "--config", str(self.config)],
+                [*command_prefix, str(BINARY), *(words or ["serve", "--config", str(self.config)])],
                 stderr=log, stdout=log, env=environment(**(env or {})),
                 **{"stdin": subprocess.DEVNULL, **popen_options})
         self.wait_ready()

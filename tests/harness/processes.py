@@ -184,7 +184,9 @@ def free_port():
 
 def connect(address, seconds=10):
     """A connected socket; address is a unix socket's path or (host, port)."""
-    family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
+    family = socket.AF_UNIX
+    if isinstance(address, tuple):
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     connection = socket.socket(family)
     connection.settimeout(seconds * PATIENCE)
     end = time.monotonic() + seconds * PATIENCE

@@ -2,6 +2,7 @@
 paths and ports."""
 
 import json
+import pathlib
 import re
 import subprocess
 
@@ -97,6 +98,17 @@ def test_systemd_units_name_files_and_commands_that_exist():
     assert "ListenStream=/run/cgibridge/fastcgi.sock" in socket
     # tests/integration/test_service.py tests what these settings rely on.
     assert "Type=notify" in service and "NotifyAccess=main" in service and "WatchdogSec=" in service
+
+
+def test_the_file_that_replaces_fcgiwrap_fits_debians_unit(site, tmp_path):
+    own = (CONFIG / "systemd" / "fcgiwrap-by-cgibridge.conf").read_text()
+    theirs = pathlib.Path("/lib/systemd/system/fcgiwrap.service").read_text()
+    line = re.search(r"^ExecStart=/usr/bin/cgibridge (.*)$", own, re.MULTILINE)[1]
+    assert "$DAEMON_OPTS" in line and "DAEMON_OPTS=-f" in theirs
+    words = line.replace("$DAEMON_OPTS", "-f").replace("/run/fcgiwrap", str(tmp_path)).split()
+    shown = site.cgibridge(*words, "--print").stdout
+    assert f'control = "{tmp_path}/control.sock"' in shown
+    assert "RuntimeDirectory=fcgiwrap" in own and "NotifyAccess=main" in own
 
 
 @pytest.mark.slow

@@ -12,10 +12,10 @@ PUBLIC_FUNCTIONS_MAX = 30
 # Wider classes: (members, private functions, public functions). They may only shrink, and so may these
 # numbers.
 WIDER = {
-    "daemon.h Daemon": (34, 23, 5), "upstream/fastcgi_worker.h FastcgiWorker": (29, 22, 8),
+    "daemon.h Daemon": (33, 22, 5), "upstream/fastcgi_worker.h FastcgiWorker": (29, 22, 8),
     "gateway/gateway.h Gateway": (26, 6, 37),
     "gateway/response_stream.h ResponseStream": (22, 18, 18), "pool/generation.h Generation": (23, 11, 26),
-    "pool/workers.h Workers": (22, 29, 32),
+    "pool/workers.h Workers": (21, 29, 32),
 }
 
 

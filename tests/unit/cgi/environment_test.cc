@@ -260,4 +260,35 @@ TEST(Environment, refuses_a_nul_byte_in_the_paths) {
   EXPECT_EQ(environment.refusal().status, 400);
 }
 
+TEST(Environment, falls_back_on_what_the_web_server_does_not_send) {
+  const std::vector<std::pair<std::string, std::string>> fallback = {
+      {"HOME", "/var/www"}, {"PATH", "/bin"}, {"LANG", "C"}};
+  const std::vector<std::pair<std::string, std::string>> configured = {{"LANG", "C.UTF-8"}};
+  const auto environment = cgi::build_environment({{"HOME", "/srv"}}, {"/s", "", ""}, "/s",
+                                                  configured, {.fallback = fallback});
+  const std::string block = environment.value().block;
+  EXPECT_NE(block.find("HOME=/srv\0"s), block.npos);
+  EXPECT_NE(block.find("PATH=/bin\0"s), block.npos);
+  EXPECT_NE(block.find("LANG=C.UTF-8\0"s), block.npos);
+  EXPECT_EQ(block.find("/var/www"), block.npos);
+}
+
+TEST(Environment, never_passes_on_what_the_bridge_alone_may_set) {
+  const std::vector<std::string> all = {"*"};
+  const auto environment =
+      cgi::build_environment({{"CGIBRIDGE_CHECKPOINT", "fd=3"}, {"LD_PRELOAD", "/lib/a.so"}},
+                             {"/s", "", ""}, "/s", {}, {.passed = all});
+  EXPECT_EQ(environment.value().block.find("CGIBRIDGE"), std::string::npos);
+  EXPECT_NE(environment.value().block.find("LD_PRELOAD=/lib/a.so"), std::string::npos);
+}
+
+TEST(FolderOf, is_the_programs_or_what_the_web_server_says) {
+  EXPECT_EQ(cgi::folder_of("/srv/cgi/a.pl", ""), "/srv/cgi");
+  EXPECT_EQ(cgi::folder_of("/a.pl", "A=b\0"s), "/");
+  EXPECT_EQ(cgi::folder_of("/srv/a.pl", "A=b\0FCGI_CHDIR=/usr\0C=d\0"s), "/usr");
+  EXPECT_EQ(cgi::folder_of("/srv/a.pl", "FCGI_CHDIR=-\0"s), ".");
+  EXPECT_EQ(cgi::folder_of("/srv/a.pl", "FCGI_CHDIR=\0"s), "/srv");
+  EXPECT_EQ(cgi::folder_of("/srv/a.pl", "A=FCGI_CHDIR=/usr\0"s), "/srv");
+}
+
 }  // namespace

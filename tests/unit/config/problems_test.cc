@@ -117,14 +117,14 @@ const std::vector<BadFile> kBadFiles = {
     {"bad_error_output", kBridge + "[defaults]\nlimits = { error_output = \"much\" }\n",
      {R"(4:27: defaults.limits.error_output: "much" is no size like "64KiB", "1MiB", "2GiB")"}},
     {"bad_user", kBridge + "[defaults]\nuser = \"owner:adm\"\n"
-     "limits = { cpu_time = 5, core = 1 }\npass_params = [\"*\", \"CGIBRIDGE_X\"]\n",
+     "limits = { cpu_time = 5, core = 1 }\npass_params = [\"a*b\", \"CGIBRIDGE_X\"]\n",
      {R"(4:8: defaults.user: "owner:adm" is neither "owner" nor a user like "www-data", )"
       R"("www-data:adm", "33:33")",
       R"(5:23: defaults.limits.cpu_time: 5 has no unit: a duration is a string like "5s")",
       "5:33: defaults.limits.core: is an integer, but true or false is wanted",
-      R"(6:16: defaults.pass_params[1]: "*" is neither a param's name nor the beginning of one )"
+      R"(6:16: defaults.pass_params[1]: "a*b" is neither a param's name nor the beginning of one )"
       "followed by *",
-      R"(6:21: defaults.pass_params[2]: "CGIBRIDGE_X" names what the bridge alone may set)"}},
+      R"(6:23: defaults.pass_params[2]: "CGIBRIDGE_X" names what the bridge alone may set)"}},
     {"bad_rewind", kBridge + "[defaults]\nreset = \"rewnid\"\n"
      "rewind = { verify = -1, tracking = \"none\", max_retired = \"20%\" }\n"
      "workers = { max_requests = 1.5 }\n",
@@ -141,6 +141,10 @@ const std::vector<BadFile> kBadFiles = {
       "fd00::/8, or unix",
       R"(3:45: bridge.page.from[2]: "10.0.0.1/8" has bits of its address beyond the prefix)",
       "3:75: bridge.page.switch_modes: is an integer, but true or false is wanted"}},
+    {"health_below_the_page", kBridge + "health = \"/x/h\"\npage.path = \"/x\"\n",
+     {R"(3:10: bridge.health: "/x/h" is bridge.page.path or below it)"}},
+    {"bad_health", kBridge + "health = \"up\"\n",
+     {R"(3:10: bridge.health: "up" does not begin with '/')"}},
     {"page_that_nobody_sees", kBridge + "page = { path = \"/x\", from = [] }\n",
      {"3:30: bridge.page.from: is empty: nobody could see the page"}},
     {"page_path_without_slash", kBridge + "page.path = \"x\"\n",

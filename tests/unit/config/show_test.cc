@@ -38,6 +38,7 @@ zygote_idle_timeout = "10m"
 prewarm = []
 cgroup = ""
 limits = { cpu = 0, cpu_weight = 100, memory = 0, processes = 0 }
+health = ""
 page = { path = "", from = ["127.0.0.1", "::1"], switch_modes = false }
 log = ""
 access_log = { file = "", format = "text" }

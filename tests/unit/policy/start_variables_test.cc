@@ -26,6 +26,11 @@ TEST(ReadAtStart, at_linked_is_what_the_loader_and_its_allocator_read) {
   }
 }
 
+TEST(ReadAtStart, is_the_folder_at_every_level) {
+  EXPECT_TRUE(is_read_at_start("FCGI_CHDIR", Level::linked));
+  EXPECT_TRUE(is_read_at_start("FCGI_CHDIR", Level::compiled));
+}
+
 TEST(ReadAtStart, behind_main_is_what_libc_and_interpreters_read_as_well) {
   for (const char* name : {"TZ",
                            "TZDIR",

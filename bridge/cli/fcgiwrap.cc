@@ -1,0 +1,159 @@
+#include "cli/fcgiwrap.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "cgi/environment.h"
+#include "config/show.h"
+
+namespace cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kCommand = "fcgiwrap";
+
+// fcgiwrap lets its clients wait without a limit of its own; the web server has one.
+constexpr unsigned kWaitingMax = 100'000;
+constexpr auto kWaitingTime = 1h;
+
+// What the service manager and the bridge itself say to each other is nobody else's business.
+bool is_for_the_bridge(std::string_view name) {
+  return name.starts_with("CGIBRIDGE_") || name.starts_with("LISTEN_") ||
+         name.starts_with("WATCHDOG_") || name == "NOTIFY_SOCKET" ||
+         name == "FCGI_WEB_SERVER_ADDRS";
+}
+
+bool is_name(std::string_view name) {
+  const auto is_part = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, is_part);
+}
+
+// fcgiwrap gives a program its own variables as well, but none that belong to a request.
+std::vector<std::pair<std::string, std::string>> inherited(
+    const std::vector<std::string>& environment) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (const std::string& entry : environment) {
+    const std::string name = entry.substr(0, entry.find('='));
+    if (name.size() == entry.size() || !is_name(name)) continue;
+    if (name.starts_with("HTTP") || cgi::is_meta_variable(name) || is_for_the_bridge(name))
+      continue;
+    variables.emplace_back(name, entry.substr(name.size() + 1));
+  }
+  return variables;
+}
+
+base::Result<config::ListenAddress> address_of(const std::string& socket,
+                                               const std::string& folder) {
+  constexpr std::string_view kUnix = "unix:", kTcp = "tcp:", kTcp6 = "tcp6:";
+  base::Result<config::ListenAddress> address = base::Error{"is no socket"};
+  if (socket.starts_with(kUnix)) {
+    const auto path = std::filesystem::path(folder) / socket.substr(kUnix.size());
+    address = config::parse_listen_address("unix:" + path.string());
+  } else if (socket.starts_with(kTcp)) {
+    address = config::parse_listen_address(socket.substr(kTcp.size()));
+  } else if (socket.starts_with(kTcp6)) {
+    address = config::parse_listen_address(socket.substr(kTcp6.size()));
+  }
+  if (address) return address;
+  return base::Error{fmt::format(
+      "-s {}: {}; it is unix:/path/to/socket, tcp:dot.ted.qu.ad:port or tcp6:[ipv6_addr]:port",
+      socket, address.error().message)};
+}
+
+}  // namespace
+
+std::vector<std::string> fcgiwrap_words(std::vector<std::string> arguments) {
+  if (arguments.empty()) return arguments;
+  const bool by_name = std::filesystem::path(arguments[0]).filename() == kCommand;
+  if (by_name) arguments.insert(arguments.begin() + 1, std::string(kCommand));
+  if (arguments.size() < 2 || arguments[1] != kCommand) return arguments;
+  std::vector<std::string> words(arguments.begin(), arguments.begin() + 2);
+  for (std::size_t i = 2; i < arguments.size(); ++i) {
+    std::string_view rest = arguments[i];
+    const bool is_several = rest.starts_with("-f ") || rest.starts_with("-c ");
+    while (is_several && rest.find(' ') != rest.npos) {
+      words.emplace_back(rest.substr(0, rest.find(' ')));
+      rest.remove_prefix(std::min(rest.find_first_not_of(' ', rest.find(' ')), rest.size()));
+    }
+    if (!rest.empty()) words.emplace_back(rest);
+  }
+  return words;
+}
+
+base::Result<config::Settings> fcgiwrap_settings(const FcgiwrapOptions& options,
+                                                 const std::vector<std::string>& environment,
+                                                 ::mode_t umask, const std::string& folder) {
+  config::Settings settings;
+  config::BridgeSettings& bridge = settings.bridge;
+  if (!options.socket.empty()) {
+    auto address = address_of(options.socket, folder);
+    if (!address) return address.error();
+    bridge.listen = {address.take()};
+  }
+  bridge.socket_mode = 0777 & ~umask;
+  bridge.control = options.control;
+  bridge.roots = {"/"};
+  if (!options.programs.empty()) bridge.roots = options.programs;
+  for (const std::string& program : options.programs) {
+    if (!program.starts_with('/')) {
+      return base::Error{fmt::format("-p {}: is not an absolute path", program)};
+    }
+  }
+  if (options.at_once > 0) bridge.workers_max = options.at_once;
+  config::ProgramSettings& programs = settings.defaults;
+  if (options.at_once > 0) programs.workers.max = options.at_once;
+  programs.workers.spare = std::min(programs.workers.spare, programs.workers.max);
+  programs.queue = {.max = kWaitingMax, .timeout = kWaitingTime};
+  programs.timeouts.request = programs.timeouts.background = 0s;
+  programs.limits.error_output = 0;
+  programs.errors_to_server = options.errors_to_server;
+  programs.fallback_env = inherited(environment);
+  programs.pass_params = {"*"};
+  return settings;
+}
+
+std::string fcgiwrap_file(const FcgiwrapOptions& options, config::Settings settings) {
+  std::string text =
+      "# What the options of fcgiwrap stand for, for `cgibridge serve --config FILE`.\n";
+  if (!options.errors_to_server) {
+    text += "# Without -f, standard error goes only to the log; a file cannot say that.\n";
+  }
+  if (options.programs.empty()) {
+    text += "# Any program may run: better name the folders that have some in roots.\n";
+  }
+  // In a file they override what the web server sends.
+  settings.defaults.env.insert(settings.defaults.fallback_env.begin(),
+                               settings.defaults.fallback_env.end());
+  if (settings.bridge.control.empty()) settings.bridge.control = config::BridgeSettings{}.control;
+  return text + config::show(settings);
+}
+
+base::Result<config::Settings> settings_of_fcgiwrap(const FcgiwrapOptions& options) {
+  const ::mode_t mask = ::umask(022);
+  ::umask(mask);
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  std::error_code ignored;
+  return fcgiwrap_settings(options, environment, mask,
+                           std::filesystem::current_path(ignored).string());
+}
+
+int print_fcgiwrap(const FcgiwrapOptions& options) {
+  const auto settings = settings_of_fcgiwrap(options);
+  if (settings) {
+    fmt::print("{}", fcgiwrap_file(options, settings.value()));
+    return 0;
+  }
+  fmt::print(stderr, "cgibridge: {}\n", settings.error().message);
+  return 1;
+}
+
+}  // namespace cli
