@@ -107,8 +107,8 @@ class Settings {
 constexpr std::string_view kUnknownLength = "-1";
 
 bool redirects(std::string_view server_software) {
-  constexpr std::array<std::string_view, 4> kServers = {"Apache", "lighttpd", "nginx", "HAProxy"};
-  return server_software.empty() ||
+  constexpr std::array<std::string_view, 3> kServers = {"lighttpd", "nginx", "HAProxy"};
+  return server_software.empty() || server_software.find("mod_fcgid") != std::string_view::npos ||
          std::any_of(kServers.begin(), kServers.end(),
                      [&](std::string_view name) { return server_software.starts_with(name); });
 }

@@ -24,8 +24,9 @@ struct Environment {
   // The first parameter that was kept back because of its name; empty: none. PATH does not count,
   // because web servers send their own. A view of the variables.
   std::string_view kept_back;
-  // Whether a local redirect (RFC 3875 6.2.2) may be left to this web server: Apache and lighttpd
-  // follow it, nginx and HAProxy turn it into a 302, others into a page with status 200.
+  // Whether a local redirect (RFC 3875 6.2.2) may be left to this web server: Apache's mod_fcgid
+  // follows it; nginx, lighttpd and HAProxy turn it into a 302; others, such as Apache's
+  // mod_proxy_fcgi, into a page with status 200.
   bool server_redirects = true;
 };
 

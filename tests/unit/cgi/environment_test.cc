@@ -246,10 +246,12 @@ TEST(Environment, knows_who_follows_local_redirects) {
         .value()
         .server_redirects;
   };
-  for (const char* server : {"", "Apache/2.4.62 (Debian)", "nginx/1.22.1", "lighttpd/1.4.69"}) {
+  for (const char* server : {"", "Apache/2.4.62 (Debian) mod_fcgid/2.3.9", "nginx/1.22.1",
+                             "lighttpd/1.4.69", "HAProxy 2.6.12"}) {
     EXPECT_TRUE(follows(server)) << server;
   }
-  for (const char* server : {"Caddy/v2.6.2", "h2o/2.2.5", "another"}) {
+  // mod_proxy_fcgi would answer 200 with an empty page.
+  for (const char* server : {"Apache/2.4.62 (Debian)", "Caddy/v2.6.2", "h2o/2.2.5", "another"}) {
     EXPECT_FALSE(follows(server)) << server;
   }
 }
