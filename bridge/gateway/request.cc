@@ -14,11 +14,6 @@ namespace {
 // php-cgi as a CGI program answers only requests that a web server has "redirected" to it.
 constexpr std::string_view kRedirectStatus = "REDIRECT_STATUS";
 
-bool leads_to_a_program(router::Resolver& resolver, const cgi::Variables& variables) {
-  const auto path = cgi::script_path(variables);
-  return path && resolver.resolve(path.value());
-}
-
 // The fields that the settings add to each answer.
 void add_fields(ResponseStream& response, const config::ProgramSettings& settings,
                 const RequestRecord& record) {
@@ -97,8 +92,8 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   if (!resolved) {
     std::deque<std::string> owned;
     const auto whole = cgi::undivided(variables, owned);
-    return whole && leads_to_a_program(gateway_.resolver(), *whole) ? route(*whole)
-                                                                    : resolved.refusal();
+    // If that is no program either, its refusal names what the visitor asked for, not a folder.
+    return whole ? route(*whole) : resolved.refusal();
   }
   router::Resolution& resolution = resolved.value();
 

@@ -143,7 +143,9 @@ def test_a_redirect_to_elsewhere_is_302(site, server):
 
 
 def test_a_missing_program_is_404(site, server):
-    assert server.send_request("/cgi-bin/missing").status == 404
+    for name in ("missing", "sub/missing", "missing/sub"):
+        (site.cgi_bin / "sub").mkdir(exist_ok=True)
+        assert server.send_request(f"/cgi-bin/{name}").status == 404
 
 
 def test_a_hundred_requests_on_one_client_connection(site, server):
