@@ -63,7 +63,8 @@ std::string manual_page(const std::vector<DescribedCommand>& commands, const std
   page.paragraph("`cgibridge` COMMAND [OPTION...] [ARGUMENT...]");
   page.section("DESCRIPTION");
   page.paragraph(
-      "The daemon speaks FastCGI to a web server (nginx, Apache, lighttpd, HAProxy, Caddy) and "
+      "The daemon speaks FastCGI to a web server (nginx, Apache, lighttpd, HAProxy, Caddy, h2o) "
+      "and "
       "runs "
       "CGI programs (RFC 3875) that are not changed for it: each request is answered by a warm "
       "worker process that has seen nothing before, or, in the mode `classic`, by a process that "

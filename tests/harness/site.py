@@ -13,7 +13,7 @@ import textwrap
 from harness import processes
 from harness.bridge import BINARY, BUILD, Bridge, environment, write_at_once
 from harness.compiled import compile_program
-from harness.webserver import Apache, Lighttpd, Nginx
+from harness.webserver import Apache, Caddy, H2o, HAProxy, Lighttpd, Nginx
 
 # These are errors in gcc 14 and warnings in gcc 12. With them, a test's program compiles in both Debian
 # releases or in neither.
@@ -156,6 +156,15 @@ class Site:
 
     def start_lighttpd(self, bridge, **options):
         return self._start_server(Lighttpd(self, bridge, **options))
+
+    def start_haproxy(self, bridge, **options):
+        return self._start_server(HAProxy(self, bridge, **options))
+
+    def start_caddy(self, bridge, **options):
+        return self._start_server(Caddy(self, bridge, **options))
+
+    def start_h2o(self, bridge, **options):
+        return self._start_server(H2o(self, bridge, **options))
 
     def _start_server(self, server):
         self.servers.append(server)

@@ -4,15 +4,41 @@ port of 127.0.0.1, as the user who runs the tests."""
 import dataclasses
 import http.client
 import os
+import pathlib
 import pwd
+import shutil
 import signal
 import subprocess
 import textwrap
 
+import pytest
+
 from harness import processes
+from harness.bridge import BINARY
 from harness.processes import PATIENCE, wait_until
 
 MODULES = "/usr/lib/apache2/modules"
+CONFIG = pathlib.Path(__file__).resolve().parents[2] / "config"
+
+
+def shipped(name, site, bridge):
+    """The text of a file under config/, with only the paths replaced by this test's."""
+    text = (CONFIG / name).read_text()
+    for there, here in (("/run/cgibridge/fastcgi.sock", bridge.address),
+                        ("/run/cgibridge/control.sock", str(bridge.control)),
+                        ("/usr/lib/cgi-bin", str(site.cgi_bin)),
+                        ("/usr/lib", str(site.folder)),
+                        ("/var/www/html", f"{site.folder}/html"),
+                        ("/usr/bin/cgibridge", str(BINARY))):
+        text = text.replace(there, here)
+    return text
+
+
+def require(server):
+    """Skips a test for which this web server is missing."""
+    command = {"apache": "apache2"}.get(server, server)
+    if not shutil.which(command, path="/usr/sbin:/usr/bin"):
+        pytest.skip(f"{command} is not installed (Debian 13 has no h2o)")
 
 
 @dataclasses.dataclass
@@ -284,6 +310,63 @@ server.document-root = "{self.site.folder}"
 server.errorlog = "{self.log_file}"
 server.upload-dirs = ("{self.folder}")
 """
+
+
+class HAProxy(WebServer):
+    """The shipped file. multiplexing: with its lines for several requests at a time on one connection."""
+
+    name = "haproxy"
+
+    def __init__(self, site, bridge, multiplexing=False):
+        super().__init__(site, bridge)
+        self.multiplexing = multiplexing
+
+    def log(self):
+        return self.output.read_text(errors="replace")
+
+    def command(self):
+        own = self.folder / "global.cfg"
+        own.write_text("global\n  log stdout format raw local0\n  nbthread 2\n")
+        text = shipped("haproxy/haproxy-cgibridge.cfg", self.site, self.bridge)
+        if self.multiplexing:
+            text = text.replace("#option", "option").replace("#http-reuse", "http-reuse")
+        config = self.folder / "cgibridge.cfg"
+        config.write_text(text.replace("bind :80", f"bind 127.0.0.1:{self.port}"))
+        return ["haproxy", "-db", "-f", str(own), "-f", str(config)]
+
+
+class Caddy(WebServer):
+    """The shipped file."""
+
+    name = "caddy"
+
+    def environment(self):
+        return {**super().environment(), "HOME": str(self.folder)}
+
+    def log(self):
+        return self.output.read_text(errors="replace")
+
+    def command(self):
+        config = self.folder / "Caddyfile"
+        text = shipped("caddy/Caddyfile", self.site, self.bridge)
+        site = text.replace(":80 {", f":{self.port} {{")
+        config.write_text("{\n\tadmin off\n\tdefault_bind 127.0.0.1\n}\n" + site)
+        return ["caddy", "run", "--config", str(config)]
+
+
+class H2o(WebServer):
+    """The shipped file."""
+
+    name = "h2o"
+
+    def command(self):
+        config = self.folder / "h2o.conf"
+        text = shipped("h2o/h2o-cgibridge.conf", self.site, self.bridge)
+        text = text.replace("listen:\n      port: 80", f"listen: {{ host: 127.0.0.1, port: {self.port} }}")
+        if os.getuid() != 0:
+            text = text.replace("user: debian-h2o\n", "")
+        config.write_text(text.replace("/var/log/h2o/error.log", str(self.log_file)))
+        return ["h2o", "-c", str(config)]
 
 
 def http_head_of(raw):

@@ -12,25 +12,13 @@ from harness import processes, programs
 from harness.bridge import BINARY, BUILD, environment
 from harness.programs import reported
 from harness.site import PROJECT
-
-CONFIG = PROJECT / "config"
+from harness.webserver import CONFIG, shipped
 
 
 @pytest.fixture
 def bridge(site):
     programs.report(site)
     return site.start_bridge('mode = "classic"')
-
-
-def ready_file(name, site, bridge):
-    """The file's text, with the paths replaced by this test's."""
-    text = (CONFIG / name).read_text()
-    for there, here in (("/run/cgibridge/fastcgi.sock", bridge.address),
-                        ("/run/cgibridge/control.sock", str(bridge.control)),
-                        ("/usr/lib/cgi-bin", str(site.cgi_bin)),
-                        ("/usr/bin/cgibridge", str(BINARY))):
-        text = text.replace(there, here)
-    return text
 
 
 def check(server):
@@ -43,12 +31,12 @@ def check(server):
 
 
 def test_nginx_cgi_bin(site, bridge):
-    check(site.start_nginx(bridge, locations=ready_file("nginx/nginx-cgi-bin.conf", site, bridge)))
+    check(site.start_nginx(bridge, locations=shipped("nginx/nginx-cgi-bin.conf", site, bridge)))
 
 
 def test_nginx_page(site):
     bridge = site.start_bridge('mode = "classic"', bridge='page = { path = "/cgibridge" }\n')
-    nginx = site.start_nginx(bridge, locations=ready_file("nginx/nginx-page.conf", site, bridge))
+    nginx = site.start_nginx(bridge, locations=shipped("nginx/nginx-page.conf", site, bridge))
     page = nginx.send_request("/cgibridge")
     assert page.status == 200 and "<html" in page.text
     assert nginx.send_request("/cgibridge/metrics").text.endswith("# EOF\n")
@@ -56,7 +44,7 @@ def test_nginx_page(site):
 
 def test_nginx_keepalive(site, bridge):
     """It is a whole site, with its own server block."""
-    text = ready_file("nginx/nginx-keepalive.conf", site, bridge)
+    text = shipped("nginx/nginx-keepalive.conf", site, bridge)
     port = processes.free_port()
     text = text.replace("listen 80;", f"listen 127.0.0.1:{port};")
     nginx = site.start_nginx(bridge, sites=text)
@@ -68,13 +56,13 @@ def test_nginx_keepalive(site, bridge):
 
 
 def test_apache_proxy_fcgi(site, bridge):
-    text = ready_file("apache/apache-proxy-fcgi.conf", site, bridge)
+    text = shipped("apache/apache-proxy-fcgi.conf", site, bridge)
     check(site.start_apache(None, extra=text))
 
 
 def test_apache_mod_fcgid(site, bridge):
     bridge.control.chmod(0o666)
-    text = ready_file("apache/apache-mod-fcgid.conf", site, bridge)
+    text = shipped("apache/apache-mod-fcgid.conf", site, bridge)
     apache = site.start_apache(None, modules=["fcgid"], extra=text + """
         FcgidIPCDir .
         FcgidProcessTableFile table
@@ -84,7 +72,7 @@ def test_apache_mod_fcgid(site, bridge):
 
 
 def test_lighttpd(site, bridge):
-    text = ready_file("lighttpd/lighttpd-cgibridge.conf", site, bridge)
+    text = shipped("lighttpd/lighttpd-cgibridge.conf", site, bridge)
     check(site.start_lighttpd(bridge, ready=text))
 
 

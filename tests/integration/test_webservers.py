@@ -10,13 +10,17 @@ from harness import processes, programs
 from harness.bridge import BINARY
 from harness.processes import alive, wait_until
 from harness.programs import reported
-from harness.webserver import http_head_of, read_all
+from harness.webserver import http_head_of, read_all, require
 
 
-@pytest.fixture(params=["nginx", "nginx-keep-alive", "apache-unix", "apache-tcp", "apache-generic",
-                        "apache-fpm", "apache-proxypass", "lighttpd"])
+SERVERS = ["nginx", "nginx-keep-alive", "apache-unix", "apache-tcp", "apache-generic", "apache-fpm",
+           "apache-proxypass", "lighttpd"]
+
+
+@pytest.fixture(params=[*SERVERS, "haproxy", "haproxy-multiplexing", "caddy", "h2o"])
 def server(request, site):
     """Each way of connecting a web server to a bridge in classic mode."""
+    require(request.param.partition("-")[0])
     programs.report(site)
     programs.echo(site)
     programs.hello(site)
@@ -31,8 +35,10 @@ def server(request, site):
     name, _, variant = request.param.partition("-")
     if name == "nginx":
         return site.start_nginx(bridge, keep_alive=variant == "keep-alive")
-    if name == "lighttpd":
-        return site.start_lighttpd(bridge)
+    if name == "haproxy":
+        return site.start_haproxy(bridge, multiplexing=variant == "multiplexing")
+    if name in ("lighttpd", "caddy", "h2o"):
+        return getattr(site, f"start_{name}")(bridge)
     return site.start_apache(bridge, backend_type={"generic": "GENERIC", "fpm": "FPM"}.get(variant),
                              route="ProxyPass" if variant == "proxypass" else "SetHandler")
 
@@ -58,8 +64,9 @@ def test_the_environment_is_that_of_rfc_3875(site, server):
         "REMOTE_ADDR": "127.0.0.1", "SERVER_PORT": str(server.port), "HTTP_X_TEST": "1",
     }.items():
         assert environment.get(name) == value, name
-    # lighttpd sends 0, which cannot be told from an empty body.
-    assert environment.get("CONTENT_LENGTH") in ([None, "0"] if server.name == "lighttpd" else [None])
+    # These send 0, which cannot be told from an empty body.
+    without = [None, "0"] if server.name in ("lighttpd", "haproxy", "caddy") else [None]
+    assert environment.get("CONTENT_LENGTH") in without
     assert environment.get("SERVER_SOFTWARE", "").lower().startswith(server.name)
 
 
@@ -104,7 +111,8 @@ def test_a_program_that_complains_before_it_reads_its_body_gets_it_whole(site, s
         """)
     answer = server.send_request("/cgi-bin/complains", "POST", b"x" * 1_000_000)
     assert (answer.status, answer.body) == (200, b"1000000\n")
-    wait_until(lambda: "a word" in server.log(), "the web server has logged it")
+    if server.name != "caddy":  # 2.6 drops it
+        wait_until(lambda: "a word" in server.log(), "the web server has logged it")
 
 
 def test_a_chunked_post_arrives_whole_with_a_length(site, server):
@@ -156,6 +164,8 @@ def test_a_hundred_requests_on_one_client_connection(site, server):
     connection.close()
 
 
+# test_front_ends.py has this for the others.
+@pytest.mark.parametrize("server", SERVERS, indirect=True)
 def test_a_client_that_leaves_ends_the_program(site, server):
     notes = site.folder / "pid"
     programs.sleeper(site, notes=notes)

@@ -16,14 +16,15 @@ ORDER = ["build", "slow", "kernels-all",
 # Files of integration that mainly test programs, web servers or scripts. Other files cover the bridge code
 # that they use, so they do not run under the sanitizers.
 NOT_SANITIZED = {
-    "ab_compare", "ab_compare_live", "cpu_ceiling", "field", "go_programs", "guestbooks", "hellos",
-    "linked_languages", "node", "page", "peers", "php", "ready_files", "real_programs", "rlimits",
-    "sandbox_outside", "soak", "switching", "webservers",
+    "ab_compare", "ab_compare_live", "cpu_ceiling", "field", "front_ends", "go_programs", "guestbooks",
+    "hellos", "linked_languages", "node", "page", "peers", "php", "ready_files", "real_programs",
+    "rlimits", "sandbox_outside", "soak", "switching", "webservers",
 }
 # The files that take longest, which are not the largest ones.
 LONGEST = ["under_load", "leaks", "thousand_requests", "real_programs", "guestbooks", "webservers",
-           "ab_compare_live", "field", "reload_files", "check", "persistent", "linked_languages",
-           "soak", "static", "pure_ruby", "ruby", "rewind_unique", "processor_time", "natives", "node"]
+           "front_ends", "ab_compare_live", "field", "reload_files", "check", "persistent",
+           "linked_languages", "soak", "static", "pure_ruby", "ruby", "rewind_unique",
+           "processor_time", "natives", "node"]
 
 
 def builds_of(sections):
