@@ -7,15 +7,13 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/append_file.h"
+#include "base/utf8.h"
 
 namespace base {
 namespace {
-
-bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7f;
-}
 
 // The text of an event, always on one line: paths and reasons contain what a client sent.
 class OneLine : public spdlog::custom_flag_formatter {
@@ -108,16 +106,22 @@ std::uint64_t log_lines_dropped() {
 
 std::string printable(std::string_view text, std::size_t bytes_max) {
   std::string out;
-  for (const char c : text.substr(0, bytes_max)) {
-    if (c == '\n') {
-      out += "\\n";
-    } else if (is_control(c)) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t visible = visible_size(rest);
+    const std::size_t size = std::max<std::size_t>(visible, 1);
+    if (size > bytes_max - (text.size() - rest.size())) {
+      return out + fmt::format("... ({} bytes)", text.size());
     }
+    if (visible > 0) {
+      out += rest.substr(0, size);
+    } else if (rest.front() == '\n') {
+      out += "\\n";
+    } else {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(rest.front()));
+    }
+    rest.remove_prefix(size);
   }
-  if (text.size() > bytes_max) out += fmt::format("... ({} bytes)", text.size());
   return out;
 }
 

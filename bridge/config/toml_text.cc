@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace config {
 namespace {
@@ -87,7 +87,7 @@ bool is_control(char byte) {
 // overflows, or never end: bytes that are not UTF-8 (in a literal string), deep nesting, control
 // characters (in a comment; 4.4).
 std::optional<Flaw> find_flaw(std::string_view text) {
-  std::size_t bad = text::find_not_utf8(text);
+  std::size_t bad = base::find_not_utf8(text);
   if (bad != std::string_view::npos) return Flaw{bad, "a byte that is not UTF-8"};
   const auto* const control = std::find_if(text.begin(), text.end(), is_control);
   if (control != text.end()) {

@@ -1,6 +1,6 @@
 #include "journal/text_bytes.h"
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace journal {
 namespace {
@@ -43,7 +43,7 @@ std::optional<std::string> to_latin1(std::string_view text) {
 
 bool is_text(std::string_view bytes) {
   return bytes.find('\0') == std::string_view::npos &&
-         text::find_not_utf8(bytes) == std::string_view::npos;
+         base::find_not_utf8(bytes) == std::string_view::npos;
 }
 
 std::string shown_text(std::string_view bytes) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace text {
 namespace {
@@ -244,24 +244,11 @@ std::vector<Change> changed_values(std::string_view a, std::string_view b) {
   return places;
 }
 
-namespace {
-
-// The length in bytes of the UTF-8 character at the beginning of text; 0 if it is not visible.
-std::size_t printable_size(std::string_view text) {
-  auto code = static_cast<unsigned char>(text.front());
-  if (code < 0x80) return (code >= 0x20 && code != 0x7f) || code == '\t' ? 1 : 0;
-  // The control characters of ISO 8859 are not visible.
-  if (code == 0xc2 && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xa0) return 0;
-  return utf8_size(text);
-}
-
-}  // namespace
-
 std::string printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string shown;
   while (!text.empty()) {
-    std::size_t size = printable_size(text);
+    std::size_t size = text.front() == '\t' ? 1 : base::visible_size(text);
     if (size == 0) {
       auto code = static_cast<unsigned char>(text.front());
       shown += {'\\', 'x', kDigits[code >> 4], kDigits[code & 15]};

@@ -1,11 +1,11 @@
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
 
-namespace text {
+namespace base {
 namespace {
 
 using namespace std::string_view_literals;
@@ -61,5 +61,15 @@ TEST(Utf8, finds_the_first_byte_of_what_is_no_character) {
   EXPECT_EQ(find_not_utf8("\xff"), 0u);
 }
 
+TEST(Utf8, knows_what_is_visible) {
+  for (const std::string_view seen : {" "sv, "~"sv, "\xc2\xa0"sv, "\xe2\x82\xac"sv}) {
+    EXPECT_EQ(visible_size(seen), seen.size());
+  }
+  for (const std::string_view hidden :
+       {""sv, "\0"sv, "\t"sv, "\n"sv, "\x1b"sv, "\x7f"sv, "\xc2\x80"sv, "\xc2\x9f"sv, "\x9b"sv}) {
+    EXPECT_EQ(visible_size(hidden), 0u);
+  }
+}
+
 }  // namespace
-}  // namespace text
+}  // namespace base

@@ -1,9 +1,9 @@
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <algorithm>
 #include <array>
 
-namespace text {
+namespace base {
 namespace {
 
 // What may follow a leading byte: how many bytes, and the range of the first of them (which keeps
@@ -46,6 +46,14 @@ std::size_t utf8_size(std::string_view text) {
   return sequence == kSequences.end() ? 0 : sequence->size;
 }
 
+std::size_t visible_size(std::string_view text) {
+  const std::size_t size = utf8_size(text);
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (size == 1 && (byte(0) < 0x20 || byte(0) == 0x7f)) return 0;
+  if (size == 2 && byte(0) == 0xc2 && byte(1) < 0xa0) return 0;
+  return size;
+}
+
 std::size_t find_not_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = utf8_size(text.substr(at));
@@ -55,4 +63,4 @@ std::size_t find_not_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
-}  // namespace text
+}  // namespace base
