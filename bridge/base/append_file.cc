@@ -1,6 +1,7 @@
 #include "base/append_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,27 @@ std::uint64_t lines_in(ByteView text) {
   return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
+bool same_file(int a, int b) {
+  struct stat of_a = {}, of_b = {};
+  return ::fstat(a, &of_a) == 0 && ::fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
+}
+
+enum class LastLine { whole, cut, not_known };
+
+LastLine last_line_of(const std::string& path, int open_for_writing) {
+  struct stat file = {};
+  if (::fstat(open_for_writing, &file) != 0 || !S_ISREG(file.st_mode)) return LastLine::not_known;
+  if (file.st_size == 0) return LastLine::whole;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  char last = 0;
+  if (!fd || !same_file(fd.get(), open_for_writing) ||
+      ::pread(fd.get(), &last, 1, file.st_size - 1) != 1) {
+    return LastLine::not_known;
+  }
+  return last == '\n' ? LastLine::whole : LastLine::cut;
+}
+
 }  // namespace
 
 Status AppendFile::open(const std::string& path) {
@@ -20,9 +42,13 @@ Status AppendFile::open(const std::string& path) {
   UniqueFd fd(::open(path.c_str(),
                      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640));
   if (!fd) return errno_error("cannot open " + path, errno);
+  // The disk may have become full before a rotation that left the file in place, or before this
+  // process was started.
+  const LastLine last_line = last_line_of(path, fd.get());
+  const bool still_cut = cut_ && fd_ && same_file(fd_.get(), fd.get());
+  cut_ = last_line == LastLine::not_known ? still_cut : last_line == LastLine::cut;
   fd_ = std::move(fd);
   path_ = path;
-  cut_ = false;
   return Done{};
 }
 

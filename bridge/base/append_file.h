@@ -10,8 +10,9 @@
 namespace base {
 
 // Never waits for space: lines that a full disk (or a pipe that nobody reads) does not accept are
-// dropped and counted. A partly written line is ended before the next one is written. Other
-// processes may append to the same file.
+// dropped and counted. A partly written line is ended before the next one is written, also if the
+// file was reopened in between or another process left the line so. Other processes may append to
+// the same file.
 class AppendFile {
  public:
   enum class Outcome { written, dropped };

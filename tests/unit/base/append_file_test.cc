@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -88,6 +90,72 @@ TEST_F(AppendFileTest, never_waits_for_a_pipe_that_nobody_empties_and_leaves_no_
   for (ssize_t got; (got = ::read(reader.get(), bytes, sizeof bytes)) > 0;) seen.append(bytes, got);
   EXPECT_TRUE(seen.ends_with("\nlast\n"));
   EXPECT_EQ(file.dropped(), 1u);
+}
+
+// As a disk that has room for this many bytes of a file, until it goes out of scope.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST_F(AppendFileTest, ends_a_cut_line_before_the_next_one_also_when_it_was_reopened) {
+  AppendFile file;
+  ASSERT_TRUE(file.open(path_));
+  {
+    const SmallDisk small(6);
+    EXPECT_EQ(file.append("one\ntwo\n"), AppendFile::Outcome::dropped);
+  }
+  ASSERT_TRUE(file.reopen());
+  file.append("three\n");
+  EXPECT_EQ(text_of(path_), "one\ntw\nthree\n");
+  ASSERT_TRUE(file.reopen());
+  file.append("four\n");
+  EXPECT_EQ(text_of(path_), "one\ntw\nthree\nfour\n");
+}
+
+TEST_F(AppendFileTest, begins_a_new_file_without_an_empty_line_although_the_old_one_was_cut) {
+  AppendFile file;
+  ASSERT_TRUE(file.open(path_));
+  {
+    const SmallDisk small(6);
+    file.append("one\ntwo\n");
+  }
+  std::filesystem::rename(path_, path_ + ".1");
+  ASSERT_TRUE(file.reopen());
+  file.append("three\n");
+  EXPECT_EQ(text_of(path_), "three\n");
+}
+
+TEST_F(AppendFileTest, ends_a_line_that_another_process_left_cut) {
+  std::ofstream(path_) << "one\ntw";
+  AppendFile file;
+  ASSERT_TRUE(file.open(path_));
+  file.append("three\n");
+  EXPECT_EQ(text_of(path_), "one\ntw\nthree\n");
+}
+
+TEST_F(AppendFileTest, knows_a_pipe_again_in_which_it_left_half_a_line) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const UniqueFd reader(::open(path_.c_str(), O_RDONLY | O_NONBLOCK));
+  AppendFile file;
+  ASSERT_TRUE(file.open(path_));
+  while (file.append(std::string(9999, 'a') + "\n") == AppendFile::Outcome::written) {
+  }
+  ASSERT_TRUE(file.reopen());
+  std::string seen(1 << 20, ' ');
+  ASSERT_GT(::read(reader.get(), seen.data(), seen.size()), 0);
+  file.append("last\n");
+  seen.resize(static_cast<std::size_t>(::read(reader.get(), seen.data(), seen.size())));
+  EXPECT_EQ(seen, "\nlast\n");
 }
 
 }  // namespace
