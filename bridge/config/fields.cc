@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/address_block.h"
+#include "config/header_name.h"
 #include "config/units.h"
 
 namespace config {
@@ -75,6 +76,15 @@ base::Status not_empty(std::string_view text) {
   return base::Error{"\"\" is empty"};
 }
 
+// What an adapter can be given in its list of modules: separated by commas, in an argument.
+base::Status module_name(std::string_view name) {
+  const auto is_control = [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; };
+  if (name.empty()) return not_empty(name);
+  if (name.front() == '-') return base::Error{quote(name) + " is no module: it begins with '-'"};
+  if (name.find(',') == name.npos && std::ranges::none_of(name, is_control)) return base::Done{};
+  return base::Error{quote(name) + " is no module: it has a comma or a control character in it"};
+}
+
 base::Status program_name(std::string_view name) {
   bool plain =
       name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
@@ -89,13 +99,6 @@ base::Status pattern(std::string_view glob) {
                      " can match no absolute path: it begins with neither '/' nor '*'"};
 }
 
-// RFC 9110 §5.6.2
-bool is_token(std::string_view text) {
-  return !text.empty() && text.find_first_not_of(
-                              "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                              "abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
-}
-
 base::Status system_call(std::string_view text) {
   std::string_view name = text.substr(text.starts_with('~') ? 1 : 0);
   name.remove_prefix(name.starts_with('@') ? 1 : 0);
@@ -108,11 +111,6 @@ base::Status system_call(std::string_view text) {
 base::Status method(std::string_view text) {
   if (is_token(text)) return base::Done{};
   return base::Error{quote(text) + " is no method like \"GET\""};
-}
-
-base::Status header_name_or_empty(std::string_view name) {
-  if (name.empty() || (is_token(name) && name.size() <= 64)) return base::Done{};
-  return base::Error{quote(name) + " is no header's name of at most 64 bytes, like \"X-CGI-Arm\""};
 }
 
 base::Status sticky(std::string_view text) {
@@ -293,14 +291,14 @@ std::vector<Field<ProgramSettings>> make_side_fields() {
             "then to persistent; with trouble it goes back to shadow. 0: never."),
       field(MEMBER(promote.max_diff), count(0, 1'000'000), live,
             "How many different answers are accepted before that counts as trouble."),
-      field(MEMBER(pin.header), text("header", "or empty", header_name_or_empty), live,
+      field(MEMBER(pin.header), text("header", "or empty", check_header), live,
             "A request header in which those named in pin.from choose a side, classic or "
             "persistent. Empty: none."),
       field(MEMBER(pin.from), addresses(), live,
             "Whose pin.header counts, by REMOTE_ADDR. unix: clients without an address."),
-      field(MEMBER(arm_header), text("header", "or empty", header_name_or_empty), live,
+      field(MEMBER(arm_header), text("header", "or empty", check_added_header), live,
             "A response header that says which arm answered. Empty: none."),
-      field(MEMBER(request_id_header), text("header", "or empty", header_name_or_empty), live,
+      field(MEMBER(request_id_header), text("header", "or empty", check_added_header), live,
             "A response header with the request's id, as the logs have it. Empty: none."),
   };
 }
@@ -486,7 +484,7 @@ std::vector<Field<ProgramSettings>> make_environment_fields() {
             "Params that pass although such names can change which code runs (NODE_ENV, HGRCPATH). "
             "If requests alternate between several values of one, only those with the most "
             "frequent value are warm."),
-      field(MEMBER(preload), list_of(text("string", "", not_empty)), new_generation,
+      field(MEMBER(preload), list_of(text("string", "", module_name)), new_generation,
             "Modules loaded before the checkpoint, besides those that are learned."),
       field(MEMBER(learn), choice<Learn>(kLearnNames), new_generation,
             "Which of the modules that requests load are loaded before the checkpoint from then "

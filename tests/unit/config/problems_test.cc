@@ -170,6 +170,12 @@ const std::vector<BadFile> kBadFiles = {
       R"("X-CGI-Arm")"}},
     {"same_headers", kBridge + "[defaults]\narm_header = \"X-A\"\nrequest_id_header = \"x-a\"\n",
      {R"(5:21: defaults.request_id_header: "x-a" is what arm_header names)"}},
+    {"headers_with_a_meaning", kBridge + "[defaults]\narm_header = \"content-length\"\n"
+     "request_id_header = \"X-Accel-Redirect\"\npin = { header = \"Cookie\", from = [\"unix\"] }\n",
+     {R"(4:14: defaults.arm_header: "content-length" already has a meaning in answers: )"
+      R"(a name of its own is wanted, like "X-CGI-Arm")",
+      R"(5:21: defaults.request_id_header: "X-Accel-Redirect" already has a meaning in answers: )"
+      R"(a name of its own is wanted, like "X-CGI-Arm")"}},
     {"bad_cgroups", kBridge + "cgroup = \"x\"\nlimits = { cpu = 0.5, memory = \"1023KiB\" }\n" +
      "[defaults]\n"
      "limits = { cpu = \"-1%\", cpu_weight = 0, memory = \"64 MiB\", processes = -1 }\n" +
@@ -270,6 +276,13 @@ const std::vector<BadFile> kBadFiles = {
     {"bad_preload", kBridge + "[defaults]\npreload = [\"json\", \"\", true]\n",
      {R"(4:20: defaults.preload[2]: "" is empty)",
       "4:24: defaults.preload[3]: is a boolean, but a string is wanted"}},
+    {"preload_of_no_module", kBridge + "[defaults]\n"
+     "preload = [\"-e\", \"a\\nb\", \"a,b\", \"./a b.tcl\"]\n",
+     {R"(4:12: defaults.preload[1]: "-e" is no module: it begins with '-')",
+      R"(4:18: defaults.preload[2]: "a\u000Ab" is no module: )"
+      "it has a comma or a control character in it",
+      R"(4:26: defaults.preload[3]: "a,b" is no module: )"
+      "it has a comma or a control character in it"}},
     {"text_without_quotes", kBridge + "[defaults]\nmode = persistent\n",
      {"4:8: syntax: bad format: unknown value appeared (a text stands in quotes)"}},
     {"key_twice", kBridge + "roots = []\n",
