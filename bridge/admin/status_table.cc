@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/log.h"
+
 namespace admin {
 namespace {
 
@@ -12,15 +14,19 @@ using nlohmann::json;
 std::uint64_t number(const json& value) {
   return value.get<std::uint64_t>();
 }
+// What visitors, programs and paths say must not steer the operator's terminal, nor begin a line.
+std::string shown(const std::string& said) {
+  return base::printable(said, said.npos);
+}
 std::string text(const json& value) {
-  return value.get<std::string>();
+  return shown(value.get<std::string>());
 }
 
 // "timeout 3, signal 1"
 std::string counts_text(const json& counts) {
   std::string joined;
   for (const auto& [name, count] : counts.items()) {
-    joined += fmt::format("{}{} {}", joined.empty() ? "" : ", ", name, number(count));
+    joined += fmt::format("{}{} {}", joined.empty() ? "" : ", ", shown(name), number(count));
   }
   return joined;
 }
@@ -62,7 +68,7 @@ std::string memory_text(const json& program) {
     line += fmt::format("; zygote {} KiB", number(memory.at("zygote_kib")));
   }
   for (const auto& [pid, kib] : memory.at("workers_kib").items()) {
-    line += fmt::format("; worker {} {} KiB", pid, number(kib));
+    line += fmt::format("; worker {} {} KiB", shown(pid), number(kib));
   }
   return line + "\n";
 }
@@ -83,13 +89,13 @@ std::string arms_text(const json& arms) {
                                   "p99", "cpu p50", "peak", "p50 gain");
   for (const auto& [name, arm] : arms.items()) {
     const json& latency = arm.at("latency_us");
-    lines +=
-        fmt::format(fmt::runtime(row), name, number(arm.at("requests")), number(arm.at("errors")),
-                    time_text(latency.at("p50")), time_text(latency.at("p95")),
-                    time_text(latency.at("p99")), time_text(arm.at("cpu_us").at("p50")),
-                    size_text(arm.at("peak_kib")), speed_text(arms, name));
+    lines += fmt::format(fmt::runtime(row), shown(name), number(arm.at("requests")),
+                         number(arm.at("errors")), time_text(latency.at("p50")),
+                         time_text(latency.at("p95")), time_text(latency.at("p99")),
+                         time_text(arm.at("cpu_us").at("p50")), size_text(arm.at("peak_kib")),
+                         speed_text(arms, name));
     if (!arm.at("failures").empty()) {
-      lines += fmt::format("             {}: {}\n", name, counts_text(arm.at("failures")));
+      lines += fmt::format("             {}: {}\n", shown(name), counts_text(arm.at("failures")));
     }
   }
   return lines;
@@ -123,10 +129,10 @@ std::string promotion_text(const json& program) {
 std::string reasons_text(const json& program) {
   std::string lines;
   if (const std::string user = program.value("user", ""); !user.empty()) {
-    lines += "    user: " + user + "\n";
+    lines += "    user: " + shown(user) + "\n";
   }
   if (const std::string sandbox = program.value("sandbox", ""); !sandbox.empty()) {
-    lines += "    sandbox: " + sandbox + "\n";
+    lines += "    sandbox: " + shown(sandbox) + "\n";
   }
   if (const std::string reason = text(program.at("level_reason")); !reason.empty()) {
     lines += "    not deeper: " + reason + "\n";
@@ -142,7 +148,8 @@ std::string reasons_text(const json& program) {
                          text(misfits.at("variable")), number(misfits.at("count")));
   }
   if (const json& learned = program.at("learned"); !learned.empty()) {
-    lines += "    learned: preload = " + learned.dump() + "\n";
+    lines += "    learned: preload = " +
+             shown(learned.dump(-1, ' ', false, json::error_handler_t::replace)) + "\n";
   }
   for (const json& step : program.at("failed_steps")) lines += "    failed: " + text(step) + "\n";
   if (const std::string reason = text(program.at("reset_reason")); !reason.empty()) {

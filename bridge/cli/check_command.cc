@@ -148,7 +148,7 @@ base::Result<TrialPlan> plan_of(const Invocation& invocation) {
 
 // Uses a single line of the terminal, which is rewritten each time.
 void show_progress(const std::string& what) {
-  if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\x1b[K{}", what);
+  if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\x1b[K{}", base::printable(what));
 }
 
 }  // namespace

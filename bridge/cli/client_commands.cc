@@ -8,6 +8,7 @@
 #include "admin/control_message.h"
 #include "admin/status_table.h"
 #include "admin/worker_memory.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "config/load.h"
 
@@ -17,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 int fail(const std::string& why) {
-  fmt::print(stderr, "cgibridge: {}\n", why);
+  fmt::print(stderr, "cgibridge: {}\n", base::printable(why, why.npos));
   return 1;
 }
 
@@ -120,7 +121,8 @@ int watch(const Invocation& invocation) {
     const auto looked = look(invocation);
     if (!looked && first) return fail(looked.error().message);
     const std::string text =
-        looked ? looked.value() : "cgibridge: " + looked.error().message + "; trying again\n";
+        looked ? looked.value()
+               : "cgibridge: " + base::printable(looked.error().message) + "; trying again\n";
     if (on_terminal) {
       fmt::print("{}", redrawn(text));
     } else {
@@ -182,7 +184,7 @@ int run_client_command(const Invocation& invocation) {
   if (answer.value().value("ok", false)) return after_answer(invocation, socket.value().get());
   if (answer.value().contains("problems")) {
     for (const auto& problem : answer.value()["problems"]) {
-      fmt::print(stderr, "{}\n", problem.get<std::string>());
+      fmt::print(stderr, "{}\n", base::printable(problem.get<std::string>(), std::string::npos));
     }
   }
   return fail(admin::text_of(answer.value(), "error"));

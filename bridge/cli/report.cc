@@ -114,8 +114,9 @@ std::string masks_text(const std::vector<compare::Mask>& masks) {
 }
 
 std::string diff_lines(const compare::Difference& difference, const Terminal& terminal) {
-  std::string text =
-      fmt::format("    {} {}: {}\n", difference.method, difference.uri, difference.what);
+  std::string text = base::printable(fmt::format("    {} {}: {}", difference.method, difference.uri,
+                                                 difference.what)) +
+                     "\n";
   std::string_view rest = difference.diff;
   for (std::size_t shown = 0; !rest.empty(); ++shown) {
     if (shown == kDiffLinesShown) return text + "    ... (--json has all of it)\n";
@@ -173,7 +174,7 @@ std::string time_lines(const Findings& findings, const Terminal& terminal) {
                   findings.level == "booted" ? ", fork's with a process up" : "");
   for (std::size_t i = 0; i < findings.requests.size(); ++i) {
     if (classic->times[i].runs == 0) continue;
-    text += to_string(findings.requests[i].request) + "\n";
+    text += base::printable(to_string(findings.requests[i].request)) + "\n";
     Microseconds longest{};
     for (const ArmFindings& arm : findings.arms) {
       if (i < arm.times.size()) longest = std::max(longest, arm.times[i].median);

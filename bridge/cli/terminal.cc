@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/log.h"
+
 namespace cli {
 namespace {
 
@@ -65,7 +67,9 @@ std::string wrapped(std::string_view head, std::string_view text, const Terminal
   const std::size_t indent = width_of(head);
   std::string out(head);
   std::size_t column = indent;
-  while (!text.empty()) {
+  // A program's or a path's words, too: they must not steer the terminal.
+  const std::string shown = base::printable(text, text.npos);
+  for (text = shown; !text.empty();) {
     const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
     text.remove_prefix(begin);
     const std::string_view word = text.substr(0, text.find(' '));

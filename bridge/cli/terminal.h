@@ -33,7 +33,8 @@ std::string painted(std::string_view text, Colour colour, const Terminal& termin
 std::string bar(double share, std::size_t columns, const Terminal& terminal);
 
 // text in lines of at most terminal.columns: the first line begins with head, the others with as
-// many spaces. Words longer than a line get their own line. Ends with a line end.
+// many spaces. What is not visible in text is shown as base::printable() does. Words longer than a
+// line get their own line. Ends with a line end.
 std::string wrapped(std::string_view head, std::string_view text, const Terminal& terminal);
 
 // text padded with spaces to that many columns.

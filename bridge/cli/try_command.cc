@@ -24,7 +24,7 @@ constexpr std::chrono::minutes kWarmingMax{2};
 constexpr std::size_t kHeadKept = 64 * base::kKiB;
 
 int fail(const std::string& why) {
-  fmt::print(stderr, "cgibridge: {}\n", why);
+  fmt::print(stderr, "cgibridge: {}\n", base::printable(why, why.npos));
   return 1;
 }
 
@@ -99,7 +99,8 @@ base::Result<std::string> settings_file_for(const Invocation& invocation,
         ": it would run as root, in no sandbox; --config FILE says under which settings it runs, "
         "--without-settings that it shall run so"};
   }
-  fmt::print(stderr, "cgibridge: {}: it runs as this user, in no sandbox (--config FILE)\n", why);
+  fmt::print(stderr, "cgibridge: {}: it runs as this user, in no sandbox (--config FILE)\n",
+             base::printable(why, why.npos));
   return std::string();
 }
 
@@ -149,8 +150,9 @@ std::string joined(const std::vector<std::string>& words) {
 
 void tell_what_it_was(const journal::Capture& capture) {
   fmt::print(stderr, "cgibridge: captured {}{}{}, {}: {}, status {}, exit code {}{}{}\n",
-             capture.time, capture.id.empty() ? "" : ", id ", base::printable(capture.id),
-             capture.arm, capture.failure, capture.status,
+             base::printable(capture.time), capture.id.empty() ? "" : ", id ",
+             base::printable(capture.id), base::printable(capture.arm),
+             base::printable(capture.failure), capture.status,
              capture.exit_code ? std::to_string(*capture.exit_code) : "not known",
              capture.why.empty() ? "" : "; ", base::printable(capture.why));
   if (!capture.masked.empty()) {
@@ -180,8 +182,8 @@ void tell_what_it_is(const Heard& heard, config::Mode mode, const std::string& w
                              : !heard.complete ? "no whole answer"
                                                : fmt::format("status {}", answer.status);
   fmt::print(stderr, "cgibridge: replayed {}{}, as {}: {}, exit code {}\n", config::to_string(mode),
-             mode == config::Mode::persistent && !heard.warm ? " (but not warm)" : "", whom, status,
-             heard.exit_code);
+             mode == config::Mode::persistent && !heard.warm ? " (but not warm)" : "",
+             base::printable(whom, whom.npos), status, heard.exit_code);
 }
 
 }  // namespace

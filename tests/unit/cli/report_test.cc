@@ -102,6 +102,16 @@ TEST(ReportText, has_colours_only_if_asked) {
   EXPECT_TRUE(has(page_of(good_findings(), {Charset::unicode, Colours::on, 80}), "\x1b[32m"));
 }
 
+TEST(ReportText, lets_nothing_that_was_found_steer_the_terminal) {
+  Findings findings = good_findings();
+  findings.program = "/srv/a\x1b]0;b\x07.pl";
+  findings.first_line = "/usr/bin/perl\x9b";
+  findings.level_reason = "a\x1b[2J";
+  make_different(arm_of(findings, Arm::fork), "field \x1b[1m");
+  const std::string page = page_of(findings);
+  for (const char* control : {"\x1b", "\x07", "\x9b"}) EXPECT_FALSE(has(page, control)) << page;
+}
+
 TEST(ReportJson, holds_what_scripts_need) {
   Findings findings = good_findings();
   make_different(arm_of(findings, Arm::fork), "body");

@@ -41,6 +41,10 @@ TEST(Wrapped, text_with_a_long_word_gives_it_a_line) {
   EXPECT_EQ(wrapped("a ", "", kPlain), "a \n");
 }
 
+TEST(Wrapped, lets_no_text_steer_the_terminal) {
+  EXPECT_EQ(wrapped("a ", "b\x1b[31m\xc2\x9b c\n", kPlain), "a b\\x1b[31m\\xc2\\x9b c\\n\n");
+}
+
 TEST(Width, counts_characters_and_not_bytes) {
   EXPECT_EQ(width_of("é█"), 2u);
   EXPECT_EQ(padded("é", 3), "é  ");
