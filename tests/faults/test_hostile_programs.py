@@ -66,9 +66,9 @@ static void junk(int fd, const char* kind) {
   if (!strcmp(kind, "retired")) say(fd, MESSAGE_RETIRED, &retired, sizeof retired, -1);
   if (!strcmp(kind, "passing")) say(fd, MESSAGE_READY, &ready, sizeof ready, 1);
   if (!strcmp(kind, "notes"))
-    for (int i = 0; i < 2000; i++) say(fd, MESSAGE_NOTE, &note, sizeof note, -1);
+    for (int i = 0; i < 3000; i++) say(fd, MESSAGE_NOTE, &note, sizeof note, -1);
   if (!strcmp(kind, "flood"))
-    for (int i = 0; i < 2000; i++) say(fd, MESSAGE_NOTE, &note, sizeof note, 1);
+    for (int i = 0; i < 3000; i++) say(fd, MESSAGE_NOTE, &note, sizeof note, 1);
 }
 int main(void) {
   const char* kind = getenv("QUERY_STRING");
