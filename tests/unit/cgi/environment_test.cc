@@ -138,11 +138,117 @@ TEST(Environment, lets_no_parameter_steer_loader_shell_or_interpreter) {
   }
 }
 
+TEST(Environment, lets_no_parameter_choose_what_libraries_load_or_where_they_write) {
+  for (const std::string_view name : {"GDAL_DRIVER_PATH",
+                                      "OGR_DRIVER_PATH",
+                                      "GIO_MODULE_DIR",
+                                      "GIO_EXTRA_MODULES",
+                                      "GDK_PIXBUF_MODULE_FILE",
+                                      "GDK_PIXBUF_MODULEDIR",
+                                      "GST_PLUGIN_PATH",
+                                      "GST_PLUGIN_SCANNER",
+                                      "LTDL_LIBRARY_PATH",
+                                      "QT_PLUGIN_PATH",
+                                      "QT_QPA_PLATFORM_PLUGIN_PATH",
+                                      "GTK_MODULES",
+                                      "GTK3_MODULES",
+                                      "GTK_PATH",
+                                      "GTK_EXE_PREFIX",
+                                      "XDG_CONFIG_HOME",
+                                      "XDG_CONFIG_DIRS",
+                                      "XDG_DATA_HOME",
+                                      "XDG_DATA_DIRS",
+                                      "HGEDITOR",
+                                      "HGMERGE",
+                                      "HGRCPATH",
+                                      "SVN_EDITOR",
+                                      "ASAN_OPTIONS",
+                                      "LSAN_OPTIONS",
+                                      "MSAN_OPTIONS",
+                                      "TSAN_OPTIONS",
+                                      "UBSAN_OPTIONS",
+                                      "HWASAN_OPTIONS",
+                                      "SCUDO_OPTIONS",
+                                      "LLVM_PROFILE_FILE",
+                                      "GCOV_PREFIX",
+                                      "GCOV_PREFIX_STRIP",
+                                      "GOCOVERDIR",
+                                      "GMON_OUT_PREFIX",
+                                      "VALGRIND_OPTS",
+                                      "VALGRIND_LIB",
+                                      "JULIA_LOAD_PATH",
+                                      "BUN_OPTIONS",
+                                      "DENO_DIR",
+                                      "RUSTC_WRAPPER",
+                                      "R_LIBS",
+                                      "R_DEFAULT_PACKAGES",
+                                      "OCTAVE_PATH",
+                                      "MAGICK_CONFIGURE_PATH",
+                                      "MAGICK_CODER_MODULE_PATH",
+                                      "OPENSSL_CONF",
+                                      "OPENSSL_MODULES",
+                                      "PKCS11_MODULE_PATH",
+                                      "P11_KIT_STRICT",
+                                      "KRB5_CONFIG",
+                                      "KRB5_TRACE",
+                                      "SASL_PATH",
+                                      "SASL_CONF_PATH",
+                                      "GSS_MECH_CONFIG",
+                                      "LDAPCONF",
+                                      "PGSYSCONFDIR",
+                                      "MYSQL_HOME",
+                                      "FONTCONFIG_FILE",
+                                      "XML_CATALOG_FILES",
+                                      "TERMINFO",
+                                      "PKG_CONFIG_PATH",
+                                      "TEXMFCNF",
+                                      "openout_any",
+                                      "GIT_TR2",
+                                      "GIT_INDEX_FILE",
+                                      "COMPlus_EnableDiagnostics",
+                                      "HEAPPROFILE"}) {
+    EXPECT_TRUE(cgi::forbidden_name(name)) << name;
+    EXPECT_FALSE(build({{name, "evil"}}).contains(std::string(name))) << name;
+  }
+}
+
+TEST(Environment, forbids_no_name_that_a_recorded_web_server_sent) {
+  const auto demand = [](const recorded::Request& request) {
+    for (const auto& [name, value] : variables_from(request.params)) {
+      // Apache's own PATH does not concern the program.
+      EXPECT_TRUE(!cgi::forbidden_name(name) || name == "PATH") << name;
+    }
+  };
+  for (const recorded::Request& request : recorded::kPathInfo) demand(request);
+  for (const recorded::Request& request : recorded::kBlankInName) demand(request);
+  for (const recorded::Request& request : recorded::kNoPathInfo) demand(request);
+  demand(recorded::kNginxPost);
+}
+
 TEST(Environment, lets_pass_what_operators_set_in_web_servers) {
-  for (const std::string_view name :
-       {"REDIRECT_STATUS", "HTTPS", "GIT_PROJECT_ROOT", "GIT_HTTP_EXPORT_ALL", "GITWEB_CONFIG",
-        "HTTP_AUTHORIZATION", "HTTP_LD_PRELOAD", "HTTP_PROXY_CONNECTION", "PATHS", "ENVIRONMENT",
-        "REMOTE_USER", "UNIQUE_ID", "SSL_CLIENT_S_DN", "proxy-nokeepalive"}) {
+  for (const std::string_view name : {"REDIRECT_STATUS",
+                                      "HTTPS",
+                                      "GIT_PROJECT_ROOT",
+                                      "GIT_HTTP_EXPORT_ALL",
+                                      "GITWEB_CONFIG",
+                                      "HTTP_AUTHORIZATION",
+                                      "HTTP_LD_PRELOAD",
+                                      "HTTP_PROXY_CONNECTION",
+                                      "PATHS",
+                                      "ENVIRONMENT",
+                                      "REMOTE_USER",
+                                      "UNIQUE_ID",
+                                      "SSL_CLIENT_S_DN",
+                                      "proxy-nokeepalive",
+                                      "KRB5CCNAME",
+                                      "GSS_NAME",
+                                      "GDAL_DATA",
+                                      "PROJ_LIB",
+                                      "ORACLE_HOME",
+                                      "PGHOST",
+                                      "OMP_NUM_THREADS",
+                                      "RUST_LOG",
+                                      "HOME"}) {
     EXPECT_FALSE(cgi::forbidden_name(name)) << name;
     EXPECT_TRUE(build({{name, "1"}}).contains(std::string(name))) << name;
   }
