@@ -99,7 +99,7 @@ std::string json_line(const Entry& entry, const std::string& uri) {
 
 std::string access_line(const Entry& entry, config::AccessFormat format, const Secrets& secrets) {
   std::string uri(value_of(entry.params, "REQUEST_URI"));
-  (void)secrets.mask_url(uri);
+  (void)secrets.mask_text(uri);
   return format == config::AccessFormat::json ? json_line(entry, uri) : text_line(entry, uri);
 }
 

@@ -167,7 +167,7 @@ void Journal::capture(const Entry& entry) {
 std::unique_ptr<StackQueue::Turn> Journal::slow(const SlowRequest& request) {
   counts_.slow += 1;
   std::string uri(value_in(request.environment, "REQUEST_URI"));
-  (void)secrets_.mask_url(uri);
+  (void)secrets_.mask_text(uri);
   const std::string head =
       fmt::format("{} program={} pid={} arm={}: {} {} still runs after {} ms (slowlog.after)",
                   id_and_client(request.name), request.program, request.pid, request.arm,

@@ -53,7 +53,7 @@ std::string id_and_client(const RequestName& name) {
 
 std::string text_of(const RequestName& name, const Secrets& secrets) {
   std::string uri = name.uri;
-  (void)secrets.mask_url(uri);
+  (void)secrets.mask_text(uri);
   std::string text = id_and_client(name) + " uri=" + log_word(uri);
   if (name.uri_bytes > uri.size()) text += fmt::format("...({}_bytes)", name.uri_bytes);
   return text;

@@ -3,58 +3,107 @@
 #include <algorithm>
 #include <array>
 
-#include "cgi/percent.h"
+#include "cgi/header_field.h"
 #include "journal/secret_fields.h"
+#include "journal/secret_text.h"
 
 namespace journal {
 namespace {
 
+bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+
+char lower(char c) {
+  return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || is_upper(c) || (c >= '0' && c <= '9') ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+// Letters and digits alone; but "[" stays, because it begins a name in user[pass].
 std::string plain(std::string_view name) {
   std::string out;
   for (const char c : name) {
-    if (c == '-' || c == '_') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (is_plain(c) || c == '[') out += lower(c);
   }
+  while (out.ends_with('[')) out.pop_back();  // of user[pass][]
   return out;
 }
 
 // Looked for in a name as plain() returns it. "auth" alone would match every author; "sessi" also
 // matches PHPSESSID.
-constexpr std::array<std::string_view, 17> kInside = {
-    "passw",      "passphrase", "passcode",   "pwd",           "secret",        "token",
-    "apikey",     "accesskey",  "privatekey", "authorization", "credential",    "sessi",
-    "cardnumber", "csrf",       "creditcard", "debitcard",     "socialsecurity"};
-constexpr std::array<std::string_view, 13> kWhole = {
-    "auth", "pass", "pin", "sid", "pw", "key", "code", "cvc", "cvv", "otp", "iban", "ssn", "cvv2"};
+constexpr std::array<std::string_view, 18> kInside = {
+    "passw",      "passphrase", "passcode",   "pwd",           "secret",         "token",
+    "apikey",     "accesskey",  "privatekey", "authorization", "credential",     "sessi",
+    "cardnumber", "csrf",       "creditcard", "debitcard",     "socialsecurity", "authdigest"};
+constexpr std::array<std::string_view, 3> kWhole = {"auth", "key", "code"};
+// Also as a word of a name: user_pass, newPin2.
+constexpr std::array<std::string_view, 9> kWords = {"pass", "pin", "sid",  "pw", "cvc",
+                                                    "cvv",  "otp", "iban", "ssn"};
 // How CGI writes a header's name.
 constexpr std::string_view kHeader = "http";
 
-// Position and length of a part of a text.
-using Part = std::pair<std::size_t, std::size_t>;
+// Of Authorization (IANA's registry, and what is in use): how a program reads the rest.
+constexpr std::array<std::string_view, 16> kSchemes = {
+    "Basic", "Bearer",          "Digest",    "DPoP",        "GNAP",          "HOBA",  "Mutual",
+    "NTLM",  "OAuth",           "Negotiate", "SCRAM-SHA-1", "SCRAM-SHA-256", "Token", "ApiKey",
+    "Hawk",  "AWS4-HMAC-SHA256"};
 
-void mask(std::string& text, Part part, char with = 'x') {
-  std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(part.first), part.second, with);
+// Whether some word of the name is one of kWords. Words end where no letter or digit is, at a
+// digit, and before a capital after a small letter.
+bool has_secret_word(std::string_view name) {
+  std::string word;
+  const auto is_secret = [&word] { return std::ranges::find(kWords, word) != kWords.end(); };
+  char before = '\0';
+  for (const char c : name) {
+    const bool is_letter = is_plain(c) && !(c >= '0' && c <= '9');
+    if (!is_letter || (is_upper(c) && !is_upper(before))) {
+      if (is_secret()) return true;
+      word.clear();
+    }
+    if (is_letter) word += lower(c);
+    before = c;
+  }
+  return is_secret();
 }
 
-// Calls seen(name, value's part) for each NAME=VALUE; separators: those between the pairs.
-template <typename Seen>
-void for_each_pair(const std::string& text, std::size_t begin, std::string_view separators,
-                   const Seen& seen) {
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    const std::size_t equals = text.find('=', begin);
-    if (equals < end) {
-      const std::size_t name_begin = std::min(text.find_first_not_of(' ', begin), equals);
-      seen(std::string_view(text).substr(name_begin, equals - name_begin),
-           Part{equals + 1, end - equals - 1});
-    }
-    begin = end + 1;
-  }
+void mask(std::string& text, const Field& field) {
+  std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(field.begin), field.length, field.with);
 }
 
 bool is_header(std::string_view plain_name, std::string_view header) {
   return plain_name.ends_with(header) &&
          plain_name.find(kHeader) != plain_name.npos;  // HTTP_..., REDIRECT_HTTP_...
+}
+
+// Where an authorization's secret begins: after a scheme that is known.
+std::size_t after_scheme(std::string_view value) {
+  const std::string_view scheme = value.substr(0, value.find(' '));
+  const bool known = std::ranges::any_of(
+      kSchemes, [scheme](std::string_view one) { return cgi::same_name(one, scheme); });
+  return known && scheme.size() < value.size() ? scheme.size() + 1 : 0;
+}
+
+// Keeps the names of NAME=VALUE (RFC 6265 §4.1.1), but nothing of what has no proper name.
+void mask_cookies(std::string& value) {
+  for (std::size_t at = 0; at < value.size();) {
+    at = std::min(value.find_first_not_of(" \t;", at), value.size());
+    const std::size_t name_end = std::min(value.find_first_of("= \t;,\"", at), value.size());
+    const bool has_name = name_end > at && name_end < value.size() && value[name_end] == '=';
+    const std::size_t begin = has_name ? name_end + 1 : at;
+    std::size_t end = value.find(';', begin);
+    // A value in quotes may contain the separator.
+    if (begin < value.size() && value[begin] == '"') {
+      const std::size_t quote = value.find('"', begin + 1);
+      end = quote == value.npos ? value.npos : value.find(';', quote);
+    }
+    end = std::min(end, value.size());
+    mask(value, {{}, begin, end - begin});
+    at = end;
+  }
 }
 
 }  // namespace
@@ -64,42 +113,33 @@ Secrets::Secrets(const std::vector<std::string>& more) {
 }
 
 bool Secrets::is_secret(std::string_view name) const {
-  std::string word = plain(name);
+  const std::string word = plain(name);
   const auto inside = [&word](std::string_view part) { return word.find(part) != word.npos; };
-  if (std::any_of(kInside.begin(), kInside.end(), inside)) return true;
-  // What a form wraps around its fields: user[pass].
-  while (!word.empty() && word.back() == ']') word.pop_back();
+  if (std::ranges::any_of(kInside, inside) || has_secret_word(name)) return true;
+  // Alone, what a form wraps around its fields, or a header: user[key], HTTP_KEY, HTTP_X_KEY.
   const auto ends = [&word](std::string_view whole) {
     if (!word.ends_with(whole)) return false;
-    return word.size() == whole.size() || word[word.size() - whole.size() - 1] == '[';
+    const std::string_view before = std::string_view(word).substr(0, word.size() - whole.size());
+    return before.empty() || before.ends_with('[') || before == kHeader || before == "httpx";
   };
-  if (std::any_of(kWhole.begin(), kWhole.end(), ends)) return true;
-  if (word.ends_with("authpw")) return true;  // PHP_AUTH_PW
-  return std::any_of(more_.begin(), more_.end(), [&](const std::string& own) {
-    return ends(own) || word == std::string(kHeader) + own;
-  });
+  return std::ranges::any_of(kWhole, ends) || std::ranges::any_of(more_, ends);
 }
 
-Secrets::Masked Secrets::mask_query(std::string& query) const {
+Secrets::Masked Secrets::mask_fields(std::string& text, const std::vector<Field>& fields) const {
   Masked masked;
-  std::vector<Part> parts;
-  for_each_pair(query, 0, "&;", [&](std::string_view name, Part value) {
-    const std::string decoded = cgi::percent_decode(name).value_or(std::string(name));
-    if (value.second == 0 || !is_secret(decoded)) return;
-    masked.push_back(decoded);
-    parts.push_back(value);
-  });
-  for (const Part& part : parts) mask(query, part);
+  for (const Field& field : fields) {
+    mask(text, field);
+    masked.push_back(field.name);
+  }
   return masked;
 }
 
-Secrets::Masked Secrets::mask_url(std::string& url) const {
-  const std::size_t question = url.find('?');
-  if (question == url.npos) return {};
-  std::string query = url.substr(question + 1);
-  Masked masked = mask_query(query);
-  url.replace(question + 1, url.npos, query);
-  return masked;
+Secrets::Masked Secrets::mask_text(std::string& text) const {
+  return mask_fields(text, text_fields(text, wanted()));
+}
+
+Secrets::Masked Secrets::mask_body(std::string& body, std::string_view content_type) const {
+  return mask_fields(body, secret_fields(body, content_type, wanted()));
 }
 
 Secrets::Masked Secrets::mask_params(Params& params) const {
@@ -108,44 +148,15 @@ Secrets::Masked Secrets::mask_params(Params& params) const {
     const std::string word = plain(name);
     if (value.empty()) continue;
     if (is_header(word, "cookie") || is_header(word, "cookie2")) {
-      std::vector<Part> parts;
-      for_each_pair(value, 0, ";,", [&](std::string_view, Part part) { parts.push_back(part); });
-      if (parts.empty()) parts.emplace_back(0, value.size());
-      for (const Part& part : parts) mask(value, part);
+      mask_cookies(value);
       masked.push_back(name);
-    } else if (word.ends_with("querystring")) {
-      for (const std::string& field : mask_query(value)) masked.push_back(name + ":" + field);
     } else if (is_secret(name)) {
-      // "Basic", "Bearer": the scheme says how it was meant.
-      const bool scheme = is_header(word, "authorization");
-      const std::size_t blank = scheme ? value.find(' ') : value.npos;
-      const std::size_t begin = blank == value.npos ? 0 : blank + 1;
-      mask(value, {begin, value.size() - begin});
+      const std::size_t begin = is_header(word, "authorization") ? after_scheme(value) : 0;
+      mask(value, {{}, begin, value.size() - begin});
       masked.push_back(name);
     } else {
-      for (const std::string& field : mask_url(value)) masked.push_back(name + ":" + field);
+      for (const std::string& field : mask_text(value)) masked.push_back(name + ":" + field);
     }
-  }
-  return masked;
-}
-
-Secrets::Masked Secrets::mask_body(std::string& body, std::string_view content_type) const {
-  Masked masked;
-  if (const std::string boundary = multipart_boundary(content_type); !boundary.empty()) {
-    for (const Field& field : multipart_fields(body, boundary)) {
-      if (field.length == 0 || !is_secret(field.name)) continue;
-      mask(body, {field.begin, field.length});
-      masked.push_back(field.name);
-    }
-  } else if (content_type.find("json") != content_type.npos) {
-    const auto wanted = [this](std::string_view name) { return is_secret(name); };
-    for (const Field& field : json_fields(body, wanted)) {
-      const bool is_text = field.begin > 0 && body[field.begin - 1] == '"';
-      mask(body, {field.begin, field.length}, is_text ? 'x' : '1');
-      masked.push_back(field.name);
-    }
-  } else {
-    masked = mask_query(body);
   }
   return masked;
 }
