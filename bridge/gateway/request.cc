@@ -362,9 +362,11 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
       cgi::error_response(status, reason_public,
                           pool::retry_after(status == 503 ? target_.settings : nullptr),
                           record_.id_field(settings)));
-  fastcgi::append_stream(
-      records, fastcgi::RecordType::std_err, id_,
-      fmt::format("cgibridge: {}: {} (id={})\n", target_.subject(), reason, record_.name().id));
+  // Web servers copy it into their log as it is: a visitor's line end would forge a line there.
+  const std::string told =
+      fmt::format("cgibridge: {}: {} (id={})", target_.subject(), reason, record_.name().id);
+  fastcgi::append_stream(records, fastcgi::RecordType::std_err, id_,
+                         base::printable(told, told.npos) + "\n");
   answer_->out().append(records);
   finish();
 }

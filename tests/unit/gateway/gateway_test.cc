@@ -52,6 +52,21 @@ TEST_F(GatewayTest, tells_the_exit_code) {
   EXPECT_EQ(peer.app_status(), 7);
 }
 
+TEST_F(GatewayTest, lets_no_visitor_forge_a_line_in_the_web_servers_log) {
+  const std::string forged = site_.world().folder() + "/no\n[alert] forged\r\x1b[31m\xc2\x9b\x9b";
+  Peer& no_program = site_.request(forged);
+  Peer& no_length = site_.connect();
+  no_length.begin(fakes::Site::params(program_) + "CONTENT_LENGTH=1\n[alert] forged\x1b" + '\0');
+  no_length.end_body();
+  pass(milliseconds(20));
+  for (const Peer* peer : {&no_program, &no_length}) {
+    EXPECT_TRUE(peer->errors.starts_with("cgibridge: ")) << peer->errors;
+    EXPECT_TRUE(has(peer->errors, "\\n[alert] forged")) << peer->errors;
+    EXPECT_EQ(peer->errors.find('\n'), peer->errors.size() - 1) << peer->errors;
+    for (const char* control : {"\r", "\x1b", "\x9b"}) EXPECT_FALSE(has(peer->errors, control));
+  }
+}
+
 // ---- time is up ----
 
 TEST_F(GatewayTest, ends_a_program_at_timeouts_request_and_kills_it_after_kill_grace) {
