@@ -204,6 +204,7 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
   if ((rest = rest_after(what, "watch")) != NULL && (*rest == '\0' || *rest == '/')) {
     load_watch_begin(rest + (*rest == '/'));
+    perl_generator_watch();
     return give_word(buffer, size, "on");
   }
   if (strcmp(what, "seen") == 0) return give_text(buffer, size, load_watch_found());

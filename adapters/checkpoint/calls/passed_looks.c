@@ -108,7 +108,7 @@ static int is_device(const char *path) {
 
 void note_open_of_load(const char *function, const char *path, int flags, const void *caller) {
   if (!state.load.is_on || path == NULL) return;
-  if (load_watch_is_random(path)) load_watch_note(IMPURE_RANDOM, path, caller);
+  load_watch_note_file(path, caller);
   int reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
   if (!reads && !is_device(path)) load_watch_note(IMPURE_FILES, function, caller);
 }

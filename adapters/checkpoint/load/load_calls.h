@@ -22,6 +22,10 @@
   X(getpid, 0, RETIRED_NOT, look_at_pid)                                      \
   X(__getpid, 0, RETIRED_NOT, look_at_pid)                                    \
   X(gettid, 0, RETIRED_NOT, look_at_pid)                                      \
+  X(getpgrp, 0, RETIRED_NOT, look_at_pid)                                     \
+  X(getpgid, 0, RETIRED_NOT, look_at_pid)                                     \
+  X(__getpgid, 0, RETIRED_NOT, look_at_pid)                                   \
+  X(getsid, 0, RETIRED_NOT, look_at_pid)                                      \
   X(__read, 0, RETIRED_NOT, look_at_input)                                    \
   X(__read_chk, 0, RETIRED_NOT, look_at_input)                                \
   X(readv, 0, RETIRED_NOT, look_at_input)                                     \

@@ -141,6 +141,7 @@ void start_over_prepare(void) {
     checkpoint_refuse("a library that is loaded ahead changes limits, which cannot be taken back");
   }
   end_children();
+  load_watch_put_back_streams();
   descriptors_close_at_exec();
 }
 

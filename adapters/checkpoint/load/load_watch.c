@@ -26,6 +26,7 @@ static const struct {
                         {"children", "starts a process"},
                         {"sockets", "opens a connection"},
                         {"files", "changes files"},
+                        {"seed", "seeds random numbers"},
                         {"restless", "looks at a file that changes all the time"}};
 
 void load_watch_accept(const char *list, size_t bytes) {
@@ -88,7 +89,10 @@ static void release_stream(struct caught_stream *stream, int fd) {
  * that will itself answer a request keeps what it has. */
 void load_watch_catch_streams(void) {
   int in[2], out[2];
-  if (state.is_ahead || pipe2(in, O_CLOEXEC) != 0) return;
+  if (state.is_ahead) return;
+  int error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, descriptor_least_own());
+  if (error >= 0) state.load.error.kept = error;
+  if (pipe2(in, O_CLOEXEC) != 0) return;
   catch_stream(&state.load.input, STDIN_FILENO, in[0]);
   close(in[0]);
   close(in[1]);
@@ -118,6 +122,7 @@ int load_watch_is_output(const struct stat *status) {
 
 void load_watch_end(void) {
   state.load.is_on = 0;
+  perl_generator_leave();
   load_watch_release_streams();
 }
 
@@ -125,6 +130,14 @@ void load_watch_release_streams(void) {
   release_stream(&state.load.input, STDIN_FILENO);
   if (state.load.output.kept > 0) close(state.load.printed);
   release_stream(&state.load.output, STDOUT_FILENO);
+  release_stream(&state.load.error, STDERR_FILENO);
+}
+
+void load_watch_put_back_streams(void) {
+  const int kept[] = {state.load.input.kept, state.load.output.kept, state.load.error.kept};
+  for (int fd = 0; fd < 3; ++fd) {
+    if (kept[fd] > 0) dup2(kept[fd], fd);
+  }
 }
 
 /* ---- who it was ---- */
@@ -220,6 +233,15 @@ int load_watch_is_random(const char *path) {
   return 0;
 }
 
+/* Files of the kernel that tell what its calls would. */
+void load_watch_note_file(const char *path, const void *caller) {
+  if (load_watch_is_random(path)) load_watch_note(IMPURE_RANDOM, path, caller);
+  if (strcmp(path, "/proc/uptime") == 0) load_watch_note(IMPURE_TIME, path, caller);
+  if (strcmp(path, "/proc/self/stat") == 0 || strcmp(path, "/proc/self/status") == 0) {
+    load_watch_note(IMPURE_PID, path, caller);
+  }
+}
+
 /* ---- the functions that are watched ---- */
 
 #define LOOK(kind, look)                                              \
@@ -258,7 +280,9 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
     case SYS_gettimeofday:
       return load_watch_note(IMPURE_TIME, "syscall gettimeofday", caller);
     case SYS_getpid:
-      return load_watch_note(IMPURE_PID, "syscall getpid", caller);
+    case SYS_getpgid:
+    case SYS_getsid:
+      return load_watch_note(IMPURE_PID, "syscall for a process id", caller);
     case SYS_connect:
     case SYS_bind:
     case SYS_sendto:
@@ -270,6 +294,8 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
 #ifdef SYS_fork
     case SYS_time:
       return load_watch_note(IMPURE_TIME, "syscall time", caller);
+    case SYS_getpgrp:
+      return load_watch_note(IMPURE_PID, "syscall getpgrp", caller);
     case SYS_fork:
     case SYS_vfork:
       return load_watch_note(IMPURE_CHILDREN, "syscall fork", caller);

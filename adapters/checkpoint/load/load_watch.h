@@ -17,7 +17,8 @@ enum impurity {
   IMPURE_CHILDREN,
   IMPURE_SOCKETS,
   IMPURE_FILES,
-  IMPURE_RESTLESS, /* which no operator can allow */
+  IMPURE_SEED, /* this one and the next no operator can allow */
+  IMPURE_RESTLESS,
   IMPURITIES
 };
 
@@ -48,10 +49,10 @@ struct load_watch {
   char found[kFoundMax]; /* the first that was found, in words; or empty */
   char renewed[512];     /* files whose own code may do it, one a line */
   struct load_left left;
-  int interpreter_started_thread; /* at any time before the checkpoint */
-  struct caught_stream input, output;
-  int printed;       /* the other end of output's pipe */
-  int counts_output; /* what it prints is an impurity */
+  int interpreter_started_thread;            /* at any time before the checkpoint */
+  struct caught_stream input, output, error; /* error stays, and is kept for a start over */
+  int printed;                               /* the other end of output's pipe */
+  int counts_output;                         /* what it prints is an impurity */
 };
 
 /* "time,random": what the operator allows; unknown words are ignored. */
@@ -65,6 +66,8 @@ void load_watch_begin(const char *renewed);
 void load_watch_catch_streams(void);
 /* They are what they were again, for a program that is executed instead. */
 void load_watch_release_streams(void);
+/* The same, whatever the program has put in their place. */
+void load_watch_put_back_streams(void);
 /* From here on it counts what is printed there. */
 void load_watch_count_output(void);
 void load_watch_end(void);
@@ -75,8 +78,13 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
 int load_place(char *place, size_t bytes);
 /* Whether perl is about to compare a file's times with its own start: -M, -A, -C. */
 int load_place_asks_age(void);
+/* perl_generator.c: notes what perl draws or seeds, until it is left. */
+void perl_generator_watch(void);
+void perl_generator_leave(void);
 /* The same, by syscall(). */
 void load_watch_note_number(long number, const long *words, const void *caller);
+/* A file of that name is opened. */
+void load_watch_note_file(const char *path, const void *caller);
 /* What was found, or "". Also checks what was printed. */
 const char *load_watch_found(void);
 /* load_left.c: what the load has permanently left in the process since the watch began, in words,
