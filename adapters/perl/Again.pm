@@ -51,7 +51,8 @@ sub run_again {
 # The script sees @ARGV as its @_, so that `shift` does what it does outside a sub.
 sub run_once {
     $exit_code = $! = $? = 0;
-    open main::DATA, '<', \$data if defined $data;
+    my $name = 'main::DATA';    # written out here, perl would warn that the script does not use it
+    open *$name, '<', \$data if defined $data;
     local *_ = \@main::ARGV;
 CGIBRIDGE_REQUEST: { &$script }
 }
@@ -86,9 +87,9 @@ sub renew_stream {
 
 sub become_next {
     my $text = ask_all('argv');
-    @main::ARGV = $text eq $usual ? () : words_after($0, split /\0/, $text);
     remember_environment();
     take_environment();
+    take_words($text eq $usual ? () : words_after($0, strings_of($text)));
     $^T = time;
     ask('script');
 }

@@ -17,13 +17,14 @@ sub shared_state {
         '$^W' => $^W, '$|' => $|, 'the selected handle' => select,
         'the layers of STDIN' => join(' ', PerlIO::get_layers(\*STDIN)),
         'the layers of STDOUT' => join(' ', PerlIO::get_layers(\*STDOUT)),
-        'the layers of STDERR' => join(' ', PerlIO::get_layers(\*STDERR)));
+        'the layers of STDERR' => join(' ', PerlIO::get_layers(\*STDERR)),
+        'its standard streams' => streams_now());
 }
 
 sub changed_state {
     my (%before) = @_;
     my %now = shared_state();
-    my ($changed) = sort grep { $before{$_} ne $now{$_} } keys %now;
+    my ($changed) = sort grep { ($before{$_} // "\0") ne ($now{$_} // "\0") } keys %now;
     return defined $changed ? "changes $changed" : undef;
 }
 
@@ -43,7 +44,6 @@ sub load_ahead {
         ask($watch);
         my $hooked = require_ahead(file_of($module));
         my $why = trouble($written, $writes_before) // $hooked // changed_state(%shared);
-        watch_generator();
         if (defined $why) {
             $impure{$module} = "$why while it is loaded";
             my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
@@ -106,8 +106,8 @@ sub start_over_booted {
 }
 
 sub start_anew {
-    my ($what, @words) = @_;
-    ask("note/shallower/$what was read while compiling, and the request's differs");
+    my ($why, @words) = @_;
+    ask("note/shallower/$why");
     my @command = map { /(.*)/s } plain_command(), @words;
     # What was done to %ENV while compiling will be done again. With -T perl executes nothing that is tainted.
     my %sent = map { split /=/, $_, 2 } reverse grep { /^[^=]+=/ } @sent;

@@ -25,9 +25,9 @@ package CGIBridge;
 BEGIN { ${^WARNING_BITS} = '' }
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
-    $learn, @preload, $is_again, $is_booted, $first_draw, $is_ahead, $is_doomed, $words_read,
-    $words_written, $time_read, $time_written, $warned, @sent);
-our ($script, $known_seed, $writes) = ($0, 24301, 0);
+    $learn, @preload, $is_again, $is_booted, $is_ahead, $is_doomed, $words_read, $words_written, $time_read,
+    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_accepted, $takes_switches);
+our ($script, $writes) = ($0, 0);
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
 our $call = readlink '/.cgibridge/open';
@@ -55,22 +55,39 @@ sub shallower { ask("note/shallower/$_[0]") }    # ends a zygote
 sub watch_environment {
     $environment = \%ENV;
     tie my %watched, 'CGIBridge::Environment';
-    *main::ENV = \%watched;
+    *main::ENV = $watched = \%watched;
 }
 
 # The request's words; there are none yet.
-sub watch_words { tie @main::ARGV, 'CGIBridge::Words', @main::ARGV }
-
-# Perl cannot be asked whether numbers were drawn, or srand() called. With a known seed the next number is
-# the known first one, if nothing was. If the seed comes from the environment, srand() would override it.
-sub watch_generator {
-    return if defined $environment->{PERL_RAND_SEED};    # looked up by us, not by the script
-    srand $known_seed;
-    $first_draw //= rand;
-    srand $known_seed;
+sub watch_words {
+    $words = \@main::ARGV;
+    tie @main::ARGV, 'CGIBridge::Words', @main::ARGV;
 }
 
-sub generator_was_used { defined $first_draw && rand() != $first_draw }
+# What the script has put in the place of what is watched would be undone at the checkpoint.
+sub replaced {
+    return '%ENV' if $watched != \%main::ENV || ref tied %main::ENV ne 'CGIBridge::Environment';
+    return '@ARGV' if $words != \@main::ARGV || ref tied @main::ARGV ne 'CGIBridge::Words';
+    return '$^T' if ref tied $^T ne 'CGIBridge::Time';
+    return tied *STDOUT ? 'STDOUT' : undef;
+}
+
+# What a request replaces: what each standard stream is, which descriptors are copies of one, and the flags of
+# its open file. The library's own descriptors are above.
+sub streams_now {
+    my @now = map { readlink "/proc/self/fd/$_" } 0 .. 2;
+    my %is_stream = map { ($_ => 1) } grep { defined } @now;
+    if (opendir my $numbers, '/proc/self/fd') {
+        my @open = sort { $a <=> $b } grep { /^\d+$/ && $_ > 2 && $_ < 500 } readdir $numbers;
+        push @now, grep { $is_stream{ readlink("/proc/self/fd/$_") // '' } } @open;
+    }
+    for my $fd (0 .. 2) {
+        open my $file, '<:raw', "/proc/self/fdinfo/$fd" or next;
+        local $/;
+        push @now, scalar(<$file>) =~ /^(flags:.*)/m;
+    }
+    return join ' ', map { $_ // 'closed' } @now;
+}
 
 sub ours_in { grep { $_[$_] =~ /^-MCGIBridge(?:=|$)/ } 1 .. $#_ }
 
@@ -79,10 +96,12 @@ sub file_of { (my $file = "$_[0].pm") =~ s{::}{/}g; $file }
 # Why what was just loaded must be left to the requests.
 sub trouble {
     my ($written, $writes_before) = @_;
-    my ($name) = sort grep { is_of_request($_) } keys %read;
+    my ($name) = sort grep { is_of_request($_) && !$only_deleted{$_} } keys %read;
     return "reads \$ENV{$name}" if defined $name;
     return 'lists all of %ENV' if $listed;
     return 'writes %ENV' if $writes != $writes_before;
+    my $replaced = replaced();
+    return "replaces $replaced" if defined $replaced;
     return 'prints' if tell STDOUT != $written;
     # What an impure module left in the process is also found with each later module: these are judged by
     # the calls that were seen.
@@ -94,18 +113,16 @@ sub trouble {
     return 'looks at @ARGV' if $is_ahead && $words_read;
     return 'changes $^T' if $time_written;
     return 'reads $^T' if $time_read && !defined ask('accepts/time');
-    return $warned if defined $warned;
-    return generator_was_used() ? 'draws random numbers or seeds them' : undef;
+    return $warned;
 }
 
 sub refuse_what_was_seen {
     # /dev/null has a position, which counts the bytes written. The script may change its own %ENV.
-    my $why = trouble(0, $writes);
+    my $why = streams_now() ne $streams ? 'changes its standard streams' : trouble(0, $writes);
     if (defined $why) {
         need_rest();
         start_over_booted("$why while compiling");
     }
-    watch_generator();
 }
 
 # The files that are part of the checkpoint, so that a change of one is noticed.
@@ -126,11 +143,38 @@ sub words_after {
 }
 
 sub command_line {
-    open my $file, '<', '/proc/self/cmdline' or return;
+    open my $file, '<:raw', '/proc/self/cmdline' or return;
     local $/;
-    my @words = split /\0/, scalar(<$file>), -1;
-    pop @words;
-    return @words;
+    return strings_of(scalar <$file>);
+}
+
+# Each ends with a NUL; the last ones may be empty.
+sub strings_of {
+    my @strings = split /\0/, $_[0], -1;
+    pop @strings;
+    return @strings;
+}
+
+# As perl itself takes its words: under -CA they are text, and may be none.
+sub take_words {
+    my @words = @_;
+    go_anew('perl makes variables of words (-s)', @words) if $takes_switches && @words && $words[0] =~ /^-/;
+    if (${^UNICODE} & 32 && (!(${^UNICODE} & 64) || ${^UTF8LOCALE})) {
+        for my $word (@words) {
+            utf8::decode($word) or go_anew('a word of the request is no text (-CA)', @_);
+            utf8::upgrade($word);
+        }
+    }
+    @main::ARGV = @words;
+}
+
+# With -s perl makes variables of words, before it compiles the script. It does not tell whether it has that
+# switch: what only looks like one costs a start for words that look like switches.
+sub may_have_switch_s {
+    return 1 if grep { /^-.*s/ } @_;
+    open my $file, '<:raw', $script or return 0;
+    read $file, my $text, 4096;
+    return $text =~ /^#!.*perl.*\s-\S*s/m;
 }
 
 # The command that would have run this program without us.
@@ -144,7 +188,7 @@ sub plain_command {
 
 # Perl and C see a change of %ENV at once, so only what differs from the launch is set.
 sub take_environment {
-    @sent = split /\0/, ask_all('env');
+    @sent = grep { length } strings_of(ask_all('env'));
     my ($launched, %new) = 0;
     for (@sent) {
         if (exists $launched{$_}) {
@@ -201,19 +245,22 @@ sub stand {
     prepare();
     defined ask("checkpoint/$level") or shallower("the checkpoint refused: $!");
     become_fresh();
-    seed() unless defined $ENV{PERL_RAND_SEED};
+    seed() if $is_accepted && !defined $ENV{PERL_RAND_SEED};
     ask('script');
     $! = 0;    # a die would use it as exit code
 }
 
 sub remember_environment {
-    %launched = map { ("$_=$ENV{$_}" => 1) } keys %ENV;
+    %launched = map { ($_ . '=' . ($ENV{$_} // '') => 1) } keys %ENV;
 }
 
 # What the zygote and a request have in common: lines of the environment, and argv.
 sub prepare {
     remember_environment();
-    $usual = join '', map { "$_\0" } plain_command();
+    my @command = plain_command();
+    $usual = join '', map { "$_\0" } @command;
+    $takes_switches = may_have_switch_s(@command);
+    $is_accepted = defined ask('accepts/random');
     %known = map { ($_ => 1) } keys %INC;
 }
 
@@ -235,6 +282,8 @@ sub go_anew {
     start_anew(@_);
 }
 
+sub differs { "$_[0] was read while compiling, and the request's differs" }
+
 # The value that the request sent under a name; of two the first counts.
 sub sent {
     my $begin = "$_[0]=";
@@ -244,16 +293,16 @@ sub sent {
 
 sub become_fresh {
     my $text = ask_all('argv');
-    my @words = $text eq $usual ? () : words_after($script, split /\0/, $text);
+    my @words = $text eq $usual ? () : words_after($script, strings_of($text));
     take_environment();
     for my $name (keys %read) {
         my ($then, $now) = ($read{$name}, sent($name));    # whatever the script has made of it since
-        go_anew("\$ENV{$name}", @words) if defined $then ? !defined $now || $then ne $now : defined $now;
+        go_anew(differs("\$ENV{$name}"), @words) if defined $then ? !defined $now || $then ne $now : defined $now;
     }
-    go_anew('@ARGV', @words) if $words_read && @words;
-    @main::ARGV = @words;
+    go_anew(differs('@ARGV'), @words) if $words_read && @words;
+    take_words(@words);
     $^T = time;
-    go_anew('the year (by Time::Local)', @words) if defined $year && $year != (localtime $^T)[5];
+    go_anew(differs('the year (by Time::Local)'), @words) if defined $year && $year != (localtime $^T)[5];
     @sent = ();
 }
 
@@ -270,6 +319,8 @@ sub keep_year {
     $year = (localtime $launched_at)[5] if defined $loaded && defined $time_local && $loaded eq $time_local;
 }
 
+# Perl seeds its generator when a process first draws a number, and so in each request and each of its
+# children. If the operator accepts that a number was drawn before, it is seeded here.
 sub seed {
     my $bytes = ask('random');
     defined $bytes ? srand unpack 'L', $bytes : srand;
@@ -302,11 +353,13 @@ END {
 watch_environment();
 if (defined $call) {
     watch_words();
-    watch_generator();
     tie $^T, 'CGIBridge::Time';    # its value stays real
+    $streams = streams_now();
 }
 
+# It is compiled after the script, which may have replaced perl's functions.
 sub need_rest {
+    delete local @CORE::GLOBAL::{ keys %CORE::GLOBAL:: };
     require "$folder/Ahead.pm";
     delete $INC{"$folder/Ahead.pm"};
 }

@@ -19,8 +19,8 @@ sub SPLICE {
 }
 
 sub STORE     { $CGIBridge::words_written = 1; $_[0][$_[1]] = $_[2] }
-sub STORESIZE { $#{ $_[0] } = $_[1] - 1 }
-sub DELETE    { delete $_[0][$_[1]] }
+sub STORESIZE { $CGIBridge::words_written = 1; $#{ $_[0] } = $_[1] - 1 }
+sub DELETE    { $CGIBridge::words_read = $CGIBridge::words_written = 1; delete $_[0][$_[1]] }
 sub CLEAR     { $CGIBridge::words_written = 1; @{ $_[0] } = () }
 sub PUSH      { my ($words, @more) = @_; $CGIBridge::words_written = 1; push @$words, @more }
 sub UNSHIFT   { my ($words, @more) = @_; $CGIBridge::words_written = 1; unshift @$words, @more }
@@ -50,10 +50,20 @@ sub note_read {
     $CGIBridge::read{$name} = $CGIBridge::environment->{$name};
 }
 
+# It returns the value; but a script may delete a variable so that its children do not get it, and only
+# requests that have it differ.
+sub DELETE {
+    my $name = $_[1];
+    $CGIBridge::only_deleted{$name} = 1 unless exists $CGIBridge::read{$name};
+    note_read($name);
+    ++$CGIBridge::writes;
+    $CGIBridge::changed{$name} = 1;
+    return delete $CGIBridge::environment->{$name};
+}
+
 sub FETCH    { note_read($_[1]); $CGIBridge::environment->{ $_[1] } }
 sub EXISTS   { note_read($_[1]); exists $CGIBridge::environment->{ $_[1] } }
 sub STORE    { ++$CGIBridge::writes; $CGIBridge::changed{ $_[1] } = 1; $CGIBridge::environment->{ $_[1] } = $_[2] }
-sub DELETE   { ++$CGIBridge::writes; $CGIBridge::changed{ $_[1] } = 1; delete $CGIBridge::environment->{ $_[1] } }
 sub CLEAR    { ++$CGIBridge::writes; $CGIBridge::cleared = 1; %$CGIBridge::environment = () }
 sub SCALAR   { $CGIBridge::listed = 1; scalar %$CGIBridge::environment }
 sub FIRSTKEY { $CGIBridge::listed = 1; keys %$CGIBridge::environment; each %$CGIBridge::environment }

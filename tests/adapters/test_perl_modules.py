@@ -113,5 +113,6 @@ def test_a_module_that_draws_while_it_is_loaded_ahead_is_left_out(folder, reset)
 require Draws; print $Draws::x;""")
     with zygote_of(script, reset=reset, preload=["Draws"]) as zygote:
         assert zygote.note(WARNING) == [
-            "Draws is not loaded ahead: it draws random numbers or seeds them while it is loaded"]
+            f"Draws is not loaded ahead: it draws random numbers (rand, at {folder.path}/lib/Draws.pm line 1)"
+            " while it is loaded"]
         assert len({zygote.ask().text for _ in range(5)}) == 5
