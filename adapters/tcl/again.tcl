@@ -31,7 +31,7 @@ return {{call take} {
         if {![string is integer -strict $code]} { set code 1 }
         # What was read ahead of this request's body.
         if {[catch { read stdin [chan pending input stdin] }]} { ::tcl::cgibridge::end $code }
-        if {[catch { file readlink ${call}next/[expr {$code & 255}] }]} { ::tcl::cgibridge::end 0 }
+        if {[catch { ::tcl::file::readlink ${call}next/[expr {$code & 255}] }]} { ::tcl::cgibridge::end 0 }
         {*}$take
     }
 }}

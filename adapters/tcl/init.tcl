@@ -5,8 +5,8 @@
 #
 # tclsh sources $TCL_LIBRARY/init.tcl before it opens its script. This one sources the real init.tcl and
 # waits; then tclsh continues as always, so the script, its errors and its end are tclsh's own. Without the
-# checkpoint library the script runs as plain CGI. Nothing of this is left when the script runs, except two
-# traces that note what it loads.
+# checkpoint library the script runs as plain CGI. Nothing of this is left when the script runs, except what
+# notes what it loads: two traces, and the namespace that they use.
 
 namespace eval ::tcl::cgibridge {
 
@@ -18,7 +18,7 @@ variable preload {} files {} folders_of_modules {} touched {} culprit {} launche
 # Where the library answers; told to the first caller that asks, and to no other after that.
 variable call {}
 catch { set call [file readlink /.cgibridge/open] }
-proc ask {what} { file readlink $::tcl::cgibridge::call$what }
+proc ask {what} { ::tcl::file::readlink $::tcl::cgibridge::call$what }
 proc command_line {} {
     set file [open /proc/self/cmdline rb]
     return [lrange [split [read $file][close $file] \0] 0 end-1]
@@ -120,7 +120,7 @@ proc shared_state {} {
         bgerror [interp bgerror {}] argv0 $::argv0 tcl_interactive $::tcl_interactive \
         "the script's name" [info script] "the limit of recursion" [interp recursionlimit {}]]
     foreach stream {stdin stdout stderr} { lappend state $stream [fconfigure $stream] }
-    foreach command {puts gets exit source unknown open set proc} {
+    foreach command {puts gets exit source unknown open set proc file package trace} {
         lappend state "the command $command" [expr {[info procs ::$command] eq "" ? "" : [info body ::$command]}]
     }
     return $state
@@ -138,38 +138,27 @@ proc start_over_with {names} {
     ask over/exec
 }
 
-# A package is learned if it was found where the interpreter looks by itself, outside the program's folder.
-# An index that is found there may name folders below its own (tcllib's does).
+# What the script loads is noted from a namespace that stays, by two traces.
 proc learn {} {
-    set known {}
-    foreach name [package names] { if {![catch { package present $name }]} { dict set known $name 1 } }
-    set folder [file dirname [file normalize $::argv0]]/
-    set paths [list $::auto_path $::tcl::cgibridge::folders_of_modules]
-    set is_usual {{paths} {
-        lassign $paths folders modules
-        set own [lrange $::auto_path 0 [llength $folders]-1]
-        if {$own ne [lrange $folders 0 end] || $modules ne [tcl::tm::path list]} { return 0 }
-        foreach more [lrange $::auto_path [llength $folders] end] {
-            if {![llength [lmap one $folders { if {[string first $one/ $more] != 0} continue; set one }]]} { return 0 }
-        }
-        return 1
-    }}
+    variable folders_of_modules
     variable call
-    ask note/folders/\n[join [list {*}$::auto_path {*}$::tcl::cgibridge::folders_of_modules $::tcl_library] \n]
-    trace add execution package leave [list apply {{call known folder paths is_usual command code version operation} {
-        if {$code != 0 || ![string match r* [lindex $command 1]]} return
-        set name [lindex $command [expr {[lindex $command 2] eq "-exact" ? 3 : 2}]]
-        if {[dict exists $known $name] || ![apply $is_usual $paths]} return
-        set script [package ifneeded $name $version]
-        if {[string first $folder $script] >= 0} return
-        set file [lsearch -inline [split $script " \t\n;\[\]{}\""] /*]
-        catch { file readlink ${call}note/loaded/$name/$version\n$file }
-    }} $call $known $folder $paths $is_usual]
-    trace add execution source leave [list apply {{call library command code result operation} {
-        set file [lindex $command end]
-        if {$code != 0 || [file dirname $file] ne $library} return
-        catch { file readlink ${call}note/loaded/[file tail $file]\n$file }
-    }} $call $::tcl_library]
+    ask note/folders/\n[join [list {*}$::auto_path {*}$folders_of_modules $::tcl_library] \n]
+    foreach name [package names] {
+        if {![catch { package present $name }]} { dict set ::tcl::file::cgibridge::known $name 1 }
+    }
+    set ::tcl::file::cgibridge::folder [file dirname [file normalize $::argv0]]/
+    set ::tcl::file::cgibridge::paths [list $::auto_path $folders_of_modules]
+    set ::tcl::file::cgibridge::library $::tcl_library
+    set ::tcl::file::cgibridge::call $call
+    foreach command {package source} {
+        trace add execution $command leave [list ::tcl::file::cgibridge::note $command]
+    }
+    # A script may replace the commands that are used there: before that it ends.
+    set end [list ::tcl::namespace::ensemble configure ::tcl::file::cgibridge::note \
+        -map {package ::tcl::file::cgibridge::nothing source ::tcl::file::cgibridge::nothing}]
+    foreach command {catch expr foreach if lassign lindex llength lrange lsearch package return set split} {
+        trace add command $command {rename delete} [list ::tcl::namespace::eval :: "$end;#"]
+    }
 }
 
 # -- to the checkpoint, and from there to the script ---------------------------------------------------
@@ -205,7 +194,7 @@ proc prepare {} {
     set folders [expr {$preload eq {{}} ? {} : [concat $::auto_path [tcl::tm::path list]]}]
     ask note/file/\n[join [list {*}[dict keys $::tcl::cgibridge::files] {*}$folders /etc/localtime] \n]
     set usual [join [command_line] \0]\0
-    if {[ask learn] ne "none"} learn
+    if {[ask learn] ne "none"} learn else { namespace delete ::tcl::file::cgibridge }
     watches remove
     array unset ::env *    ;# otherwise the order of its names would show how they were added
     set again [expr {[ask reset] eq "none" ? [source $folder/again.tcl] : ""}]
@@ -216,12 +205,12 @@ proc prepare {} {
 # Applies the request that came.
 variable take {{call reads usual system} {
     encoding system iso8859-1    ;# to get bytes unchanged
-    binary scan [file readlink ${call}random] n seed
+    binary scan [::tcl::file::readlink ${call}random] n seed
     expr {srand($seed)}
     lassign {} ::argv words
-    set text [file readlink ${call}argv]
+    set text [::tcl::file::readlink ${call}argv]
     if {$text ne $usual} {
-        while {[set piece [file readlink ${call}argv]] ne ""} { append text $piece }
+        while {[set piece [::tcl::file::readlink ${call}argv]] ne ""} { append text $piece }
         set words [lrange [split $text \0] 0 end-1]
         set script [lsearch -exact $words [encoding convertto $system $::argv0]]
         set words [lrange $words [expr {max($script, 0) + 1}] end]
@@ -229,14 +218,58 @@ variable take {{call reads usual system} {
     encoding system $system
     foreach word $words { lappend ::argv [encoding convertfrom $system $word] }
     set ::argc [llength $::argv]
-    file readlink ${call}environ/set
+    ::tcl::file::readlink ${call}environ/set
     array size ::env    ;# makes Tcl read it
     dict for {name value} $reads {
         if {$value eq [expr {[info exists ::env($name)] ? [list $::env($name)] : {}}]} continue
-        file readlink "${call}anew/$name was read before the checkpoint, and the request's differs"
+        ::tcl::file::readlink "${call}anew/$name was read before the checkpoint, and the request's differs"
     }
-    file readlink ${call}script
+    ::tcl::file::readlink ${call}script
 }}
+
+}
+
+# -- what stays ----------------------------------------------------------------------------------------
+namespace eval ::tcl::file::cgibridge {
+
+variable call {} known {} folder {} paths {} library {}
+
+# A package is learned if it was found where the interpreter looks by itself, outside the program's folder.
+# An index that is found there may name folders below its own (tcllib's does).
+proc is_usual {} {
+    lassign $::tcl::file::cgibridge::paths folders modules
+    set own [lrange $::auto_path 0 [llength $folders]-1]
+    if {$own ne [lrange $folders 0 end] || $modules ne [::tcl::tm::path list]} { return 0 }
+    foreach more [lrange $::auto_path [llength $folders] end] {
+        set is_inside 0
+        foreach one $folders { if {[::tcl::string::first $one/ $more] == 0} { set is_inside 1 } }
+        if {!$is_inside} { return 0 }
+    }
+    return 1
+}
+
+proc note_loaded {name file} {
+    catch { ::tcl::file::readlink ${::tcl::file::cgibridge::call}note/loaded/$name\n$file }
+}
+
+proc note_package {command code version operation} {
+    if {$code != 0 || ![::tcl::string::match r* [lindex $command 1]]} return
+    set name [lindex $command [expr {[lindex $command 2] eq "-exact" ? 3 : 2}]]
+    if {[::tcl::dict::exists $::tcl::file::cgibridge::known $name] || ![is_usual]} return
+    set script [package ifneeded $name $version]
+    if {[::tcl::string::first $::tcl::file::cgibridge::folder $script] >= 0} return
+    note_loaded $name/$version [lsearch -inline [split $script " \t\n;\[\]{}\""] /*]
+}
+
+proc note_source {command code result operation} {
+    set file [lindex $command end]
+    if {$code != 0 || [::tcl::file::dirname $file] ne $::tcl::file::cgibridge::library} return
+    note_loaded [::tcl::file::tail $file] $file
+}
+
+proc nothing args {}
+namespace ensemble create -command ::tcl::file::cgibridge::note \
+    -map {package ::tcl::file::cgibridge::note_package source ::tcl::file::cgibridge::note_source}
 
 }
 
@@ -247,11 +280,11 @@ try {
     ::tcl::cgibridge::boot
     if {$::tcl::cgibridge::call eq ""} {
         ::tcl::cgibridge::watches remove
-        namespace delete ::tcl::cgibridge
+        namespace delete ::tcl::cgibridge ::tcl::file::cgibridge
     } else {
         apply {{take call reads usual system again} {
             namespace delete ::tcl::cgibridge
-            file readlink ${call}checkpoint/compiled
+            ::tcl::file::readlink ${call}checkpoint/compiled
             apply $take $call $reads $usual $system
             if {$again ne ""} { apply $again $call [list apply $take $call $reads $usual $system] }
         }} $::tcl::cgibridge::take {*}[::tcl::cgibridge::prepare]
