@@ -31,6 +31,12 @@ static void end_threads(char *reason, size_t reason_bytes) {
   sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+static int has_named_itself(void) {
+  char name[sizeof state.launched_name] = "";
+  raw_call(SYS_prctl, PR_GET_NAME, name, 0, 0, 0);
+  return strcmp(name, state.launched_name) != 0;
+}
+
 void checkpoint_stand(void) {
   char reason[kReasonMax];
   if (state.request_variable[0] != '\0') {
@@ -59,7 +65,9 @@ void checkpoint_stand(void) {
   const int level = program_is_go() ? LEVEL_COMPILED : state.level;
   struct message_checkpoint body = {.level = (uint32_t)level};
   strcpy(reason, state.weaker);
-  if (state.name[0] != '\0') raw_call(SYS_prctl, PR_SET_NAME, state.name, 0, 0, 0);
+  if (state.name[0] != '\0' && !has_named_itself()) {
+    raw_call(SYS_prctl, PR_SET_NAME, state.name, 0, 0, 0);
+  }
   if (state.level != LEVEL_LINKED) heap_take_free_pieces();
   if (state.is_ahead && state.reset == RESET_REWIND) {
     strcpy(reason, "a process that was not forked is not put back");

@@ -80,6 +80,7 @@ struct checkpoint_state {
   int main_argc;
   int (*real_main)(int, char **, char **);
   char name[16]; /* the process's name, as exec of the program would give it; empty: unchanged */
+  char launched_name[16];             /* the kernel's, of the file that was executed */
   char launch_words[kLaunchWordsMax]; /* the words after fd=N */
   char preload_text[kLaunchTextMax];  /* "LD_PRELOAD=..." as the bridge gave it */
   char request_variable[64];          /* a request's variable that was read before the checkpoint */

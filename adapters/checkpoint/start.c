@@ -43,6 +43,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   launch_variables_take(envp);
   if (state.role == ROLE_NONE) return;
   environment_watch_remember(envp);
+  prctl(PR_GET_NAME, state.launched_name);
   state.pid = getpid();
   state.bridge_pid = getppid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);

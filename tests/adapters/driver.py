@@ -354,13 +354,15 @@ class Zygote:
     without: parts of the reset to leave out, so that a leak becomes visible."""
 
     def __init__(self, argv, level="linked", env=None, cwd="/", preload=None, reset="fork",
-                 tracking="auto", without="", learn="installed", accept="", **popen_options):
+                 tracking="auto", without="", learn="installed", accept="", name="",
+                 **popen_options):
         self.channel = Channel()
         self.log_file = tempfile.TemporaryFile()
         fd = self.channel.theirs.fileno()
         words = f"fd={fd} level={level} reset={reset} learn={learn} tracking={tracking}"
         words += f" without={without}" if without else ""
         words += f" accept={accept}" if accept else ""
+        words += f" name={name}" if name else ""
         if "executable" not in popen_options and is_static(argv[0]):
             popen_options["executable"] = os.path.join(adapters_dir(), "cgibridge-static")
             env = {**(LAUNCH_ENV if env is None else env), "CGIBRIDGE_STATIC": argv[0]}
