@@ -26,7 +26,7 @@ BEGIN { ${^WARNING_BITS} = '' }
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload, $is_again, $is_booted, $is_ahead, $is_doomed, $words_read, $words_written, $time_read,
-    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_accepted, $takes_switches);
+    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_accepted, $takes_switches, @used);
 our ($script, $writes) = ($0, 0);
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
@@ -375,7 +375,12 @@ sub import {
         use_again();
     }
     %known = map { ($_ => 1) } keys %INC;
+    use_up_places();
     ask($watch);
 }
+
+# What lives until the end is destroyed in the order of its places. The script would get those that our code has
+# left, the last one first.
+sub use_up_places { $used[$_] = undef for 0 .. 99 }
 
 1;

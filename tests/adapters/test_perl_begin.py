@@ -93,7 +93,8 @@ READS_ONCE = {
     "another list of words": "*ARGV = ['x', 'y']",
     "other variables": "*ENV = {QUERY_STRING => 'mine'}",
     "a tie of the variables": "package T { require Tie::Hash; @ISA = 'Tie::StdHash';"
-                              " sub UNTIE { print 'never' } sub DESTROY { } } tie %ENV, 'T'; $ENV{QUERY_STRING} = 'tied'",
+                              " sub UNTIE { print 'never' } sub DESTROY { } } tie %ENV, 'T';"
+                              " $ENV{QUERY_STRING} = 'tied'",
     "a tie of the words": "package T { require Tie::Array; @ISA = 'Tie::StdArray'; } tie @ARGV, 'T', 1;"
                           " push @ARGV, 'tied'",
     "an end of the ties": "untie %ENV; untie @ARGV; $ENV{QUERY_STRING} = 'mine'",
@@ -174,6 +175,18 @@ def test_no_warning_of_the_adapter_s_is_the_script_s_even_if_all_are_switched_on
                            modules=modules)
 
 
+def test_a_script_used_again_sees_no_warnings_and_words_as_perl_gives_them(folder):
+    script = folder.script("x.pl", "our @w; BEGIN { $SIG{__WARN__} = sub { push @w, @_ } }\n"
+                           "my $first = shift; print scalar(@ARGV), length $first // 'none', ' ', \"@w\";\n")
+    with perl_zygote(script, "-W", "-CA", reset="none") as zygote:
+        assert zygote.reset == "none", (zygote.weaker, zygote.log())
+        worker = zygote.worker()
+        for words in (["caf\u00e9", "", ""], [], ["a"]):
+            plain = run_plainly([PERL, "-W", "-CA", script, *words])
+            answer = worker.request([script, *words], body=b"body")
+            assert answer.seen() == plain.seen() and answer.stays
+
+
 # -- what is the process's -----------------------------------------------------------------------------
 
 OF_THE_PROCESS = {
@@ -223,12 +236,30 @@ def test_a_module_that_changes_the_streams_is_not_loaded_ahead(folder, reset, te
         assert "standard streams" in [text for kind, text in notes if kind == WARNING][0]
 
 
+@pytest.mark.parametrize("begin, seen", [
+    ("$0 = 'mine'", "mine"), ("my $name = 'mine'; my $set = 15; syscall 157, $set, $name, 0, 0, 0", "mine"),
+    ("1", "web.pl")])
+def test_a_name_that_a_begin_block_gives_the_process_stays(folder, reset, begin, seen):
+    script = folder.script("web.pl", f"BEGIN {{ {begin} }} open F, '<', '/proc/self/comm'; print <F>;\n")
+    with perl_zygote(script, reset=reset, name="web.pl") as zygote:
+        assert [zygote.ask().text for _ in range(2)] == [seen + "\n"] * 2
+
+
+def test_objects_of_a_script_s_variables_are_destroyed_in_perl_s_order(folder, reset):
+    script = folder.script("x.pl", "sub DESTROY { print \"$_[0][0] \" }\n"
+                           "our $a = bless ['a']; our $b = bless ['b'];"
+                           " our ($c, $d) = map { bless [$_] } 'c', 'd';"
+                           " my $e = bless ['e']; sub e { $e }\n")
+    answers_like_plain(script, reset, level=COMPILED)
+
+
 OVERRIDES = "exec join keys reverse readlink tell select untie tie splice index substr fileno close push"
 
 
 @pytest.mark.parametrize("impure", ["our $t = time;", "our $q = $ENV{HTTP_X};", ""])
 def test_functions_that_a_script_replaces_everywhere_are_not_the_adapter_s(folder, reset, impure):
-    script = folder.script("x.pl", "our $called = 0;\nBEGIN { for my $name (qw(" + OVERRIDES + " require)) {\n"
+    script = folder.script("x.pl", "our $called = 0;\n"
+                           "BEGIN { for my $name (qw(" + OVERRIDES + " require)) {\n"
                            "no strict 'refs'; *{\"CORE::GLOBAL::$name\"} = sub { $called++; 'replaced' } }\n"
                            f"{impure} }}\nprint \"$called \", join('-', 1, 2), \" $called\\n\";\n")
     answers_like_plain(script, reset, env={**REQUEST_ENV, "HTTP_X": "1"}, modules=("Text::Wrap",))
