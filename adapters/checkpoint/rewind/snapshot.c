@@ -51,7 +51,9 @@ static void take_free_pieces(size_t bytes, const char *end, int *left) {
   }
 }
 
+/* Free pieces of the program's heap: that of a static executable is not libc's. */
 void heap_take_free_pieces(void) {
+  if (program_is_static()) return;
   struct mallinfo2 heap = mallinfo2();
   const char *end = (const char *)sbrk(0) - heap.keepcost;
   int left = kPiecesMax;
@@ -76,6 +78,13 @@ static int find_data(struct dl_phdr_info *info, size_t bytes, void *found) {
   return 1; /* the program itself comes first */
 }
 
+static void touch_heap(void) {
+  if (program_is_static()) return;
+  void *block = malloc(kHeapBytes);
+  __asm__ volatile("" : : "r"(block) : "memory");
+  free(block);
+}
+
 int snapshot_prepare(char *reason, size_t reason_bytes) {
   struct engine *engine = mmap(NULL, sizeof *engine, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -91,9 +100,7 @@ int snapshot_prepare(char *reason, size_t reason_bytes) {
   }
   find_volatile_words(engine);
   main_stack_remember(engine);
-  void *block = malloc(kHeapBytes);
-  __asm__ volatile("" : : "r"(block) : "memory");
-  free(block);
+  touch_heap();
   return 0;
 }
 

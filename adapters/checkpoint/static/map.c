@@ -2,6 +2,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -239,6 +241,15 @@ int program_has_traps(void) {
   return program_is_static() || program_is_go();
 }
 
+/* The end of the heap is the executable's from its first instruction on. The preloaded libc would not
+ * notice that it moves, and hand out, or give back, what the executable's libc has: from here on it
+ * maps what it has no free piece for. */
+static void leave_heap_to_executable(void) {
+  mallopt(M_MMAP_MAX, INT_MAX);
+  mallopt(M_MMAP_THRESHOLD, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+}
+
 int static_executable_map(char *reason, size_t reason_bytes) {
   struct elf elf = {.copy = -1};
   if (!traps_are_offered()) {
@@ -261,5 +272,6 @@ int static_executable_map(char *reason, size_t reason_bytes) {
   }
   if (elf.copy >= 0) close(elf.copy);
   if (result == 0) name_process();
+  leave_heap_to_executable();
   return result;
 }
