@@ -9,6 +9,7 @@
 #include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "ending.h"
+#include "go/program.h"
 
 static int give_loads(struct dl_phdr_info *info, size_t bytes, void *loads) {
   (void)bytes;
@@ -56,10 +57,12 @@ INTERPOSED int epoll_pwait(int epoll, struct epoll_event *events, int events_max
                            const sigset_t *signals) {
   waits_for_events();
   clean_note_mask(SIG_SETMASK, signals);
+  if (timeout != 0) go_threads_see_wait();
   return REAL(epoll_pwait)(epoll, events, events_max, timeout, signals);
 }
 
 INTERPOSED int epoll_wait(int epoll, struct epoll_event *events, int events_max, int timeout) {
   waits_for_events();
+  if (timeout != 0) go_threads_see_wait();
   return REAL(epoll_wait)(epoll, events, events_max, timeout);
 }

@@ -192,6 +192,7 @@ INTERPOSED long syscall(long number, ...) {
   }
   if (child_by_number(number)) return call_result(child_make_by_number(number, words));
   call_note_number(number, words);
+  go_threads_see_c_call(number, words);
   return call_result(
       call_by_libc(number, words[0], words[1], words[2], words[3], words[4], words[5]));
 }

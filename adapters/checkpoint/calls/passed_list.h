@@ -6,6 +6,7 @@
 
 #include "calls/remembered_list.h"
 #include "calls/stream_list.h"
+#include "calls/waiting_list.h"
 #include "load/load_calls.h"
 
 #if defined(__x86_64__)
@@ -88,28 +89,6 @@
   X(ssignal, 0, RETIRED_NOT, look_at_signal)                            \
   X(sigvec, 0, RETIRED_NOT, look_at_sigaction)                          \
   X(sigignore, 0, RETIRED_NOT, look_at_signal)                          \
-  X(nanosleep, 0, RETIRED_NOT, look_at_wait)                            \
-  X(clock_nanosleep, 0, RETIRED_NOT, look_at_wait)                      \
-  X(usleep, 0, RETIRED_NOT, look_at_wait)                               \
-  X(sleep, 0, RETIRED_NOT, look_at_wait)                                \
-  X(thrd_sleep, 0, RETIRED_NOT, look_at_wait)                           \
-  X(pause, 0, RETIRED_NOT, look_at_wait)                                \
-  X(poll, 0, RETIRED_NOT, look_at_wait)                                 \
-  X(__poll, 0, RETIRED_NOT, look_at_wait)                               \
-  X(__poll_chk, 0, RETIRED_NOT, look_at_wait)                           \
-  X(ppoll, 0, RETIRED_NOT, look_at_wait)                                \
-  X(__ppoll_chk, 0, RETIRED_NOT, look_at_wait)                          \
-  X(select, 0, RETIRED_NOT, look_at_wait)                               \
-  X(__select, 0, RETIRED_NOT, look_at_wait)                             \
-  X(pselect, 0, RETIRED_NOT, look_at_wait)                              \
-  X(sem_timedwait, 0, RETIRED_NOT, look_at_wait)                        \
-  X(sem_clockwait, 0, RETIRED_NOT, look_at_wait)                        \
-  X(sigsuspend, 0, RETIRED_NOT, look_at_wait)                           \
-  X(__sigsuspend, 0, RETIRED_NOT, look_at_wait)                         \
-  X(sigwaitinfo, 0, RETIRED_NOT, look_at_wait)                          \
-  X(sigtimedwait, 0, RETIRED_NOT, look_at_wait)                         \
-  X(msgsnd, 0, RETIRED_NOT, look_at_wait)                               \
-  X(msgrcv, 0, RETIRED_NOT, look_at_wait)                               \
   X(dlsym, 0, RETIRED_NOT, look_at_dlsym)                               \
   X(dlopen, TOUCHED_MAPPINGS, RETIRED_NOT, look_at_dlopen)              \
   X(dlmopen, TOUCHED_MAPPINGS, RETIRED_NOT, look_at_dlmopen)            \
@@ -131,6 +110,7 @@
   X(freopen64, 0, RETIRED_NOT, look_at_freopen)                         \
   CALLS_THAT_ARE_REMEMBERED(X)                                          \
   CALLS_ON_STREAMS(X)                                                   \
+  CALLS_THAT_WAIT(X)                                                    \
   CALLS_OF_A_LOAD(X)                                                    \
   PASSED_CALLS_OF_THE_MACHINE(X)                                        \
   PASSED_CALLS_OF_2_39(X) PASSED_CALLS_OF_2_41(X) PASSED_CALLS_OF_LATE(X)

@@ -169,6 +169,7 @@ INTERPOSED int semtimedop(int set, struct sembuf *operations, size_t count,
     call_touch(TOUCHED_SEMAPHORES);
     call_doubt(RETIRED_CALL, "semop with SEM_UNDO");
   }
+  go_threads_see_wait();
   return (int)call_result(raw_call(SYS_semtimedop, set, operations, count, timeout));
 }
 

@@ -81,6 +81,7 @@ long go_program_tgkill(const long *words) {
   if (is_put_off(words)) return 0;
   long result = raw_call(SYS_tgkill, words[0], words[1], words[2]);
   if (result != -ESRCH || words[0] != state.pid) return result;
+  if (parked_thread_of((pid_t)words[1]) != NULL) go_threads_see_wait();
   return raw_call(SYS_tgkill, words[0], id_now((pid_t)words[1]), words[2]);
 }
 

@@ -92,6 +92,7 @@ int go_place(char *place, size_t bytes);
 /* threads.c: a call of the program's, in a request whose threads were not made yet: makes them if
  * it could wait for what they do, or start another. */
 void go_threads_see_call(long number, const long *words);
+int go_call_may_wait(long number, const long *words); /* waits.c */
 /* A thread that wants to pause, in the zygote: whether it was made to wait instead, until the
  * program goes on after main.main(). So the one that looks after all others (sysmon) does not find
  * that main.main() takes long, and each request would begin with an interruption. */
@@ -100,8 +101,9 @@ void go_threads_tell(enum go_stage stage);
 /* A request begins, or has ended; in between all threads are made after some milliseconds in any
  * case, for a program that waits in a loop. The timer's signal is the one of a handed-back call. */
 void go_threads_expect(void);
-/* C code of the program's is about to wait, or to start a thread. */
+/* C code of the program's is about to wait, or to start a thread; or to make this call. */
 void go_threads_see_wait(void);
+void go_threads_see_c_call(long number, const long *words);
 void go_threads_expect_no_more(void);
 int go_threads_are_due(const siginfo_t *info); /* whether this signal is the timer's */
 

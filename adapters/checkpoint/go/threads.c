@@ -20,32 +20,6 @@
 
 #if defined(__x86_64__)
 
-/* A thread that is made again compares the word at its address once more, so it may come after what
- * was to wake it. */
-static int needs_threads(long number, const long *words) {
-  switch (number) {
-    case SYS_futex:
-      return ((int)words[1] & FUTEX_CMD_MASK) != FUTEX_WAKE;
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-      return words[3] != 0;
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-    case SYS_poll:
-    case SYS_ppoll:
-    case SYS_select:
-    case SYS_pselect6:
-    case SYS_epoll_pwait2:
-    case SYS_rt_sigtimedwait:
-    case SYS_pause:
-      return 1;
-    case SYS_clone:
-      return (words[0] & CLONE_THREAD) != 0;
-    default:
-      return 0;
-  }
-}
-
 static int stage_now(void) {
   return __atomic_load_n(&state.executable.go.stage, __ATOMIC_SEQ_CST);
 }
@@ -118,24 +92,43 @@ int go_threads_are_due(const siginfo_t *info) {
   return 1;
 }
 
-static void make_if_missing(void) {
-  if (state.role != ROLE_ANSWERING || parked_threads.are_again || parked_threads.count == 0) return;
-  if (raw_call(SYS_getpid) != state.pid) return; /* a child, in its parent's memory */
+static int are_missing(void) {
+  return state.role == ROLE_ANSWERING && !parked_threads.are_again && parked_threads.count != 0 &&
+         raw_call(SYS_getpid) == state.pid; /* no child, in its parent's memory */
+}
+
+static void make_now(void) {
   threads_make_again();
   go_threads_expect_no_more();
 }
 
+static int starts_thread(long number, const long *words) {
+  return number == SYS_clone && (words[0] & CLONE_THREAD) != 0;
+}
+
+/* A thread that is made again compares the word at its address once more, so it may come after what
+ * was to wake it. */
 void go_threads_see_call(long number, const long *words) {
-  if (state.role == ROLE_ANSWERING && needs_threads(number, words)) make_if_missing();
+  if (!are_missing()) return;
+  if (starts_thread(number, words) || go_call_may_wait(number, words)) make_now();
+}
+
+void go_threads_see_c_call(long number, const long *words) {
+  if (program_is_linked_go()) go_threads_see_call(number, words);
 }
 
 void go_threads_see_wait(void) {
-  if (program_is_go()) make_if_missing();
+  if (program_is_go() && are_missing()) make_now();
 }
 
 #else
 
 void go_threads_see_wait(void) {}
+
+void go_threads_see_c_call(long number, const long *words) {
+  (void)number;
+  (void)words;
+}
 
 #endif
 

@@ -253,7 +253,6 @@ LOOK(IMPURE_RANDOM, look_at_random)
 LOOK(IMPURE_TIME, look_at_time)
 LOOK(IMPURE_PID, look_at_pid)
 LOOK(IMPURE_CHILDREN, look_at_child)
-LOOK(IMPURE_SOCKETS, look_at_connection)
 LOOK(IMPURE_FILES, look_at_change)
 
 /* Clocks that count from the machine's start do not give the time of day, but a generator may be
@@ -328,7 +327,13 @@ void *look_at_fcntl(const struct passed_call *call, const long *arguments) {
   return NULL;
 }
 
+void *look_at_connection(const struct passed_call *call, const long *arguments) {
+  load_watch_note(IMPURE_SOCKETS, call->name, caller_of(arguments));
+  return look_at_wait(call, arguments);
+}
+
 void *look_at_input(const struct passed_call *call, const long *arguments) {
+  go_threads_see_c_call(SYS_read, arguments);
   if ((int)arguments[0] == STDIN_FILENO) {
     load_watch_note(IMPURE_INPUT, call->name, caller_of(arguments));
   }
@@ -336,6 +341,7 @@ void *look_at_input(const struct passed_call *call, const long *arguments) {
 }
 
 void *look_at_output(const struct passed_call *call, const long *arguments) {
+  go_threads_see_c_call(call == &passed_writev ? SYS_writev : SYS_write, arguments);
   if ((int)arguments[0] == STDOUT_FILENO || (int)arguments[0] == STDERR_FILENO) {
     load_watch_note(IMPURE_OUTPUT, call->name, caller_of(arguments));
   }

@@ -278,6 +278,8 @@ INTERPOSED int access(const char *path, int mode) {
 INTERPOSED ssize_t read(int fd, void *buffer, size_t bytes) {
   if (fd == 0 && is_watching() && getpid() == state.pid) state.lookups.input_was_read = 1;
   if (fd == 0) load_watch_note(IMPURE_INPUT, "read", __builtin_return_address(0));
+  const long words[] = {fd, (long)buffer, (long)bytes};
+  go_threads_see_c_call(SYS_read, words);
   if (real_read == NULL) return call_result(raw_call(SYS_read, fd, buffer, bytes));
   return real_read(fd, buffer, bytes);
 }
