@@ -33,6 +33,8 @@ const struct usage *worker_usage_at_start(void);
 /* processor_time.c: the function to use as clock_gettime() for one of this process's own clocks of
  * processor time; NULL: the usual one. */
 void *processor_clock_instead(clockid_t clock);
+/* getrusage(), times(), clock_gettime() of any clock, by number: as libc's functions return. */
+long processor_time_by_number(long number, const long *words);
 /* prlimit(2), with limits of processor time as if the request had a process of its own. */
 long processor_limit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *old);
 void processor_limit_of_child(void); /* in the child of a fork() */

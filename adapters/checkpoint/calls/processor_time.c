@@ -81,10 +81,21 @@ static clock_t own_times(struct tms *times) {
   return (clock_t)result;
 }
 
+/* clock_getcpuclockid(3): by the number of a process or thread, as the kernel's
+ * make_process_cpuclock does. */
+static int is_of_own_processor_time(clockid_t clock) {
+  if (clock == CLOCK_PROCESS_CPUTIME_ID) return 1;
+  if (clock >= 0) return clock == CLOCK_THREAD_CPUTIME_ID && libc_call(SYS_gettid) == state.pid;
+  pid_t number = (pid_t) ~(clock >> kClockTypeBits);
+  if ((clock & kClockOfThread) != 0 && number == 0) return libc_call(SYS_gettid) == state.pid;
+  return number == 0 || number == state.pid;
+}
+
 static int own_clock_gettime(clockid_t clock, struct timespec *time) {
   long result = libc_call(SYS_clock_gettime, clock, time);
   const struct usage *begin = begin_of_request();
-  if (result != 0 || begin == NULL) return (int)call_result(result);
+  if (result != 0 || begin == NULL || !is_of_own_processor_time(clock))
+    return (int)call_result(result);
   int64_t now = (int64_t)time->tv_sec * 1000 * kMicroseconds + time->tv_nsec;
   now = since(now, (int64_t)usage_microseconds(&begin->own) * 1000,
               (int64_t)usage_microseconds(&state.processor.before.own) * 1000);
@@ -99,14 +110,10 @@ static clock_t own_clock(void) {
          time.tv_nsec / (1000 * kMicroseconds / CLOCKS_PER_SEC);
 }
 
-/* clock_getcpuclockid(3): by the number of a process or thread, as the kernel's
- * make_process_cpuclock does. */
-static int is_of_own_processor_time(clockid_t clock) {
-  if (clock == CLOCK_PROCESS_CPUTIME_ID) return 1;
-  if (clock >= 0) return clock == CLOCK_THREAD_CPUTIME_ID && libc_call(SYS_gettid) == state.pid;
-  pid_t number = (pid_t) ~(clock >> kClockTypeBits);
-  if ((clock & kClockOfThread) != 0 && number == 0) return libc_call(SYS_gettid) == state.pid;
-  return number == 0 || number == state.pid;
+long processor_time_by_number(long number, const long *words) {
+  if (number == SYS_times) return own_times((struct tms *)words[0]);
+  if (number == SYS_getrusage) return own_getrusage((int)words[0], (struct rusage *)words[1]);
+  return own_clock_gettime((clockid_t)words[0], (struct timespec *)words[1]);
 }
 
 void *processor_clock_instead(clockid_t clock) {

@@ -241,9 +241,9 @@ int program_has_traps(void) {
   return program_is_static() || program_is_go();
 }
 
-/* The end of the heap is the executable's from its first instruction on. The preloaded libc would not
- * notice that it moves, and hand out, or give back, what the executable's libc has: from here on it
- * maps what it has no free piece for. */
+/* The end of the heap is the executable's from its first instruction on. The preloaded libc would
+ * not notice that it moves, and hand out, or give back, what the executable's libc has: from here
+ * on it maps what it has no free piece for. */
 static void leave_heap_to_executable(void) {
   mallopt(M_MMAP_MAX, INT_MAX);
   mallopt(M_MMAP_THRESHOLD, 0);
