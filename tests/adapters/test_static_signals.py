@@ -90,3 +90,62 @@ def test_no_child_is_lost_while_signals_come_on_a_stack_of_their_own(folder):
     plain = run_plainly([program])
     assert plain.stdout == b"wrong 0, some signals came: 1\n"
     driver.answers_in_one_worker([program], plain, times=3)
+
+
+BLOCKS_ALL = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int stands;
+static void on_signal(int number) { write(1, "handled\n", 8); }
+static void show(const char *who) {
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, NULL, &now);
+  printf("%s: %d %d\n", who, sigismember(&now, SIGSYS), sigismember(&now, SIGUSR1));
+  fflush(stdout);
+}
+static void *inherit(void *unused) { show("a thread of one that blocks all"); return unused; }
+static void *block(void *unused) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+  pthread_t other;
+  pthread_create(&other, NULL, inherit, NULL);
+  pthread_join(other, NULL);
+  show("one that blocks all");
+  stands = 1;
+  for (;;) pause();
+}
+int main(void) {
+  sigset_t all, some;
+  pthread_t thread;
+  signal(SIGUSR1, on_signal);
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  raise(SIGUSR1);
+  sigemptyset(&some);
+  sigaddset(&some, SIGSYS);
+  sigprocmask(SIG_SETMASK, &some, NULL);
+  show("the first");
+  signal(SIGSYS, on_signal);
+  raise(SIGSYS);
+  puts("waits");
+  fflush(stdout);
+  sigprocmask(SIG_UNBLOCK, &some, NULL);
+  pthread_create(&thread, NULL, block, NULL);
+  while (!stands) usleep(100);
+  show("beside it");
+  raise(SIGSYS);
+  raise(SIGUSR1);
+}
+"""
+
+
+# A pending signal is delivered while the mask is set; its handler's calls are handed back like others.
+def test_a_mask_that_names_the_signal_of_the_calls_is_the_thread_s_own(folder):
+    program = folder.compile("blocks.c", BLOCKS_ALL, "-static", "-pthread")
+    plain = run_plainly([program])
+    assert plain.stdout.count(b"handled\n") == 4
+    driver.answers_in_one_worker([program], plain, times=4)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "go/program.h"
 #include "raw_call.h"
 
 enum { kListBytes = 4096 };
@@ -57,7 +58,8 @@ int threads_handle(thread_handler *handler, struct signal_action *replaced) {
   memset(&action, 0, sizeof action);
   action.handler = (void (*)(int))(uintptr_t)handler;
   action.mask = ~0ull;
-  action.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  action.flags = SA_SIGINFO | SA_RESTART;
+  if (program_is_go()) action.flags |= SA_ONSTACK;
 #if defined(__x86_64__)
   action.flags |= kWithRestorer;
   action.restorer = threads_return;

@@ -16,9 +16,67 @@ enum { kMaskBytes = 8, kSignalStackMin = 2048 };
 enum { kAutoDisarm = INT_MIN }; /* SS_AUTODISARM */
 static const uint64_t kTrapSignal = 1ull << (SIGSYS - 1);
 
-/* The program's own action for it, and whether it blocks it: for one that somebody sent. */
+/* The program's own action for it, and which of its threads block it: for one that somebody sent.
+ * A thread that has no place here counts as one that does not. */
+enum { kBlockersMax = 128 };
+struct blocker {
+  pid_t thread; /* 0: none */
+  int is_pending;
+};
 static struct signal_action own_action;
-static int own_is_blocked, own_is_pending;
+static struct blocker blockers[kBlockersMax];
+static int blocker_count;
+
+static struct blocker *blocker_of(pid_t thread) {
+  if (__atomic_load_n(&blocker_count, __ATOMIC_SEQ_CST) == 0) return NULL;
+  for (size_t i = 0; i < kBlockersMax; ++i) {
+    if (__atomic_load_n(&blockers[i].thread, __ATOMIC_SEQ_CST) == thread) return &blockers[i];
+  }
+  return NULL;
+}
+
+static struct blocker *blocker_here(void) {
+  if (__atomic_load_n(&blocker_count, __ATOMIC_SEQ_CST) == 0) return NULL;
+  return blocker_of((pid_t)raw_call(SYS_gettid));
+}
+
+int own_signal_is_blocked(void) {
+  return blocker_here() != NULL;
+}
+
+void own_signal_inherit(int is_blocked) {
+  pid_t thread = is_blocked ? (pid_t)raw_call(SYS_gettid) : 0;
+  for (size_t i = 0; is_blocked && i < kBlockersMax; ++i) {
+    pid_t none = 0;
+    if (__atomic_load_n(&blockers[i].thread, __ATOMIC_SEQ_CST) != 0) continue;
+    blockers[i].is_pending = 0;
+    if (!__atomic_compare_exchange_n(&blockers[i].thread, &none, thread, 0, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST)) {
+      continue;
+    }
+    __atomic_add_fetch(&blocker_count, 1, __ATOMIC_SEQ_CST);
+    return;
+  }
+}
+
+void own_signal_copied(int is_blocked) {
+  memset(blockers, 0, sizeof blockers);
+  blocker_count = 0;
+  own_signal_inherit(is_blocked);
+}
+
+/* Whether one came for it meanwhile. */
+static int blocker_end(struct blocker *blocker) {
+  int is_pending = blocker->is_pending;
+  __atomic_store_n(&blocker->thread, 0, __ATOMIC_SEQ_CST);
+  __atomic_sub_fetch(&blocker_count, 1, __ATOMIC_SEQ_CST);
+  return is_pending;
+}
+
+void own_signal_forget(pid_t thread) {
+  struct blocker *blocker = thread > 0 ? blocker_of(thread) : NULL;
+  if (blocker != NULL) blocker_end(blocker);
+}
 
 void own_signal_act(const struct signal_action *action, struct signal_action *old) {
   struct signal_action before = own_action;
@@ -41,30 +99,33 @@ static long trapped_sigaction(const long *words) {
   return raw_call(SYS_rt_sigaction, words[0], &action, old, kMaskBytes);
 }
 
-/* The mask that holds after the handler's return is in its frame. */
-static long trapped_sigprocmask(const long *words, ucontext_t *context) {
-  uint64_t now = 0, told = 0;
-  long result = raw_call(SYS_rt_sigprocmask, words[0], words[1], words[2], words[3]);
-  if (result == 0 && words[2] != 0 && own_is_blocked &&
-      copy_in(&told, words[2], sizeof told) == 0) {
-    told |= kTrapSignal;
-    copy_out(words[2], &told, sizeof told);
-  }
-  if (result != 0 || words[1] == 0) return result;
-  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, kMaskBytes);
-  /* It is never blocked when a call comes here, so only a call that names it says something. */
-  uint64_t asked = 0;
-  copy_in(&asked, words[1], sizeof asked);
-  if (words[0] == SIG_SETMASK || (asked & kTrapSignal) != 0) {
-    own_is_blocked = (now & kTrapSignal) != 0;
-  }
-  now &= ~kTrapSignal;
-  memcpy(&context->uc_sigmask, &now, sizeof now);
-  if (own_is_pending && !own_is_blocked) {
-    own_is_pending = 0;
+static void block_own_signal(int blocks) {
+  struct blocker *blocker = blocker_here();
+  if (blocks == (blocker != NULL)) return;
+  if (blocks) return own_signal_inherit(1);
+  if (blocker_end(blocker)) {
     raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGSYS);
   }
-  return 0;
+}
+
+/* The signal by which calls come is not blocked for a moment either: one that is let in now has a
+ * handler that may make calls. The mask that holds after this handler's return is in its frame. */
+static long trapped_sigprocmask(const long *words, ucontext_t *context) {
+  uint64_t asked = 0, before = 0, now = 0;
+  if (words[3] != kMaskBytes) return -EINVAL;
+  if (words[1] != 0 && copy_in(&asked, words[1], sizeof asked) != 0) return -EFAULT;
+  int names_it = (asked & kTrapSignal) != 0, was_blocked = own_signal_is_blocked();
+  asked &= ~kTrapSignal;
+  long result =
+      raw_call(SYS_rt_sigprocmask, words[0], words[1] != 0 ? &asked : NULL, &before, kMaskBytes);
+  if (result != 0) return result;
+  if (was_blocked) before |= kTrapSignal;
+  if (words[1] != 0) {
+    raw_call(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, kMaskBytes);
+    memcpy(&context->uc_sigmask, &now, sizeof now);
+    if (names_it || words[0] == SIG_SETMASK) block_own_signal(names_it && words[0] != SIG_UNBLOCK);
+  }
+  return words[2] != 0 ? copy_out(words[2], &before, sizeof before) : 0;
 }
 
 /* A mask for the time of a wait; the handler that ends it must be able to make calls. */
@@ -154,8 +215,9 @@ static _Noreturn void trapped_sigreturn(const ucontext_t *context) {
 }
 
 void own_signal_came(int number, siginfo_t *info, void *context) {
-  if (own_is_blocked) {
-    own_is_pending = 1;
+  struct blocker *blocker = blocker_here();
+  if (blocker != NULL) {
+    blocker->is_pending = 1;
     return;
   }
   if (own_action.handler == SIG_IGN) return;
@@ -170,13 +232,13 @@ void own_signal_came(int number, siginfo_t *info, void *context) {
 
 void own_signal_begin(void) {
   memset(&own_action, 0, sizeof own_action);
-  own_is_blocked = own_is_pending = 0;
+  own_signal_copied(0);
 }
 
 void own_signal_give_back(ucontext_t *context) {
   uint64_t mask;
   memcpy(&mask, &context->uc_sigmask, sizeof mask);
-  if (own_is_blocked) mask |= kTrapSignal;
+  if (own_signal_is_blocked()) mask |= kTrapSignal;
   memcpy(&context->uc_sigmask, &mask, sizeof mask);
   raw_call(SYS_rt_sigaction, SIGSYS, &own_action, NULL, kMaskBytes);
 }

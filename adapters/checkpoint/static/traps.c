@@ -89,12 +89,16 @@ static __attribute__((noinline)) long result_by_libc(long number, const long *wo
 }
 
 static __attribute__((noinline)) long by_libc(long number, const long *words) {
+  int makes_child = number == SYS_fork || number == SYS_clone || number == SYS_clone3;
+  int is_blocked = makes_child && own_signal_is_blocked();
   struct visit visit = libc_enter();
   long result = result_by_libc(number, words);
   if (result == -1) result = -errno;
   libc_leave(&visit);
-  int makes_child = number == SYS_fork || number == SYS_clone || number == SYS_clone3;
-  if (makes_child && result == 0) traps_in_child();
+  if (makes_child && result == 0) {
+    own_signal_copied(is_blocked);
+    traps_in_child();
+  }
   return result;
 }
 
@@ -136,6 +140,7 @@ static long trapped_exit(int exit_code) {
   if (is_first && ((state.touched & TOUCHED_THREADS) == 0 || threads_of_process() == 1)) {
     leave(exit_code);
   }
+  own_signal_forget((pid_t)raw_call(SYS_gettid));
   return raw_call(SYS_exit, exit_code);
 }
 
@@ -183,6 +188,20 @@ static int is_about_huge_pages(int advice) {
   return advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE || advice == kCollapse;
 }
 
+/* Each a structure of the program's, or 0. */
+static long trapped_limit(pid_t process, int resource, long limit, long old) {
+  struct rlimit wanted, before;
+  if (limit != 0 && copy_in(&wanted, limit, sizeof wanted) != 0) return -EFAULT;
+  if (limit != 0) call_touch(TOUCHED_LIMITS);
+  long result =
+      processor_limit(process, resource, limit != 0 ? &wanted : NULL, old != 0 ? &before : NULL);
+  return result == 0 && old != 0 ? copy_out(old, &before, sizeof before) : result;
+}
+
+static long as_it_came(long number, const long *words) {
+  return raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
 static long trapped_call(long number, const long *words, ucontext_t *context) {
   if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
   if (program_is_go()) {
@@ -200,14 +219,14 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
     case SYS_timer_delete:
       return timer_delete_by_number(words);
     case SYS_getrlimit:
-      return processor_limit(0, (int)words[0], NULL, (struct rlimit *)words[1]);
+      return trapped_limit(0, (int)words[0], 0, words[1]);
     case SYS_setrlimit:
-      call_touch(TOUCHED_LIMITS);
-      return processor_limit(0, (int)words[0], (const struct rlimit *)words[1], NULL);
+      return trapped_limit(0, (int)words[0], words[1], 0);
     case SYS_prlimit64:
-      if (words[2] != 0) call_touch(TOUCHED_LIMITS);
-      return processor_limit((pid_t)words[0], (int)words[1], (const struct rlimit *)words[2],
-                             (struct rlimit *)words[3]);
+      return trapped_limit((pid_t)words[0], (int)words[1], words[2], words[3]);
+    case SYS_munmap:
+      trapped_munmap(words, context);
+      break;
     case SYS_madvise: /* only a hint, but one that stays with the mapping */
       if (program_is_go() && is_about_huge_pages((int)words[2])) return 0;
       break;
@@ -229,6 +248,7 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
     case SYS_vfork:
     case SYS_clone:
     case SYS_clone3:
+      if (!clone_is_understood(number, words)) return as_it_came(number, words);
       if (clone_shares_memory_or_has_stack(number, words)) {
         return trapped_clone(number, words, context);
       }
@@ -242,7 +262,7 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
   if (answer != kNotTaken) return answer;
   if (is_for_libc(number, words)) return by_libc(number, words);
   call_note_number(number, words);
-  return raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+  return as_it_came(number, words);
 }
 
 /* The kernel hands a call back by a signal of which a thread has one at most. If the same one was
@@ -290,15 +310,23 @@ static void on_trap(int number, siginfo_t *info, void *frame) {
 }
 
 /* A child may have been made without its parent's handlers (CLONE_CLEAR_SIGHAND). */
-int traps_in_child(void) {
+static int handle_traps(int flags) {
   struct signal_action action;
   memset(&action, 0, sizeof action);
   action.handler = (void (*)(int))(uintptr_t)on_trap;
-  action.flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kWithRestorer;
-  if (program_is_go()) action.flags |= SA_RESTART; /* it is a timer's as well; see go/threads.c */
+  action.flags = (unsigned long)(SA_SIGINFO | SA_NODEFER | kWithRestorer | flags);
   action.restorer = threads_return;
   if (raw_call(SYS_rt_sigaction, SIGSYS, &action, NULL, kMaskBytes) != 0) return -1;
   return traps_of_thread(1) == 0 ? 0 : -1;
+}
+
+int traps_in_child(void) {
+  /* It is a timer's as well; see go/threads.c. */
+  return handle_traps(program_is_go() ? SA_ONSTACK | SA_RESTART : 0);
+}
+
+int traps_in_child_aside(void) {
+  return handle_traps(SA_ONSTACK);
 }
 
 int traps_begin(void) {

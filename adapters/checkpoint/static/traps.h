@@ -1,10 +1,12 @@
 /* The system calls of a static executable, handed back by the kernel one by one; see executable.h.
  * A Go program that a loader links with libc (go/linked.c) has those of its own code handed back.
  *
- * The handler runs on the program's stack, or on its signal stack, with the program's own thread
- * pointer. So it uses nothing of libc that has memory of a thread: no errno, no stdio. For what
- * needs that, libc's own thread block is put in place for a moment, with all signals blocked; where
- * program and library share a libc, it is in place, and only errno is kept. */
+ * The handler runs on the program's stack, with the program's own thread pointer. (On its stack for
+ * signals only in a Go program, whose goroutines have small ones; elsewhere that one may be small,
+ * or gone, or the handler of another signal comes there while a call is made.) So it uses nothing
+ * of libc that has memory of a thread: no errno, no stdio. For what needs that, libc's own thread
+ * block is put in place for a moment, with all signals blocked; where program and library share a
+ * libc, it is in place, and only errno is kept. */
 #ifndef CGIBRIDGE_STATIC_TRAPS_H
 #define CGIBRIDGE_STATIC_TRAPS_H
 
@@ -26,6 +28,8 @@ int traps_begin(void);
 void traps_end(void);
 /* The same in a thread or a child that the program starts. 0 or -1. */
 int traps_in_child(void);
+/* In a child that has a stack for signals of this library's. */
+int traps_in_child_aside(void);
 /* What a thread says to the kernel to have its calls handed back, with these three words. */
 struct trap_range {
   uintptr_t start;
@@ -62,6 +66,8 @@ void thread_becomes(const struct thread_of_libc *thread);
  * in this handler: on a stack of its own, or, as vfork() does, on its parent's. Returns the
  * parent's result; or does not return, and the parent continues in the program, too. */
 long trapped_clone(long number, const long *words, ucontext_t *context);
+/* Whether its arguments can be read; else the kernel refuses it. */
+int clone_is_understood(long number, const long *words);
 /* Whether this clone is of that kind; else the child is a copy, and may return from the handler. */
 int clone_shares_memory_or_has_stack(long number, const long *words);
 
@@ -73,8 +79,18 @@ long trapped_signal_call(long number, const long *words, ucontext_t *context);
 void own_signal_begin(void);
 void own_signal_came(int number, siginfo_t *info, void *context);
 void own_signal_give_back(ucontext_t *context);
+/* Whether the calling thread blocks it, as far as the program can see. A thread that was made says
+ * so, if its maker did; a child, which has a copy of the memory, too; of one that is gone nothing
+ * is kept (0 and less: none). */
+int own_signal_is_blocked(void);
+void own_signal_inherit(int is_blocked);
+void own_signal_copied(int is_blocked);
+void own_signal_forget(pid_t thread);
 /* What the program says of it by libc's functions: sigaction(), with either argument NULL. */
 void own_signal_act(const struct signal_action *action, struct signal_action *old);
+
+/* trapped_unmap.c: munmap(). Does not return if the thread's stack goes by it. */
+void trapped_munmap(const long *words, const ucontext_t *context);
 
 /* trapped_paths.c: what the program finds as its own executable. The answer, or kNotTaken. */
 long trapped_path(long number, const long *words);

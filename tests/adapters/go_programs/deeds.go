@@ -196,6 +196,17 @@ var deeds = map[string]func(){
 		_, err = exec.Command("/nonexistent").Output()
 		fmt.Println(err)
 	},
+	"children at once": func() {
+		var all sync.WaitGroup
+		for i := 0; i < 8; i++ {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				must(exec.Command("/bin/true").Run())
+			}()
+		}
+		all.Wait()
+	},
 	"itself": func() {
 		file, err := os.Executable()
 		must(err)
