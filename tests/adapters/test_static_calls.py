@@ -61,3 +61,60 @@ def test_every_clock_of_processor_time_can_be_asked(folder):
     program = folder.compile("clocks.c", CLOCKS, "-static", "-pthread")
     plain = run_plainly([program])
     driver.answers_in_one_worker([program], plain, times=4)
+
+
+BAD_ADDRESSES = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void say(const char *what, long result) {
+  int why = errno;
+  printf("%s: %d %d\n", what, result < 0, result < 0 ? why : 0);
+  fflush(stdout);
+}
+static void try(void *bad) {
+  int end = socket(AF_UNIX, SOCK_STREAM, 0);
+  say("open", open(bad, O_WRONLY));
+  say("open to read", open(bad, O_RDONLY));
+  say("openat", openat(AT_FDCWD, bad, O_RDWR));
+  say("creat", creat(bad, 0600));
+  say("getrlimit", getrlimit(RLIMIT_CPU, bad));
+  say("setrlimit", setrlimit(RLIMIT_CPU, bad));
+  say("prlimit", prlimit(0, RLIMIT_CPU, NULL, bad));
+  say("sendmsg", sendmsg(end, bad, MSG_NOSIGNAL));
+  say("open by number", syscall(SYS_open, bad, O_WRONLY));
+  say("openat2", syscall(437, AT_FDCWD, "/dev/null", bad, 24));
+  say("clone3", syscall(435, bad, 88));
+  say("getrusage", syscall(SYS_getrusage, RUSAGE_SELF, bad));
+  say("sigprocmask", syscall(SYS_rt_sigprocmask, SIG_BLOCK, bad, NULL, 8));
+  say("sigaction", syscall(SYS_rt_sigaction, SIGUSR1, bad, NULL, 8));
+  close(end);
+}
+int main(void) {
+  try((void *)8);
+  try((void *)-1);
+  if (IS_STATIC) {
+    void *gone = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    try(gone);
+  }
+}
+"""
+
+
+# In a dynamic program only what is clearly no memory is told from it.
+@pytest.mark.parametrize("linking", ["static", "dynamic"])
+def test_an_address_that_is_no_memory_is_the_kernel_s_to_refuse(folder, linking):
+    flags = ["-static", "-DIS_STATIC=1"] if linking == "static" else ["-DIS_STATIC=0"]
+    program = folder.compile("addresses.c", BAD_ADDRESSES, *flags)
+    plain = run_plainly([program])
+    assert b"sigaction: 1 14" in plain.stdout
+    with driver.Warm([program]) as warm:
+        for _ in range(4):
+            assert warm.ask().seen() == plain.seen()

@@ -63,7 +63,7 @@ static void note_open_by_number(long number, const long *words) {
 #endif
     case SYS_openat2: /* its flags are a structure's first word */
       return note_open((int)words[0], (const char *)words[1],
-                       words[2] ? *(const int *)words[2] : 0);
+                       may_be_memory((const void *)words[2]) ? *(const int *)words[2] : 0);
     default:
       return note_open((int)words[0], (const char *)words[1], (int)words[2]);
   }

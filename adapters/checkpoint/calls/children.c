@@ -94,7 +94,7 @@ void *look_at_clone(const struct passed_call *call, const long *arguments) {
 static unsigned long flags_by_number(long number, const long *words) {
   if (number == SYS_clone) return (unsigned long)words[0];
   const struct clone_args *wanted = (const struct clone_args *)words[0];
-  return number == SYS_clone3 && wanted != NULL ? wanted->flags : 0;
+  return number == SYS_clone3 && may_be_memory(wanted) ? wanted->flags : 0;
 }
 
 int child_by_number(long number) {

@@ -242,7 +242,7 @@ void clean_note_mask(int how, const sigset_t *mask) {
 
 /* /proc/self/stat and its like show which signals are handled. */
 void clean_note_path(const char *path) {
-  if (!state.is_clean || path == NULL || strncmp(path, "/proc/", 6) != 0) return;
+  if (!state.is_clean || !may_be_memory(path) || strncmp(path, "/proc/", 6) != 0) return;
   const char *name = strrchr(path, '/');
   if (strcmp(name, "/stat") == 0 || strcmp(name, "/status") == 0) call_touch(TOUCHED_ASKED);
 }

@@ -107,7 +107,7 @@ static int is_device(const char *path) {
 }
 
 void note_open_of_load(const char *function, const char *path, int flags, const void *caller) {
-  if (!state.load.is_on || path == NULL) return;
+  if (!state.load.is_on || !may_be_memory(path)) return;
   load_watch_note_file(path, caller);
   int reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
   if (!reads && !is_device(path)) load_watch_note(IMPURE_FILES, function, caller);
@@ -186,7 +186,7 @@ void *look_at_folder(const struct passed_call *call, const long *arguments) {
 void *look_at_openat2(const struct passed_call *call, const long *arguments) {
   (void)call;
   const struct open_how *how = (const struct open_how *)arguments[2];
-  if (how != NULL) note_open((int)arguments[0], (const char *)arguments[1], (int)how->flags);
+  if (may_be_memory(how)) note_open((int)arguments[0], (const char *)arguments[1], (int)how->flags);
   return NULL;
 }
 

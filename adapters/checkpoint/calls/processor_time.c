@@ -160,10 +160,15 @@ static rlim_t earlier(rlim_t seconds, rlim_t by) {
   return seconds == RLIM_INFINITY || seconds < by ? seconds : seconds - by;
 }
 
+static int is_bad(const struct rlimit *limit) {
+  return limit != NULL && !may_be_memory(limit);
+}
+
 long processor_limit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *old) {
   rlim_t before = is_own_limit(pid, resource) ? seconds_before() : 0;
   struct rlimit now, wanted;
-  if (before == 0) return libc_call(SYS_prlimit64, pid, resource, limit, old);
+  if (before == 0 || is_bad(limit) || is_bad(old))
+    return libc_call(SYS_prlimit64, pid, resource, limit, old);
   long result = libc_call(SYS_prlimit64, pid, resource, NULL, &now);
   if (result != 0) return result;
   if (limit != NULL) {

@@ -82,6 +82,13 @@ void note_advice(const void *start, size_t bytes, enum retirement kind, const ch
 void note_shmat(int flags);
 void note_locale(void); /* libc may map other files for a locale */
 
+/* Whether there may be memory at an address that the program has given to libc or the kernel, which
+ * answers EFAULT if not: the lowest 64 KiB and the kernel's half hold none, and are what a program
+ * gives by mistake, or to find out. */
+static inline int may_be_memory(const void *address) {
+  return (uintptr_t)address >= 1 << 16 && (intptr_t)address > 0;
+}
+
 /* passed_looks.c: opened for writing, a file of the kernel's changes a process. */
 void note_open(int directory, const char *path, int flags);
 /* Before the checkpoint: what is drawn from, and what is changed. */

@@ -92,7 +92,7 @@ void *look_at_message(const struct passed_call *call, const long *arguments) {
   (void)call;
   const struct msghdr *message = (const struct msghdr *)arguments[1];
   go_threads_see_wait();
-  if (message != NULL && message->msg_controllen != 0) call_touch(TOUCHED_STREAMS);
+  if (may_be_memory(message) && message->msg_controllen != 0) call_touch(TOUCHED_STREAMS);
   return NULL;
 }
 

@@ -117,7 +117,7 @@ static int is_missing(long result) {
 /* Of a folder, or a socket, only its being there: its times change with each use. */
 void lookups_see_look(int directory, const char *path, const void *caller) {
   struct stat status;
-  if (!is_watching() || path == NULL || (directory != AT_FDCWD && path[0] != '/')) return;
+  if (!is_watching() || !may_be_memory(path) || (directory != AT_FDCWD && path[0] != '/')) return;
   if (is_of_this_library(caller)) return;
   int failure = errno;
   long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
@@ -130,7 +130,7 @@ void lookups_see_look(int directory, const char *path, const void *caller) {
 }
 
 void lookups_see_folder(const char *path, const void *caller) {
-  if (!is_watching()) return;
+  if (!is_watching() || !may_be_memory(path)) return;
   int failure = errno;
   note_path(&state.lookups.read, path, "", caller);
   errno = failure;
@@ -147,7 +147,7 @@ static int is_run_by_site(const char *path) {
 
 void lookups_see_open(int directory, const char *path, int flags, const void *caller) {
   struct stat status;
-  if (!is_watching() || path == NULL || (directory != AT_FDCWD && path[0] != '/')) return;
+  if (!is_watching() || !may_be_memory(path) || (directory != AT_FDCWD && path[0] != '/')) return;
   int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
   if (is_early && !state.load.is_on && is_run_by_site(path)) load_watch_begin("");
   if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_PATH)) != O_RDONLY) return;

@@ -40,9 +40,8 @@ static int names_own_executable(const char *path) {
 }
 
 /* The kernel has read the path before, so that it can be read. */
-static int asks_for_own_executable(long path) {
-  long result = raw_call(SYS_faccessat, AT_FDCWD, path, F_OK);
-  return result != -EFAULT && path != 0 && names_own_executable((const char *)path);
+static int can_be_read(long path) {
+  return path != 0 && raw_call(SYS_faccessat, AT_FDCWD, path, F_OK) != -EFAULT;
 }
 
 /* Which word is a path that is followed to a file; -1: none. */
@@ -51,10 +50,12 @@ static int path_word(long number) {
     case SYS_open:
     case SYS_stat:
     case SYS_access:
+    case SYS_creat:
     case SYS_execve:
     case SYS_readlink:
       return 0;
     case SYS_openat:
+    case SYS_openat2:
     case SYS_newfstatat:
     case SYS_statx:
     case SYS_faccessat:
@@ -78,7 +79,9 @@ static long show_link(long text, int bytes) {
 long trapped_path(long number, const long *words) {
   long changed[6];
   int word = program_is_static() ? path_word(number) : -1;
-  if (word < 0 || !asks_for_own_executable(words[word])) return kNotTaken;
+  if (word < 0) return kNotTaken;
+  if (!can_be_read(words[word])) return as_it_came(number, words);
+  if (!names_own_executable((const char *)words[word])) return kNotTaken;
   memcpy(changed, words, sizeof changed);
   if (number == SYS_readlink) return show_link(words[1], (int)words[2]);
   if (number == SYS_readlinkat) return show_link(words[2], (int)words[3]);

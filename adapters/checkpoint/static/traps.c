@@ -198,11 +198,12 @@ static long trapped_limit(pid_t process, int resource, long limit, long old) {
   return result == 0 && old != 0 ? copy_out(old, &before, sizeof before) : result;
 }
 
-static long as_it_came(long number, const long *words) {
+long as_it_came(long number, const long *words) {
   return raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
 static long trapped_call(long number, const long *words, ucontext_t *context) {
+  uint64_t how;
   if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
   if (program_is_go()) {
     go_watch_call(number, words, context);
@@ -232,6 +233,9 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
       break;
     case SYS_tgkill:
       if (program_is_go()) return go_program_tgkill(words);
+      break;
+    case SYS_openat2:
+      if (copy_in(&how, words[2], sizeof how) != 0) return as_it_came(number, words);
       break;
     case SYS_rseq: /* the preloaded libc has registered its own, and the kernel has room for one */
       return -ENOSYS;

@@ -54,6 +54,9 @@ void libc_leave(const struct visit *visit);
 int copy_in(void *to, long from, size_t bytes);
 long copy_out(long to, const void *from, size_t bytes);
 
+/* Makes the call, of which nothing is to be noted. */
+long as_it_came(long number, const long *words);
+
 /* enter.c: has the executable stop where it calls main(). 0 or -1. */
 int static_executable_mark_main(void);
 size_t count_of_strings(char **list); /* before its NULL */
