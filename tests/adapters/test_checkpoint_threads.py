@@ -300,6 +300,8 @@ def holding(attributes, variable="static pthread_mutex_t m;"):
             "start(1);", "holds a lock")
 
 
+ITS_OWN = "has attributes of its own"
+
 # name: (a thread's work, the constructor's, what the reason says)
 REFUSED = {
     "holding a recursive mutex": holding(
@@ -323,6 +325,15 @@ REFUSED = {
         "struct timespec t = {4000000000, 0}; pthread_mutex_lock(&mutex); "
         "pthread_cond_timedwait(&work, &mutex, &t); return 0;", "start(1);", "for a limited time"),
     "holding a mutex": ("pthread_mutex_lock(&mutex); pause(); return 0;", "start(1);", "holds a lock"),
+    "with a slack of its own": ("prctl(PR_SET_TIMERSLACK, 12345); pause(); return 0;", "start(1);", ITS_OWN),
+    "with a signal for its parent's death": (
+        "prctl(PR_SET_PDEATHSIG, SIGUSR1); pause(); return 0;", "start(1);", ITS_OWN),
+    "with another personality": ("personality(0x0040000); pause(); return 0;", "start(1);", ITS_OWN),
+    "with a base of gs": ("syscall(SYS_arch_prctl, 0x1001, &sum); pause(); return 0;", "start(1);", ITS_OWN),
+    "with memory by a policy": (
+        "syscall(SYS_set_mempolicy, 1, (unsigned long[]){1}, 64L); pause(); return 0;", "start(1);", ITS_OWN),
+    "with descriptors of its own": ("unshare(CLONE_FILES); pause(); return 0;", "start(1);", "of its own"),
+    "with a folder of its own": ("unshare(CLONE_FS); pause(); return 0;", "start(1);", "of its own"),
     "holding a lock for writing": (
         "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER; pthread_rwlock_wrlock(&l); pause(); "
         "return 0;",

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <ucontext.h>
 
 #include "raw_call.h"
@@ -72,9 +73,20 @@ static int has_room(const struct parked_thread *thread) {
 #endif
 }
 
+/* Descriptors and the folder; where the kernel does not compare them, nothing is known. */
+static int shares_files_with_first(pid_t thread) {
+  enum { kFiles = 2, kFolders = 3 }; /* <linux/kcmp.h> */
+  return raw_call(SYS_kcmp, state.pid, thread, kFiles, 0, 0) <= 0 &&
+         raw_call(SYS_kcmp, state.pid, thread, kFolders, 0, 0) <= 0;
+}
+
 static int check_attributes(char *reason, size_t reason_bytes) {
   for (size_t i = 0; i < parked_threads.count; ++i) {
     const struct parked_thread *thread = &parked_threads.list[i];
+    if (!shares_files_with_first(thread->id)) {
+      return threads_refuse(reason, reason_bytes,
+                            "one of its threads has descriptors or a folder of its own");
+    }
     if (!has_lines_of_first(thread->id) || !has_schedule_of_first(thread->id)) {
       return threads_refuse(
           reason, reason_bytes,
@@ -103,6 +115,36 @@ void threads_let_run(void) {
 #if defined(__x86_64__)
 
 #include <asm/prctl.h>
+
+/* What only a thread itself can say; one that is made again has what the first thread has, and no
+ * signal for its parent's death. */
+struct attributes {
+  long slack, rights, personality, death_signal;
+  unsigned long base_of_gs;
+  long policy;             /* an int, to the kernel */
+  unsigned long nodes[16]; /* of memory */
+};
+static struct attributes of_first;
+
+static struct attributes attributes_now(void) {
+  enum { kOnlyAsk = -1 };
+  struct attributes now;
+  int death_signal = 0;
+  memset(&now, 0, sizeof now);
+  now.slack = raw_call(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0, 0);
+  now.rights = raw_call(SYS_prctl, PR_GET_SECUREBITS, 0, 0, 0, 0);
+  now.personality = raw_call(SYS_personality, kOnlyAsk);
+  raw_call(SYS_prctl, PR_GET_PDEATHSIG, &death_signal, 0, 0, 0);
+  now.death_signal = death_signal;
+  raw_call(SYS_arch_prctl, ARCH_GET_GS, &now.base_of_gs);
+  raw_call(SYS_get_mempolicy, &now.policy, now.nodes, sizeof now.nodes * 8, NULL, 0);
+  return now;
+}
+
+static int differs_from_first(void) {
+  struct attributes now = attributes_now();
+  return memcmp(&now, &of_first, sizeof now) != 0;
+}
 
 /* The kernel has either arranged for the call to be made once more, or left that to the program,
  * which does not get to know of it: all arguments are still in their registers. */
@@ -133,6 +175,7 @@ static void on_park(int number, siginfo_t *info, void *frame) {
     clone_robust_list(&thread->robust_list, &thread->robust_list_bytes);
   }
   raw_call(SYS_prctl, PR_GET_NAME, thread->name, 0, 0, 0);
+  thread->differs = differs_from_first();
   int stands = wait_begins_again(thread, context->uc_mcontext.gregs);
   __atomic_store_n(&thread->is_parked, stands ? PARK_STANDS : PARK_MOVED, __ATOMIC_SEQ_CST);
   for (int now; (now = __atomic_load_n(&order, __ATOMIC_SEQ_CST)) != ORDER_RUN;) {
@@ -163,6 +206,8 @@ static int park_all(void) {
   struct signal_action replaced;
   int all_stand = 1, all_came = 1;
   __atomic_store_n(&order, ORDER_STAY, __ATOMIC_SEQ_CST);
+  of_first = attributes_now();
+  of_first.death_signal = 0;
   if (threads_handle(on_park, &replaced) != 0) return -1;
   for (size_t i = 0; i < parked_threads.count; ++i) {
     raw_call(SYS_tgkill, state.pid, parked_threads.list[i].id, kThreadSignal);
@@ -199,6 +244,9 @@ static const char *why_never(void) {
 
 /* Of a parked thread. */
 static const char *what_is_in_the_way(void) {
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    if (parked_threads.list[i].differs) return "one of its threads has attributes of its own";
+  }
   if (program_is_go() && go_renewal_find_threads() != 0)
     return "one of its threads is unknown to Go";
   return program_is_static() ? NULL : lock_of_parked_thread();
