@@ -118,3 +118,36 @@ def test_an_address_that_is_no_memory_is_the_kernel_s_to_refuse(folder, linking)
     with driver.Warm([program]) as warm:
         for _ in range(4):
             assert warm.ask().seen() == plain.seen()
+
+
+KNOWS_CHILD = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* As vfork() does, with a descriptor of the child. */
+static long make(int *descriptor) {
+  long result, flags = CLONE_VM | CLONE_VFORK | 0x1000 | SIGCHLD;
+  register long id __asm__("r10") = 0;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_clone), "D"(flags), "S"(0), "d"(descriptor), "r"(id)
+                   : "rcx", "r11", "memory");
+  if (result == 0) _exit(7);
+  return result;
+}
+int main(void) {
+  int descriptor = -1, status = 0;
+  long child = make(&descriptor);
+  waitpid(child, &status, 0);
+  printf("%d %d %d\n", child > 0, descriptor >= 0, WEXITSTATUS(status));
+}
+"""
+
+
+def test_a_child_that_borrows_the_stack_is_made_with_all_arguments(folder):
+    program = folder.compile("child.c", KNOWS_CHILD, "-static")
+    plain = run_plainly([program])
+    assert plain.stdout == b"1 1 7\n"
+    driver.answers_in_one_worker([program], plain, times=4)

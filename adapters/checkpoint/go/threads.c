@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -106,11 +107,19 @@ static int starts_thread(long number, const long *words) {
   return number == SYS_clone && (words[0] & CLONE_THREAD) != 0;
 }
 
+/* What is not allowed any more cannot be done for them later. */
+static int forbids_calls(long number, const long *words) {
+  return number == SYS_seccomp || (number == SYS_prctl && words[0] == PR_SET_SECCOMP);
+}
+
 /* A thread that is made again compares the word at its address once more, so it may come after what
  * was to wake it. */
 void go_threads_see_call(long number, const long *words) {
   if (!are_missing()) return;
-  if (starts_thread(number, words) || go_call_may_wait(number, words)) make_now();
+  if (starts_thread(number, words) || forbids_calls(number, words) ||
+      go_call_may_wait(number, words)) {
+    make_now();
+  }
 }
 
 void go_threads_see_c_call(long number, const long *words) {

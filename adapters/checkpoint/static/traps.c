@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/times.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -134,12 +135,13 @@ static _Noreturn void leave(int exit_code) {
   give_up(exit_code);
 }
 
+static int is_only_thread(void) {
+  return (state.touched & TOUCHED_THREADS) == 0 || threads_of_process() == 1;
+}
+
 /* exit() ends a thread, and the last one is the process. */
 static long trapped_exit(int exit_code) {
-  int is_first = raw_call(SYS_gettid) == state.pid;
-  if (is_first && ((state.touched & TOUCHED_THREADS) == 0 || threads_of_process() == 1)) {
-    leave(exit_code);
-  }
+  if (raw_call(SYS_gettid) == state.pid && is_only_thread()) leave(exit_code);
   own_signal_forget((pid_t)raw_call(SYS_gettid));
   return raw_call(SYS_exit, exit_code);
 }
@@ -152,7 +154,7 @@ static long trapped_exit(int exit_code) {
 static long leave_alone(long number, ucontext_t *context, const char *call) {
   enum { kCallBytes = 2 };
   call_doubt(RETIRED_IDENTITY, call);
-  own_signal_give_back(context);
+  if (is_only_thread()) own_signal_give_back(context); /* others need its handler */
   traps_of_thread(0);
   context->uc_mcontext.gregs[REG_RIP] -= kCallBytes;
   return number;
@@ -245,6 +247,9 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
       break;
     case SYS_seccomp:
       return leave_alone(number, context, "seccomp");
+    case SYS_ptrace: /* each signal of its own would stop it, before its tracer knows of it */
+      if (words[0] == PTRACE_TRACEME) return leave_alone(number, context, "ptrace");
+      break;
     /* What a thread has of its own is put back, or ends with it. */
     case SYS_set_tid_address:
     case SYS_arch_prctl:

@@ -1,4 +1,4 @@
-// Calls that a signal would end early, one a request, as DEED says: those of Go itself.
+// Calls into which no signal of this library's may come, one a request, as DEED says: those of Go itself.
 package main
 
 import (
@@ -6,8 +6,11 @@ import (
 	"io"
 	_ "net" // which is linked with libc where that is allowed
 	"os"
+	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 const much = 1 << 20
@@ -77,6 +80,37 @@ var deeds = map[string]func(){
 			count, _, err := syscall.Accept(listener)
 			return count, err
 		})
+	},
+	"traces a child": func() {
+		runtime.LockOSThread()
+		child := exec.Command("/bin/true")
+		child.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+		fmt.Println(child.Start())
+		var status syscall.WaitStatus
+		syscall.Wait4(child.Process.Pid, &status, 0, nil)
+		fmt.Println(status.Stopped(), syscall.PtraceCont(child.Process.Pid, 0))
+		syscall.Wait4(child.Process.Pid, &status, 0, nil)
+		fmt.Println(status.ExitStatus())
+	},
+	"filters its calls": func() {
+		const noNewRights, seccomp, filter = 38, 22, 2
+		type step struct {
+			code   uint16
+			jt, jf uint8
+			k      uint32
+		}
+		allow := step{6, 0, 0, 0x7fff0000}
+		program := struct {
+			count uint16
+			steps *step
+		}{1, &allow}
+		runtime.LockOSThread()
+		syscall.RawSyscall6(syscall.SYS_PRCTL, noNewRights, 1, 0, 0, 0, 0)
+		_, _, failure := syscall.RawSyscall(syscall.SYS_PRCTL, seccomp, filter, uintptr(unsafe.Pointer(&program)))
+		fmt.Println(failure)
+		done := make(chan int)
+		go func() { time.Sleep(2 * time.Millisecond); done <- 1 }()
+		fmt.Println(<-done)
 	},
 	"sets the group of all threads": func() { fmt.Println(syscall.Setgid(os.Getgid())) },
 }
