@@ -19,9 +19,16 @@ class LateOutput {
   static constexpr std::chrono::milliseconds kQuiet{250};
   static constexpr std::chrono::seconds kMost{10};
 
+  // Who has the pipe besides us: perhaps anybody, or certainly only the program's worker, which
+  // keeps it for its next request.
+  enum class Writers { anybody, none };
+
   // now: the program's end. due: how much of its output will have been read when all that is in the
   // pipe now is.
-  LateOutput(base::TimePoint now, std::uint64_t due) : since_(now), due_(due) {}
+  LateOutput(base::TimePoint now, std::uint64_t due, Writers writers)
+      : since_(now), due_(due), writers_(writers) {}
+
+  bool may_come() const { return writers_ == Writers::anybody; }
 
   // Whether to read on: read is how much of the output was read so far.
   bool may_go_on(base::TimePoint now, std::uint64_t read) {
@@ -32,6 +39,7 @@ class LateOutput {
  private:
   base::TimePoint since_;
   std::uint64_t due_;
+  Writers writers_;
 };
 
 }  // namespace gateway

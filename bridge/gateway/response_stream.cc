@@ -121,7 +121,9 @@ void ResponseStream::on_timer() {
 }
 
 base::FdPair ResponseStream::program_ended(Pipes pipes) {
-  late_.emplace(loop_.now(), bytes_read_ + pipes_.output_bytes());
+  const auto writers =
+      pipes == Pipes::kept ? LateOutput::Writers::none : LateOutput::Writers::anybody;
+  late_.emplace(loop_.now(), bytes_read_ + pipes_.output_bytes(), writers);
   timer_.stop();
   return drain(pipes);
 }
@@ -185,7 +187,7 @@ base::FdPair ResponseStream::drain(Pipes pipes) {
   } while (rest.output || rest.errors);
   base::FdPair kept;
   if (pipes == Pipes::kept && rest.open) kept = pipes_.release();
-  const bool may_come = pipes == Pipes::closed && rest.output_open && !answer_is_whole();
+  const bool may_come = late_->may_come() && rest.output_open && !answer_is_whole();
   if (may_come && late_->may_go_on(loop_.now(), bytes_read_)) {
     pipes_.watch();
     set_asked();

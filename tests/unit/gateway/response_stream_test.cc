@@ -24,6 +24,13 @@ class ResponseStreamTest : public testing::Test, public Answer, public ResponseE
   void print(const std::string& text) { write_all(program_out_, text); }
   void complain(const std::string& text) { write_all(program_err_, text); }
 
+  // It has ended, and nobody else has its pipes.
+  void end_program() {
+    program_out_.reset();
+    program_err_.reset();
+    stream_.program_ended();
+  }
+
   // The records so far as "out:...|err:...|"; takes them all.
   std::string taken() {
     std::string text;
@@ -89,7 +96,7 @@ class ResponseStreamTest : public testing::Test, public Answer, public ResponseE
 
 TEST_F(ResponseStreamTest, makes_one_record_of_an_answer_that_is_there_at_the_end) {
   print("A: b\n\nbody");
-  stream_.program_ended();
+  end_program();
   EXPECT_EQ(taken(), "out:A: b\n\nbody|");
   EXPECT_EQ(complete_, 1);
   EXPECT_EQ(begun_, 1);
@@ -105,7 +112,7 @@ TEST_F(ResponseStreamTest, reads_both_pipes_to_their_ends) {
   const std::string long_text(60000, 'x');
   complain("oh");
   print("A: b\n\n" + long_text);
-  stream_.program_ended();
+  end_program();
   EXPECT_EQ(taken(), "out:A: b\n\n" + long_text + "|err:oh|");
   EXPECT_EQ(stream_.last_error_line(), "oh");
 }
@@ -121,11 +128,33 @@ TEST_F(ResponseStreamTest, reads_output_in_packets_to_its_end) {
   EXPECT_EQ(taken(), "out:A: b\n\n|out:one|out:two|");
 }
 
-TEST_F(ResponseStreamTest, does_not_wait_for_others_that_hold_the_pipes) {
+TEST_F(ResponseStreamTest, waits_only_a_moment_for_others_that_hold_the_pipes) {
   stream_.program_ended();
+  EXPECT_EQ(bad_head_, "");
+  run_for(LateOutput::kQuiet + base::Duration(5));
   EXPECT_NE(bad_head_, "");
   EXPECT_EQ(begun_, 0);
   EXPECT_EQ(complete_, 0);
+}
+
+TEST_F(ResponseStreamTest, takes_what_a_filter_writes_after_its_program) {
+  print("A: b\n\n");
+  stream_.program_ended();
+  EXPECT_EQ(complete_, 0);
+  print("late");
+  run_until(1 + out_.size());
+  EXPECT_EQ(complete_, 0);
+  program_out_.reset();
+  program_err_.reset();
+  for (int i = 0; i < 5000 && complete_ == 0; ++i) run_for(base::Duration(1));
+  EXPECT_EQ(taken(), "out:A: b\n\n|out:late|");
+  EXPECT_EQ(complete_, 1);
+}
+
+TEST_F(ResponseStreamTest, waits_for_nobody_if_the_answer_is_whole) {
+  print("Content-Length: 2\n\nab");
+  stream_.program_ended();
+  EXPECT_EQ(complete_, 1);
 }
 
 TEST_F(ResponseStreamTest, passes_output_on_while_the_program_runs) {
@@ -210,7 +239,7 @@ TEST_F(ResponseStreamTest, goes_on_with_other_pipes_if_the_first_worker_never_be
   program_out_ = connect_pipes();
   EXPECT_FALSE(stream_.answer_is_whole());
   print("A: b\n\nbody");
-  stream_.program_ended();
+  end_program();
   EXPECT_EQ(taken(), "out:A: b\n\nbody|");
   EXPECT_EQ(complete_, 1);
 }
@@ -219,7 +248,7 @@ TEST_F(ResponseStreamTest, stops_at_a_full_connection_and_goes_on_later) {
   room_ = false;
   print("A: b\n\nbody");
   run_for(ResponseStream::kUnseen + base::Duration(5));
-  stream_.program_ended();
+  end_program();
   EXPECT_EQ(taken(), "");
   EXPECT_EQ(complete_, 0);
   room_ = true;
