@@ -97,7 +97,9 @@ class JsonWalk {
 bool is_json(std::string_view body, std::string_view content_type) {
   constexpr std::string_view kJson = "json";
   const auto same = [](char a, char b) { return (a | 0x20) == b; };
-  if (!std::ranges::search(content_type, kJson, same).empty()) return true;
+  if (std::search(content_type.begin(), content_type.end(), kJson.begin(), kJson.end(), same) !=
+      content_type.end())
+    return true;
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (body.starts_with(kByteOrderMark)) body.remove_prefix(kByteOrderMark.size());
   const std::size_t begin = body.find_first_not_of(" \t\r\n");
