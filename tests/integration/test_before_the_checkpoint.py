@@ -17,7 +17,7 @@ BEGIN = {
     "a read": ("$line = <STDIN>", "reads its input"),
     "a sysread": ("sysread STDIN, $line, 3", "reads its input"),
     "an eof": ("$line = eof(STDIN) ? 'none' : 'some'", "reads its input"),
-    "srand": ("srand 42", "draws random numbers"),
+    "srand": ("srand 42", "seeds random numbers"),
     "rand": ("$line = rand() < 2", "draws random numbers"),
     "umask": ("umask 027", None),
     "a signal": ("$SIG{USR1} = sub { $line = 'caught' }; $SIG{INT} = 'IGNORE'", None),

@@ -121,7 +121,7 @@ class TestWhatItBears:
         script = site.perl("kept.pl", r"""
             my $token;
             BEGIN {
-                open my $file, '<', '/proc/self/stat';
+                open my $file, '<', '/proc/self/sched';
                 my ($process) = <$file> =~ /(\d+)/;
                 $token = join '', map { sprintf '%08x', 1e9 * $process / $_ % 2**32 } 3, 7, 11, 13;
             }
@@ -132,7 +132,7 @@ class TestWhatItBears:
 
     def test_a_program_that_differs_when_warm_is_not_safe(self, site):
         script = site.perl("begin.pl", r"""
-            my $early; BEGIN { open my $f, '<', '/proc/self/stat'; ($early) = <$f> =~ /(\d+)/ }
+            my $early; BEGIN { open my $f, '<', '/proc/self/sched'; ($early) = <$f> =~ /(\d+)/ }
             print "Content-Type: text/plain\n\n", $early == $$ ? "one" : "two", " processes\n";
             """)
         text = page(site, script, expect=1)
