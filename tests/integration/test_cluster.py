@@ -1,5 +1,5 @@
-"""examples/cluster: three bridges in network namespaces, HAProxy in front, and what happens to hosts. Its parts are
-in examples/cluster_stage: stage.py, acts.py, load.py, haproxy.cfg."""
+"""examples/cluster: three bridges in network namespaces, HAProxy in front, and what happens to hosts. Its
+parts are in examples/cluster_stage: stage.py, acts.py, load.py, haproxy.cfg."""
 
 import json
 import os
