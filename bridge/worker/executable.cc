@@ -88,14 +88,17 @@ bool look_into(int fd, off_t bytes_max, const Look& look) {
 // the address in common. Whatever the interpreter is called: it has Lua's own words in it, or the
 // name of Lua's library. LuaJIT and older ones have other words.
 bool draws_from_addresses(int fd) {
-  constexpr std::array<std::string_view, 5> kWords = {"$LuaVersion: Lua 5.4",
-                                                      "$LuaVersion: Lua 5.5", "liblua5.4.so",
-                                                      "liblua5.5.so", "liblua-5.4.so"};
+  constexpr std::string_view kVersion = "$LuaVersion: Lua 5.", kLibrary = "liblua";
   constexpr off_t kBytesMax = 4 << 20;
   return look_into(fd, kBytesMax, [&](std::string_view text) {
-    return std::ranges::any_of(kWords, [&](std::string_view word) {
-      return ::memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
-    });
+    const auto after = [text](std::string_view word) {
+      const std::size_t at = text.find(word);
+      return at == text.npos ? std::string_view() : text.substr(at + word.size(), 8);
+    };
+    const std::string_view version = after(kVersion), library = after(kLibrary);
+    return version.starts_with('4') || version.starts_with('5') || library.starts_with("5.4") ||
+           library.starts_with("5.5") || library.starts_with("-5.4") ||
+           library.starts_with(".so.5.4");
   });
 }
 
@@ -172,9 +175,6 @@ Executable look_at(const std::string& program, std::string_view search_path,
     if (!line) {
       bool is_go = false;
       executable.cold_reason = cold_reason_of_elf(fd.get(), executable.is_static, is_go);
-      if (executable.cold_reason.empty() && draws_from_addresses(fd.get())) {
-        executable.cold_reason = "Lua 5.4's random numbers would be the same in all workers";
-      }
       // Only a script that its interpreter reads directly can be compiled in advance.
       if (depth == (interpreter.empty() ? 1 : 0)) {
         executable.language = language_of(executable.argv.front());
@@ -189,6 +189,10 @@ Executable look_at(const std::string& program, std::string_view search_path,
       if (is_go) executable.language = Language::go;
       if (executable.language == Language::tcl && !is_known_tclsh(executable.file)) {
         executable.language = Language::none;
+      }
+      const bool may_be_lua = executable.language == Language::none;
+      if (may_be_lua && executable.cold_reason.empty() && draws_from_addresses(fd.get())) {
+        executable.cold_reason = "Lua 5.4's random numbers would be the same in all workers";
       }
       return executable;
     }
