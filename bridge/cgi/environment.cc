@@ -36,11 +36,8 @@ bool fits(std::string_view name, std::string_view pattern) {
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-// What the bridge alone may set, whatever passes otherwise.
-constexpr std::string_view kOwnPrefix = "CGIBRIDGE_";
-
 bool may_pass(std::string_view name, const ParamRules& rules) {
-  if (name.starts_with(kOwnPrefix)) return false;
+  if (is_ours(name)) return false;
   if (!forbidden_name(name) && (!rules.strict || is_meta_variable(name))) return true;
   return std::any_of(rules.passed.begin(), rules.passed.end(),
                      [name](const std::string& pattern) { return fits(name, pattern); });
@@ -115,6 +112,10 @@ bool redirects(std::string_view server_software) {
 
 }  // namespace
 
+bool is_ours(std::string_view name) {
+  return name.starts_with("CGIBRIDGE_");
+}
+
 OrRefusal<Environment> build_environment(const Variables& variables, const PathSplit& split,
                                          std::string_view script_filename,
                                          ConfiguredEnvironment configured,
@@ -165,16 +166,20 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
   return environment;
 }
 
-std::string folder_of(const std::string& program, std::string_view block) {
+std::string_view value_in(std::string_view block, std::string_view name) {
   while (!block.empty()) {
     const std::string_view entry = block.substr(0, block.find('\0'));
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=') {
+      return entry.substr(name.size() + 1);
+    }
     block.remove_prefix(std::min(entry.size() + 1, block.size()));
-    const std::string_view name = entry.substr(0, entry.find('='));
-    if (name != kFolderVariable) continue;
-    const std::string_view folder = entry.substr(std::min(name.size() + 1, entry.size()));
-    if (folder.empty()) break;
-    return folder == "-" ? "." : std::string(folder);
   }
+  return {};
+}
+
+std::string folder_of(const std::string& program, std::string_view block) {
+  const std::string_view folder = value_in(block, kFolderVariable);
+  if (!folder.empty()) return folder == "-" ? "." : std::string(folder);
   const std::size_t slash = program.rfind('/');
   return slash == 0 ? "/" : program.substr(0, slash);
 }

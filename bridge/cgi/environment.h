@@ -64,6 +64,9 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
                                          ConfiguredEnvironment configured,
                                          const ParamRules& rules = {});
 
+// The value of a name in an environment block ("K=V\0..."), a view of it; "" if it is not there.
+std::string_view value_in(std::string_view block, std::string_view name);
+
 // fcgiwrap's variable for the folder in which a program runs; "-" is the bridge's own.
 inline constexpr std::string_view kFolderVariable = "FCGI_CHDIR";
 
@@ -75,6 +78,10 @@ std::string folder_of(const std::string& program, std::string_view block);
 // if it may. These names control the loader, libc, shells and interpreters: a web server that lets
 // clients choose a name would let them choose the code that runs.
 std::optional<std::string_view> forbidden_name(std::string_view name);
+
+// Whether it is a variable between the bridge and its adapters: nobody else may set it, whatever
+// passes otherwise.
+bool is_ours(std::string_view name);
 
 // Whether a name is in RFC 3875, or is one that web servers also set for each request (suEXEC's
 // list of safe names): HTTP_*, SSL_*, REDIRECT_*, REQUEST_URI and so on.

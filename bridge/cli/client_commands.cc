@@ -17,11 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-int fail(const std::string& why) {
-  fmt::print(stderr, "cgibridge: {}\n", base::printable(why, why.npos));
-  return 1;
-}
-
 // The control socket of the bridge that is meant. Never another one than the settings file says: an
 // answer or effect of another bridge would be mistaken for that of the one that was meant.
 base::Result<std::string> control_path(const Invocation& invocation) {

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/log.h"
 #include "cli/adapters_folder.h"
 #include "cli/doubts.h"
 #include "config/load.h"
@@ -58,6 +59,11 @@ int run_config(const Invocation& invocation) {
 }
 
 }  // namespace
+
+int fail(const std::string& why) {
+  fmt::print(stderr, "cgibridge: {}\n", base::printable(why, why.npos));
+  return 1;
+}
 
 int run(const Invocation& invocation) {
   switch (invocation.command) {

@@ -5,6 +5,9 @@
 
 namespace cli {
 
+// Says on standard error why a command is not carried out. Returns its exit code, 1.
+int fail(const std::string& why);
+
 // Carries out any command except serve. The exit code: 0 done; 1 refused or failed, with the reason
 // on standard error.
 int run(const Invocation& invocation);

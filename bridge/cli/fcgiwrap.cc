@@ -9,7 +9,9 @@
 #include <filesystem>
 
 #include "cgi/environment.h"
+#include "cli/commands.h"
 #include "config/show.h"
+#include "config/units.h"
 
 namespace cli {
 namespace {
@@ -24,16 +26,8 @@ constexpr auto kWaitingTime = 1h;
 
 // What the service manager and the bridge itself say to each other is nobody else's business.
 bool is_for_the_bridge(std::string_view name) {
-  return name.starts_with("CGIBRIDGE_") || name.starts_with("LISTEN_") ||
-         name.starts_with("WATCHDOG_") || name == "NOTIFY_SOCKET" ||
-         name == "FCGI_WEB_SERVER_ADDRS";
-}
-
-bool is_name(std::string_view name) {
-  const auto is_part = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, is_part);
+  return cgi::is_ours(name) || name.starts_with("LISTEN_") || name.starts_with("WATCHDOG_") ||
+         name == "NOTIFY_SOCKET" || name == "FCGI_WEB_SERVER_ADDRS";
 }
 
 // fcgiwrap gives a program its own variables as well, but none that belong to a request.
@@ -42,7 +36,7 @@ std::vector<std::pair<std::string, std::string>> inherited(
   std::vector<std::pair<std::string, std::string>> variables;
   for (const std::string& entry : environment) {
     const std::string name = entry.substr(0, entry.find('='));
-    if (name.size() == entry.size() || !is_name(name)) continue;
+    if (name.size() == entry.size() || !config::is_environment_name(name)) continue;
     if (name.starts_with("HTTP") || cgi::is_meta_variable(name) || is_for_the_bridge(name))
       continue;
     variables.emplace_back(name, entry.substr(name.size() + 1));
@@ -107,9 +101,8 @@ base::Result<config::Settings> fcgiwrap_settings(const FcgiwrapOptions& options,
       return base::Error{fmt::format("-p {}: is not an absolute path", program)};
     }
   }
-  if (options.at_once > 0) bridge.workers_max = options.at_once;
   config::ProgramSettings& programs = settings.defaults;
-  if (options.at_once > 0) programs.workers.max = options.at_once;
+  if (options.at_once > 0) bridge.workers_max = programs.workers.max = options.at_once;
   programs.workers.spare = std::min(programs.workers.spare, programs.workers.max);
   programs.queue = {.max = kWaitingMax, .timeout = kWaitingTime};
   programs.timeouts.request = programs.timeouts.background = 0s;
@@ -148,12 +141,9 @@ base::Result<config::Settings> settings_of_fcgiwrap(const FcgiwrapOptions& optio
 
 int print_fcgiwrap(const FcgiwrapOptions& options) {
   const auto settings = settings_of_fcgiwrap(options);
-  if (settings) {
-    fmt::print("{}", fcgiwrap_file(options, settings.value()));
-    return 0;
-  }
-  fmt::print(stderr, "cgibridge: {}\n", settings.error().message);
-  return 1;
+  if (!settings) return fail(settings.error().message);
+  fmt::print("{}", fcgiwrap_file(options, settings.value()));
+  return 0;
 }
 
 }  // namespace cli

@@ -23,11 +23,6 @@ constexpr std::chrono::minutes kWarmingMax{2};
 // How much of an answer is kept to find its status, for replay.
 constexpr std::size_t kHeadKept = 64 * base::kKiB;
 
-int fail(const std::string& why) {
-  fmt::print(stderr, "cgibridge: {}\n", base::printable(why, why.npos));
-  return 1;
-}
-
 // Asks a bridge in this process, and prints what comes as it comes. The return value contains the
 // first `kept` bytes of the output.
 Heard ask(const std::string& script, const config::ProgramSettings& settings,

@@ -19,11 +19,6 @@ std::string not_within(const std::string& shown, const std::string& range) {
 constexpr std::string_view kKeyBytes =
     "-ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
-bool is_environment_name(std::string_view name) {
-  if (name.empty() || (name.front() >= '0' && name.front() <= '9')) return false;
-  return name.find_first_not_of(kKeyBytes.substr(1)) == std::string_view::npos;
-}
-
 // A kind of string that parse understands and print returns unquoted.
 template <typename T>
 Kind<T> parsed_text(std::string type, std::string range, base::Result<T> (*parse)(std::string_view),

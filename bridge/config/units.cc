@@ -116,6 +116,13 @@ base::Status check_user(std::string_view text) {
              "is neither \"owner\" nor a user like \"www-data\", \"www-data:adm\", \"33:33\"");
 }
 
+bool is_environment_name(std::string_view name) {
+  if (name.empty() || (name.front() >= '0' && name.front() <= '9')) return false;
+  return name.find_first_not_of(
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+         std::string_view::npos;
+}
+
 base::Status check_param(std::string_view text) {
   const std::string_view name = text.ends_with('*') ? text.substr(0, text.size() - 1) : text;
   if (text == "*") return base::Done{};

@@ -34,6 +34,9 @@ base::Status check_account(std::string_view text);
 base::Status check_some_account(std::string_view text);
 base::Status check_user(std::string_view text);
 
+// What a shell can name: letters, digits and _, and no digit first.
+bool is_environment_name(std::string_view name);
+
 // A param's name, or a prefix of several followed by *; "*" is all.
 base::Status check_param(std::string_view text);
 

@@ -23,12 +23,15 @@ class LateOutput {
   // keeps it for its next request.
   enum class Writers { anybody, none };
 
-  // now: the program's end. due: how much of its output will have been read when all that is in the
-  // pipe now is.
-  LateOutput(base::TimePoint now, std::uint64_t due, Writers writers)
-      : since_(now), due_(due), writers_(writers) {}
+  // now: the program's end.
+  LateOutput(base::TimePoint now, Writers writers) : since_(now), writers_(writers) {}
 
   bool may_come() const { return writers_ == Writers::anybody; }
+
+  // How much of the output will have been read when all is that was in the pipe at the program's
+  // end. Said only if one read was not enough; otherwise nothing is due.
+  bool knows_due() const { return due_ > 0; }
+  void set_due(std::uint64_t due) { due_ = due; }
 
   // Whether to read on: read is how much of the output was read so far.
   bool may_go_on(base::TimePoint now, std::uint64_t read) {
@@ -38,7 +41,7 @@ class LateOutput {
 
  private:
   base::TimePoint since_;
-  std::uint64_t due_;
+  std::uint64_t due_ = 0;
   Writers writers_;
 };
 

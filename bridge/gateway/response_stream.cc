@@ -121,9 +121,8 @@ void ResponseStream::on_timer() {
 }
 
 base::FdPair ResponseStream::program_ended(Pipes pipes) {
-  const auto writers =
-      pipes == Pipes::kept ? LateOutput::Writers::none : LateOutput::Writers::anybody;
-  late_.emplace(loop_.now(), bytes_read_ + pipes_.output_bytes(), writers);
+  late_.emplace(loop_.now(),
+                pipes == Pipes::kept ? LateOutput::Writers::none : LateOutput::Writers::anybody);
   timer_.stop();
   return drain(pipes);
 }
@@ -172,9 +171,9 @@ void ResponseStream::pump_stderr() {
 base::FdPair ResponseStream::drain(Pipes pipes) {
   if (over_) return {};
   OutputPipes::Rest rest{.output = true, .errors = false, .open = false, .output_open = false};
-  unsigned reads = 0;
-  do {
-    if (!answer_->has_room() || ++reads > kReadsATurn) {
+  bool goes_on = true;
+  for (unsigned reads = 0; goes_on && (rest.output || rest.errors); ++reads) {
+    if (!answer_->has_room() || reads == kReadsATurn) {
       timer_.stop();
       pipes_.watch();
       set_asked();
@@ -183,12 +182,12 @@ base::FdPair ResponseStream::drain(Pipes pipes) {
     if (pipes_.output() >= 0 && rest.output) pump_stdout();
     if (pipes_.errors() >= 0 && rest.errors) pump_stderr();
     rest = pipes_.rest();
-    if (!late_->may_go_on(loop_.now(), bytes_read_)) break;
-  } while (rest.output || rest.errors);
+    if (rest.output && !late_->knows_due()) late_->set_due(bytes_read_ + pipes_.output_bytes());
+    goes_on = late_->may_go_on(loop_.now(), bytes_read_);
+  }
   base::FdPair kept;
   if (pipes == Pipes::kept && rest.open) kept = pipes_.release();
-  const bool may_come = late_->may_come() && rest.output_open && !answer_is_whole();
-  if (may_come && late_->may_go_on(loop_.now(), bytes_read_)) {
+  if (goes_on && late_->may_come() && rest.output_open && !answer_is_whole()) {
     pipes_.watch();
     set_asked();
     timer_.start(LateOutput::kQuiet);

@@ -151,11 +151,7 @@ FormPart read_part(std::string_view part) {
 
 bool is_multipart(std::string_view body, std::string_view content_type) {
   if (cgi::same_name(trimmed(content_type).substr(0, 10), "multipart/")) return true;
-  constexpr std::string_view kDisposition = "content-disposition";
-  const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
-  return !first_delimiter(body).empty() &&
-         std::search(body.begin(), body.end(), kDisposition.begin(), kDisposition.end(), same) !=
-             body.end();
+  return !first_delimiter(body).empty() && contains(body, "content-disposition");
 }
 
 std::vector<FormPart> form_parts(std::string_view body, std::string_view content_type) {

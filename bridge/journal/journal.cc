@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "cgi/environment.h"
 #include "journal/access_line.h"
 #include "journal/capture.h"
 
@@ -17,18 +18,6 @@ namespace {
 
 // Lines are written before the turn ends if there are this many.
 constexpr std::size_t kHeldMax = 64 * base::kKiB;
-
-std::string_view value_in(base::ByteView environment, std::string_view name) {
-  while (!environment.empty()) {
-    const std::size_t end = std::min(environment.find('\0'), environment.size());
-    const base::ByteView pair = environment.substr(0, end);
-    environment.remove_prefix(std::min(end + 1, environment.size()));
-    if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=') {
-      return pair.substr(name.size() + 1);
-    }
-  }
-  return {};
-}
 
 std::string file_name_of(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -166,12 +155,12 @@ void Journal::capture(const Entry& entry) {
 
 std::unique_ptr<StackQueue::Turn> Journal::slow(const SlowRequest& request) {
   counts_.slow += 1;
-  std::string uri(value_in(request.environment, "REQUEST_URI"));
+  std::string uri(cgi::value_in(request.environment, "REQUEST_URI"));
   (void)secrets_.mask_text(uri);
   const std::string head =
       fmt::format("{} program={} pid={} arm={}: {} {} still runs after {} ms (slowlog.after)",
                   id_and_client(request.name), request.program, request.pid, request.arm,
-                  base::printable(value_in(request.environment, "REQUEST_METHOD")),
+                  base::printable(cgi::value_in(request.environment, "REQUEST_METHOD")),
                   base::printable(uri), request.after.count());
   if (request.stacks && request.pid > 0) {
     return stacks_.look_at(request.pid,

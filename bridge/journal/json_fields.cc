@@ -95,11 +95,7 @@ class JsonWalk {
 }  // namespace
 
 bool is_json(std::string_view body, std::string_view content_type) {
-  constexpr std::string_view kJson = "json";
-  const auto same = [](char a, char b) { return (a | 0x20) == b; };
-  if (std::search(content_type.begin(), content_type.end(), kJson.begin(), kJson.end(), same) !=
-      content_type.end())
-    return true;
+  if (contains(content_type, "json")) return true;
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (body.starts_with(kByteOrderMark)) body.remove_prefix(kByteOrderMark.size());
   const std::size_t begin = body.find_first_not_of(" \t\r\n");

@@ -1,5 +1,6 @@
 #include "journal/spelling.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace journal {
@@ -15,6 +16,11 @@ int hex_value(std::string_view text) {
 }
 
 }  // namespace
+
+bool contains(std::string_view text, std::string_view word) {
+  const auto same = [](char a, char b) { return (a | 0x20) == b; };
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
+}
 
 Spelling::Spelling(std::string_view source) : end_(source.size()) {
   text_.reserve(source.size());

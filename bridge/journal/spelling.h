@@ -8,6 +8,9 @@
 
 namespace journal {
 
+// Whether a text has that word in it, in whatever case; word: small letters and punctuation.
+bool contains(std::string_view text, std::string_view word);
+
 // A text with its escapes decoded, and the place in the source of each of its bytes.
 // Percent-encoding, the "+" of forms and JSON's escapes are decoded, as often as they were applied:
 // "p%2561ss" is "pass". What is no proper escape stays as it is; a character beyond ASCII in \uXXXX

@@ -45,10 +45,6 @@ bool is_constant(std::string_view name) {
   return false;
 }
 
-bool is_ours(std::string_view name) {
-  return name.starts_with("CGIBRIDGE_");
-}
-
 // Calls see(name, value, entry) for each variable until it returns false.
 template <typename See>
 void for_each(std::string_view environment, const See& see) {
@@ -64,7 +60,7 @@ void for_each(std::string_view environment, const See& see) {
 }  // namespace
 
 bool is_read_at_start(std::string_view name, config::Level level) {
-  if (is_ours(name)) return false;
+  if (cgi::is_ours(name)) return false;
   if (name == cgi::kFolderVariable) return true;  // the zygote starts in that folder
   const auto reason = cgi::forbidden_name(name);
   if (level == config::Level::linked) {
@@ -112,7 +108,7 @@ void StartVariables::note_read(std::string_view lines) {
   while (!lines.empty() && read_.size() < kReadNamesMax) {
     const std::string_view name = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(name.size() + 1, lines.size()));
-    if (name.empty() || is_ours(name)) continue;
+    if (name.empty() || cgi::is_ours(name)) continue;
     read_.emplace(name);
     letters_read_ |= letter_of(name);
   }

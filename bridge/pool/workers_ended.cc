@@ -16,6 +16,7 @@ namespace {
 // as may answer requests are left the usual time.
 void hurry_those_that_leave(const std::unordered_map<std::uint64_t, Place>& places,
                             worker::Processes& processes, unsigned most) {
+  if (places.size() <= most) return;
   std::vector<const worker::Worker*> leaving;
   for (const auto& [id, place] : places) {
     const worker::Worker& worker = *place.worker;

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "cgi/environment.h"
 #include "router/elf_file.h"
 #include "router/first_line.h"
 
@@ -200,13 +201,7 @@ Next next_after(const Subject& subject, const FirstLine& line, std::string_view 
 }  // namespace
 
 std::string_view search_path_in(std::string_view environment) {
-  constexpr std::string_view kName = "PATH=";
-  while (!environment.empty()) {
-    const std::string_view entry = environment.substr(0, environment.find('\0'));
-    if (entry.starts_with(kName)) return entry.substr(kName.size());
-    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
-  }
-  return {};
+  return cgi::value_in(environment, "PATH");
 }
 
 std::string find_in_path(std::string_view name, std::string_view search_path) {
