@@ -81,7 +81,7 @@ Daemon::~Daemon() {
 base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
   const auto settings = settings_.now();
   const config::BridgeSettings& bridge = settings->bridge;
-  if (bridge.listen.empty() && inherited.empty()) {
+  if (bridge.all_addresses().empty() && inherited.empty()) {
     return base::Error{"nowhere to listen: bridge.listen is empty, and no socket was handed over"};
   }
   prepare_limits();
@@ -119,7 +119,7 @@ void Daemon::serve_control(base::UniqueFd socket) {
 base::Status Daemon::listen(const config::BridgeSettings& bridge) {
   const auto owner = socket_owner(bridge);
   if (!owner) return owner.error();
-  for (const config::ListenAddress& address : bridge.listen) {
+  for (const config::ListenAddress& address : bridge.all_addresses()) {
     const bool there = std::ranges::any_of(gateway_.listeners(), [&](const auto& entry) {
       return entry.second->name() == config::to_string(address);
     });

@@ -112,17 +112,16 @@ base::Status Daemon::take_over(base::UniqueFd channel) {
   return base::Done{};
 }
 
-// Whether a socket of the old bridge was bound for a bridge.listen entry that is no longer in the
-// settings.
+// Whether a socket of the old bridge was bound for an address that is no longer in the settings.
 bool Daemon::is_given_up(const std::string& name) {
   const auto address = config::parse_listen_address(name);
   if (!address) return false;  // from systemd or similar
   const auto settings = settings_.now();
-  const auto& listen = settings->bridge.listen;
-  const bool wanted = std::ranges::any_of(
-      listen, [&name](const auto& one) { return config::to_string(one) == name; });
+  const bool wanted =
+      std::ranges::any_of(settings->bridge.all_addresses(),
+                          [&name](const auto& one) { return config::to_string(one) == name; });
   if (wanted) return false;
-  base::log_info("upgrade: {} is no longer in bridge.listen: nobody listens there any more", name);
+  base::log_info("upgrade: {} is no longer in the settings: nobody listens there any more", name);
   if (address.value().kind == config::ListenAddress::Kind::unix_socket) {
     old_files_.emplace_back(address.value().path);
   }

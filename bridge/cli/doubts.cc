@@ -96,20 +96,29 @@ void doubt_interpreters(const config::Settings& settings, std::vector<std::strin
   }
 }
 
-void doubt_prewarm(const config::Settings& settings, std::vector<std::string>& doubts) {
+// Programs that the settings name by their path: which of them would not run, and what follows.
+void doubt_programs(const config::Settings& settings, std::vector<std::string>& doubts) {
   const config::BridgeSettings& bridge = settings.bridge;
-  if (bridge.prewarm.empty()) return;
   const auto has_interpreter = [&](const std::string& program) {
     return !settings.for_program(program).interpreter.empty();
   };
   router::Resolver resolver(
-      loop::system_clock(), bridge.roots, has_interpreter, bridge.prewarm.size(),
+      loop::system_clock(), bridge.roots, has_interpreter,
+      std::max<std::size_t>(bridge.prewarm.size() + bridge.bound.size(), 1),
       bridge.root_links ? router::RootLinks::may_leave : router::RootLinks::stay_inside);
+  const auto doubt = [&](const std::string& setting, const std::string& program,
+                         std::string_view what_follows) {
+    const auto found = resolver.resolve(program);
+    if (found) return;
+    doubts.push_back(fmt::format("{}: {}: {}", setting, found.refusal().reason, what_follows));
+  };
   for (std::size_t i = 0; i < bridge.prewarm.size(); ++i) {
-    const auto found = resolver.resolve(bridge.prewarm[i]);
-    if (found) continue;
-    doubts.push_back(fmt::format("bridge.prewarm[{}]: {}: it is not made warm at the start", i + 1,
-                                 found.refusal().reason));
+    doubt(fmt::format("bridge.prewarm[{}]", i + 1), bridge.prewarm[i],
+          "it is not made warm at the start");
+  }
+  for (const auto& [address, program] : bridge.bound) {
+    doubt(fmt::format("bridge.bound.\"{}\"", config::to_string(address)), program,
+          "all requests there are answered with an error");
   }
 }
 
@@ -119,7 +128,7 @@ std::vector<std::string> doubts_about(const config::Settings& settings) {
   std::vector<std::string> doubts;
   for (std::size_t i = 0; i < settings.programs.size(); ++i) doubt_pattern(settings, i, doubts);
   doubt_interpreters(settings, doubts);
-  doubt_prewarm(settings, doubts);
+  doubt_programs(settings, doubts);
   return doubts;
 }
 

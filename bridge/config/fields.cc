@@ -157,12 +157,15 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
       field(MEMBER(listen), list_of(listen_address()), restart,
             "Where web servers connect. May be empty when sockets are handed over at the start "
             "(systemd, a web server, spawn-fcgi)."),
+      field(MEMBER(bound), bound_addresses(absolute_path()), restart,
+            "More addresses, each with the program that answers all requests there, whatever "
+            "program their params name: as if spawn-fcgi had started it."),
       field(MEMBER(socket_mode), permissions(), restart,
-            "Permissions of the unix sockets in listen, in octal."),
+            "Permissions of the unix sockets in listen and bound, in octal."),
       field(MEMBER(socket_owner), text("user", "name, number or empty", check_account), restart,
-            "Who the unix sockets in listen belong to. Empty: the bridge's own user."),
+            "Who these unix sockets belong to. Empty: the bridge's own user."),
       field(MEMBER(socket_group), text("group", "name, number or empty", check_account), restart,
-            "The group of the unix sockets in listen. Empty: the bridge's own."),
+            "The group of these unix sockets. Empty: the bridge's own."),
       field(MEMBER(allow.users), list_of(text("user", "name or number", check_some_account)), live,
             "Which users' processes may connect by a unix socket. Empty: all that may open it."),
       field(MEMBER(allow.addresses), addresses(), live,

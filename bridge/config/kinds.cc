@@ -175,6 +175,44 @@ Kind<ListenAddress> listen_address() {
                                     parse_listen_address, to_string);
 }
 
+Kind<std::vector<BoundAddress>> bound_addresses(const Kind<std::string>& path) {
+  auto read = [path](const toml::value& value, std::vector<BoundAddress>& out,
+                     const Complain& complain) {
+    if (!value.is_table()) {
+      return complain(value, "", wanted(value, "a table { \"address\" = \"/path\" }"));
+    }
+    const toml::table& table = value.as_table(std::nothrow);
+    const std::map<std::string, toml::value> entries(table.begin(), table.end());  // in order
+    std::map<std::string, std::string> read_so_far;
+    for (const auto& [key, item] : entries) {
+      const std::string below = '.' + shown_key(key);
+      const auto address = parse_listen_address(key);
+      if (!address) {
+        complain(item, below, "the key " + address.error().message);
+        continue;
+      }
+      const auto [entry, is_new] = read_so_far.try_emplace(to_string(address.value()));
+      if (!is_new) complain(item, below, quote(entry->first) + " is there twice");
+      path.read(item, entry->second,
+                [&](const toml::value& at, const std::string&, const std::string& why) {
+                  complain(at, below, why);
+                });
+    }
+    out.clear();
+    for (auto& [address, program] : read_so_far) {
+      out.push_back({parse_listen_address(address).value(), std::move(program)});
+    }
+  };
+  auto print = [](const std::vector<BoundAddress>& bound) {
+    std::vector<std::string> parts;
+    for (const auto& [address, program] : bound) {
+      parts.push_back(quote(to_string(address)) + " = " + quote(program));
+    }
+    return parts.empty() ? std::string("{}") : "{ " + join(parts) + " }";
+  };
+  return {"table of paths", "", read, print};
+}
+
 Kind<std::map<std::string, std::string>> environment() {
   using Environment = std::map<std::string, std::string>;
   auto value_kind = text("string", "", nullptr);

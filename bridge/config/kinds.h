@@ -55,6 +55,9 @@ Kind<std::string> text(std::string type, std::string range, TextCheck check);
 
 Kind<ListenAddress> listen_address();
 
+// Address = path of a program, printed in the order of the addresses.
+Kind<std::vector<BoundAddress>> bound_addresses(const Kind<std::string>& path);
+
 // Name = text. The table's entries are added to what out has: a [[program]] adds to [defaults].
 Kind<std::map<std::string, std::string>> environment();
 

@@ -19,6 +19,14 @@ struct ListenAddress {
   bool operator==(const ListenAddress&) const = default;
 };
 
+// A listening address whose requests all run one program.
+struct BoundAddress {
+  ListenAddress address = {};
+  std::string program = {};  // its absolute path
+
+  bool operator==(const BoundAddress&) const = default;
+};
+
 // "unix:/path", "127.0.0.1:9000", "[::1]:9000"; "localhost:9000" is read as 127.0.0.1. Other names
 // are refused: the bridge never waits for a name server. The error says what is wrong with text.
 base::Result<ListenAddress> parse_listen_address(std::string_view text);

@@ -96,20 +96,34 @@ void check_sandbox(Section& section, const ProgramSettings::Sandbox& sandbox) {
   }
 }
 
+void check_bound(Section& section, const BridgeSettings& settings) {
+  if (section.refused("bound") || section.refused("listen")) return;
+  for (const BoundAddress& bound : settings.bound) {
+    if (std::ranges::find(settings.listen, bound.address) == settings.listen.end()) continue;
+    section.complain("bound", quote(to_string(bound.address)) +
+                                  " is also in bridge.listen: what comes there is either for one "
+                                  "program or for all");
+  }
+}
+
 // The bridge would not start: whoever is bound second finds the first there.
 void check_control(Section& section, const BridgeSettings& settings) {
   const auto plain = [](const std::string& path) {
     return std::filesystem::path(path).lexically_normal();
   };
-  const auto same = std::ranges::find_if(settings.listen, [&](const ListenAddress& address) {
+  const auto is_same = [&](const ListenAddress& address) {
     return address.kind == ListenAddress::Kind::unix_socket &&
            plain(address.path) == plain(settings.control);
-  });
-  if (same == settings.listen.end() || section.refused("control")) return;
+  };
+  const bool in_listen = std::ranges::any_of(settings.listen, is_same);
+  const bool in_bound = std::ranges::any_of(
+      settings.bound, [&](const BoundAddress& bound) { return is_same(bound.address); });
+  if ((!in_listen && !in_bound) || section.refused("control")) return;
+  const std::string list = in_listen ? "listen" : "bound";
   const bool is_given = section.given("control") != nullptr;
-  section.complain(is_given ? "control" : "listen",
+  section.complain(is_given ? "control" : list,
                    quote(settings.control) + " is also " +
-                       (is_given ? "in bridge.listen" : "bridge.control") +
+                       (is_given ? "in bridge." + list : "bridge.control") +
                        ": commands and web servers need a socket each");
 }
 
@@ -129,6 +143,7 @@ void check_bridge(Section& section, const BridgeSettings& settings) {
     section.complain("roots", "is missing: the folders that programs may be in");
   }
   check_control(section, settings);
+  check_bound(section, settings);
   check_limits(section, settings.limits);
   const BridgeSettings::Page& page = settings.page;
   if (!page.path.empty() && page.from.empty() && !section.refused("page.from")) {

@@ -8,6 +8,12 @@
 
 namespace config {
 
+std::vector<ListenAddress> BridgeSettings::all_addresses() const {
+  std::vector<ListenAddress> all = listen;
+  for (const BoundAddress& one : bound) all.push_back(one.address);
+  return all;
+}
+
 const ProgramSettings& Settings::for_program(const std::string& path) const {
   for (const ProgramSettings& program : programs) {
     if (::fnmatch(program.match.c_str(), path.c_str(), 0) == 0) return program;

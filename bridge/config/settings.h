@@ -37,8 +37,10 @@ inline constexpr std::array<std::string_view, 2> kAccessFormatNames = {"text", "
 // [bridge]: what the daemon as a whole does.
 struct BridgeSettings {
   std::vector<ListenAddress> listen;  // may be empty: sockets handed over at start are served
-  ::mode_t socket_mode = 0660;        // of the unix sockets that the bridge makes
-  std::string socket_owner;           // name or number; empty: the bridge's own user
+  // More of them: whatever program the params of a request name there, it runs this one.
+  std::vector<BoundAddress> bound;
+  ::mode_t socket_mode = 0660;  // of the unix sockets that the bridge makes
+  std::string socket_owner;     // name or number; empty: the bridge's own user
   std::string socket_group;
   // Who may connect, in addition to a socket's permissions; an empty list: everybody.
   struct Allow {
@@ -101,6 +103,9 @@ struct BridgeSettings {
   std::string health;  // path of the URL, "/healthz"; empty: none
 
   bool operator==(const BridgeSettings&) const = default;
+
+  // All addresses to listen on: those of listen, then those of bound.
+  std::vector<ListenAddress> all_addresses() const;
 };
 
 struct Settings {

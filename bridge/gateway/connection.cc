@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "fastcgi/record_writer.h"
 #include "gateway/gateway.h"
+#include "gateway/listen_socket.h"
 #include "gateway/page_exchange.h"
 
 namespace gateway {
@@ -44,6 +45,7 @@ std::array<char, kReadBytes>& read_bytes() {
 Connection::Connection(Gateway& gateway, base::UniqueFd fd)
     : gateway_(gateway),
       fd_(std::move(fd)),
+      bound_(program_bound_to(fd_, gateway.settings()->bridge.bound)),
       codec_(gateway.server_limits()),
       watch_(gateway.loop(), fd_.get(), [this](unsigned readiness) { on_ready(readiness); }),
       flush_(gateway.loop(), [this] { end_of_turn(); }),
@@ -137,7 +139,7 @@ void Connection::begin_exchange(fastcgi::RequestId id, const fastcgi::Params& pa
     handler = &own.page;
     visit = PageVisit::of(settings->bridge.page.path, variables);
   }
-  if (!visit) return add_request(id).start(std::move(settings), variables);
+  if (!visit) return add_request(id).start(std::move(settings), variables, bound_);
   requests_[id] =
       std::make_unique<PageExchange>(*this, id, std::move(*visit), *handler, gateway_.counts());
 }

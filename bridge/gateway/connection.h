@@ -72,6 +72,7 @@ class Connection : public Answer {
 
   Gateway& gateway_;
   base::UniqueFd fd_;
+  const std::string bound_;  // the program that answers here; empty: the one that the params name
   fastcgi::ServerConnection codec_;
   base::OutBuffer out_;
   std::unordered_map<fastcgi::RequestId, std::unique_ptr<Exchange>> requests_;

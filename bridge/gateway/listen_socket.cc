@@ -101,6 +101,48 @@ TcpAddress tcp_address(const config::ListenAddress& address) {
   return name;
 }
 
+bool is_any(const TcpAddress& address) {
+  if (address.storage.ss_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr == INADDR_ANY;
+  }
+  return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr);
+}
+
+::in_port_t port_of(const sockaddr_storage& name) {
+  return name.ss_family == AF_INET ? reinterpret_cast<const sockaddr_in&>(name).sin_port
+                                   : reinterpret_cast<const sockaddr_in6&>(name).sin6_port;
+}
+
+// The address that a socket has at this end.
+class OwnName {
+ public:
+  explicit OwnName(const base::UniqueFd& socket) {
+    const bool known =
+        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound_), &size_) == 0;
+    if (!known) size_ = 0;
+  }
+
+  bool is(const sockaddr_un& name) const {
+    return bound_.ss_family == AF_UNIX && size_ > offsetof(sockaddr_un, sun_path) &&
+           std::strncmp(reinterpret_cast<const sockaddr_un&>(bound_).sun_path, name.sun_path,
+                        sizeof name.sun_path) == 0;
+  }
+
+  bool is(const TcpAddress& name) const {
+    return bound_.ss_family == name.storage.ss_family && size_ == name.size &&
+           std::memcmp(&bound_, &name.storage, size_) == 0;
+  }
+
+  // 0.0.0.0 has IPv4's connections; [::] also has those, by IPv6.
+  bool has_port_of(const TcpAddress& name) const {
+    return bound_.ss_family == name.storage.ss_family && port_of(bound_) == port_of(name.storage);
+  }
+
+ private:
+  sockaddr_storage bound_{};
+  socklen_t size_ = sizeof bound_;
+};
+
 base::Result<base::UniqueFd> listen_on_tcp(const config::ListenAddress& address) {
   const TcpAddress name = tcp_address(address);
   base::UniqueFd fd(
@@ -145,18 +187,24 @@ base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::m
 }
 
 bool is_bound_to(const base::UniqueFd& socket, const config::ListenAddress& address) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) return false;
-  if (address.kind == config::ListenAddress::Kind::unix_socket) {
-    const sockaddr_un name = unix_address(address.path);
-    return bound.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path) &&
-           std::strncmp(reinterpret_cast<const sockaddr_un&>(bound).sun_path, name.sun_path,
-                        sizeof name.sun_path) == 0;
-  }
-  const auto wanted = tcp_address(address);
-  return bound.ss_family == wanted.storage.ss_family && size == wanted.size &&
-         std::memcmp(&bound, &wanted.storage, size) == 0;
+  const OwnName name(socket);
+  return address.kind == config::ListenAddress::Kind::unix_socket
+             ? name.is(unix_address(address.path))
+             : name.is(tcp_address(address));
+}
+
+std::string program_bound_to(const base::UniqueFd& connection,
+                             const std::vector<config::BoundAddress>& bound) {
+  if (bound.empty()) return {};
+  const OwnName name(connection);
+  const auto found = std::ranges::find_if(bound, [&name](const config::BoundAddress& one) {
+    if (one.address.kind == config::ListenAddress::Kind::unix_socket) {
+      return name.is(unix_address(one.address.path));
+    }
+    const TcpAddress wanted = tcp_address(one.address);
+    return is_any(wanted) ? name.has_port_of(wanted) : name.is(wanted);
+  });
+  return found == bound.end() ? std::string() : found->program;
 }
 
 SocketFile::SocketFile(std::string path) : path_(std::move(path)) {

@@ -26,6 +26,12 @@ base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::m
 // settings name as well.
 bool is_bound_to(const base::UniqueFd& socket, const config::ListenAddress& address);
 
+// The program of the address at which an accepted connection came in; empty: it is none of these.
+// 0.0.0.0 and [::] are all addresses of the machine. A connection that another bridge has accepted
+// is known by its address as well.
+std::string program_bound_to(const base::UniqueFd& connection,
+                             const std::vector<config::BoundAddress>& bound);
+
 // The file of a unix socket as it is now, so that it is recognised when it is to be removed.
 class SocketFile {
  public:

@@ -63,11 +63,11 @@ std::string Request::label() const {
 // ---- which program ----
 
 void Request::start(std::shared_ptr<const config::Settings> settings,
-                    const cgi::Variables& variables) {
+                    const cgi::Variables& variables, const std::string& bound) {
   target_.keep_alive = std::move(settings);
   record_.set_name(variables);
   record_.begin_entry(variables);
-  if (const auto refusal = route(variables)) {
+  if (const auto refusal = route(variables, bound)) {
     return fail(refusal->status, {}, refusal->reason);
   }
   // If the body has no announced length, it is collected first: the program gets both body and
@@ -85,15 +85,17 @@ void Request::run() {
       *this);
 }
 
-std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
-  auto path = cgi::script_path(variables);
+std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables,
+                                           const std::string& bound) {
+  auto path = bound.empty() ? cgi::script_path(variables) : cgi::OrRefusal<std::string>(bound);
   if (!path) return path.refusal();
   auto resolved = gateway_.resolver().resolve(path.value());
+  if (!resolved && !bound.empty()) return resolved.refusal();
   if (!resolved) {
     std::deque<std::string> owned;
     const auto whole = cgi::undivided(variables, owned);
     // If that is no program either, its refusal names what the visitor asked for, not a folder.
-    return whole ? route(*whole) : resolved.refusal();
+    return whole ? route(*whole, bound) : resolved.refusal();
   }
   router::Resolution& resolution = resolved.value();
 
@@ -101,7 +103,9 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables) {
   target_.settings = &target_.keep_alive->for_program(resolution.program);
   const config::ProgramSettings& settings = *target_.settings;
   const cgi::PathSplit split = cgi::split_path(variables, resolution.script, resolution.path_info);
-  auto environment = cgi::build_environment(variables, split, resolution.program,
+  const std::string_view sent = cgi::value_or_empty(variables, "SCRIPT_FILENAME");
+  const bool as_sent = !bound.empty() && !sent.empty();
+  auto environment = cgi::build_environment(variables, split, as_sent ? sent : resolution.program,
                                             gateway_.configured_environment(settings),
                                             {.strict = settings.strict_params,
                                              .passed = settings.pass_params,

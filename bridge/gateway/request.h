@@ -27,8 +27,10 @@ class Request : public Exchange, public pool::RunClient, public ResponseEvents {
   ~Request() override;
 
   // Chapter one: which program, with which environment. Leads to a Run, or to an error response.
-  // settings: those of now. variables: its params; they need not outlive the call.
-  void start(std::shared_ptr<const config::Settings> settings, const cgi::Variables& variables);
+  // settings: those of now. variables: its params. bound: the path of the only program that may
+  // answer; empty: the params name it. Neither of the two need outlive the call.
+  void start(std::shared_ptr<const config::Settings> settings, const cgi::Variables& variables,
+             const std::string& bound);
 
   // Answers without a program; if the client already got the head of an answer, that answer is
   // broken off. reason_public is shown to the client, reason goes to the log. failure: for the
@@ -76,7 +78,7 @@ class Request : public Exchange, public pool::RunClient, public ResponseEvents {
   void on_complete() override;
 
   bool finished() const { return phase_ == Phase::finished; }
-  std::optional<cgi::Refusal> route(const cgi::Variables& variables);
+  std::optional<cgi::Refusal> route(const cgi::Variables& variables, const std::string& bound);
   void open_response(BodyWanted body_wanted);
   void run();
   void connect_response();

@@ -168,7 +168,7 @@ void Identities::tell_of_sandboxes(const config::Settings& settings) const {
 
 std::vector<std::string> Identities::warnings_for(const config::Settings& settings) {
   std::vector<std::string> warnings;
-  for (const config::ListenAddress& address : settings.bridge.listen) {
+  for (const config::ListenAddress& address : settings.bridge.all_addresses()) {
     if (!is_open_to_others(address) || !settings.bridge.allow.addresses.empty()) continue;
     warnings.push_back(
         config::to_string(address) +

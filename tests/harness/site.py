@@ -93,7 +93,7 @@ class Site:
                      name="config.toml"):
         """Writes a settings file. defaults and bridge are lines of their tables; programs are whole
         tables."""
-        listen = listen or [f"unix:{self.folder}/fastcgi.sock"]
+        listen = [f"unix:{self.folder}/fastcgi.sock"] if listen is None else listen
         roots = roots or [self.cgi_bin]
         quoted = ", ".join(f'"{entry}"' for entry in listen)
         folders = ", ".join(f'"{entry}"' for entry in roots)

@@ -289,7 +289,23 @@ def test_addresses_that_the_settings_have_no_more_are_given_up(site, upgraded):
     it.expect_old_ones_gone()
     assert bridge.request(hello).body == b"hello\n"
     assert not old.exists() and not processes.accepts(("127.0.0.1", port))
-    bridge.expect_log(f"127.0.0.1:{port} is no longer in bridge.listen")
+    bridge.expect_log(f"127.0.0.1:{port} is no longer in the settings")
+    it.stop()
+
+
+def test_bound_sockets_stay_bound_for_open_connections_too(site, upgraded):
+    hello, other = programs.hello(site), programs.report(site)
+    path = f"{site.folder}/bound.sock"
+    bridge = site.start_bridge('mode = "classic"', bridge=f'bound = {{ "unix:{path}" = "{hello}" }}\n')
+    it = upgraded(bridge)
+    with Peer(path) as kept:
+        assert kept.request(other, keep=True).body == b"hello\n"
+        it.upgrade()
+        it.expect_old_ones_gone()
+        assert kept.request(other, keep=True).body == b"hello\n"
+    with Peer(path) as new:
+        assert new.request(other).body == b"hello\n"
+    assert bridge.request(other).body != b"hello\n"
     it.stop()
 
 

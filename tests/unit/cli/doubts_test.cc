@@ -109,5 +109,14 @@ TEST_F(Doubts, doubts_what_cannot_be_prewarmed) {
   EXPECT_TRUE(doubts[2].starts_with("bridge.prewarm[4]: ")) << doubts[2];
 }
 
+TEST_F(Doubts, doubts_a_bound_program_that_would_not_run) {
+  const config::ListenAddress good{.path = "/run/a", .host = {}}, bad{.path = "/run/b", .host = {}};
+  settings_.bridge.bound = {{good, in("root/a.cgi")}, {bad, in("root/absent")}};
+  EXPECT_EQ(doubts_about(settings_),
+            std::vector<std::string>{
+                "bridge.bound.\"unix:/run/b\": " + in("root/absent") +
+                ": No such file or directory: all requests there are answered with an error"});
+}
+
 }  // namespace
 }  // namespace cli

@@ -64,6 +64,23 @@ const std::vector<BadFile> kBadFiles = {
     {"listen_is_control", kBridge + "listen = [\"unix:/run/cgibridge/control.sock\"]\n",
      {R"(3:10: bridge.listen: "/run/cgibridge/control.sock" is also bridge.control: )"
       "commands and web servers need a socket each"}},
+    {"control_is_bound",
+     kBridge + "control = \"/run/a\"\nbound = { \"unix:/run/a\" = \"/srv/a\" }\n",
+     {R"(3:11: bridge.control: "/run/a" is also in bridge.bound: )"
+      "commands and web servers need a socket each"}},
+    {"bad_bound",
+     kBridge + "bound = { \"9000\" = \"/srv/a\", \"[::1]:1\" = \"a\", \"[::1]:2\" = 1 }\n",
+     {R"(3:20: bridge.bound.9000: the key "9000" is neither "unix:/path" nor "address:port")",
+      R"(3:42: bridge.bound."[::1]:1": "a" is not an absolute path)",
+      R"(3:59: bridge.bound."[::1]:2": is an integer, but a string is wanted)"}},
+    {"bound_is_a_list", kBridge + "bound = [\"[::1]:1\"]\n",
+     {R"(3:9: bridge.bound: is a list, but a table { "address" = "/path" } is wanted)"}},
+    {"bound_twice", kBridge + "bound = { \"localhost:1\" = \"/a\", \"127.0.0.1:1\" = \"/b\" }\n",
+     {R"(3:27: bridge.bound."localhost:1": "127.0.0.1:1" is there twice)"}},
+    {"bound_is_in_listen",
+     kBridge + "listen = [\"[::1]:1\"]\nbound = { \"[::1]:1\" = \"/srv/a\" }\n",
+     {R"(4:9: bridge.bound: "[::1]:1" is also in bridge.listen: )"
+      "what comes there is either for one program or for all"}},
     {"bad_socket_mode", kBridge + "socket_mode = \"0888\"\n",
      {R"(3:15: bridge.socket_mode: "0888" is no octal permission like "0660")"}},
     {"control_not_absolute", kBridge + "control = \"c.sock\"\n",

@@ -18,6 +18,7 @@ TEST(Show, prints_every_default) {
   EXPECT_EQ(show(settings_of("[bridge]\nroots = [\"/srv\"]\n")),
             R"([bridge]
 listen = []
+bound = {}
 socket_mode = "0660"
 socket_owner = ""
 socket_group = ""
@@ -85,6 +86,7 @@ TEST(Show, is_read_back_to_the_same_settings) {
 [bridge]
 roots = ["/srv/a \"b\" \\ c", "/srv/ü\u0001\u007f"]
 listen = ["unix:/a", "[::1]:1", "localhost:2"]
+bound = { "unix:/b \"c\"" = "/srv/\\u0001", "[::]:3" = "/srv/b" }
 params_max = 5000
 page = { path = "/cgi/bridge", from = ["::/0"], switch_modes = true }
 [defaults]
