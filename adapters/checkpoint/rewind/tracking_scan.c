@@ -14,6 +14,7 @@
 enum { kUserModeOnly = 1 };
 #define FEATURE_WP_UNPOPULATED (1ull << 13)
 #define FEATURE_WP_ASYNC (1ull << 15)
+#define MAKE_BY_DEVICE _IO(0xaa, 0) /* USERFAULTFD_IOC_NEW */
 
 /* A page that was written is left writable, and copied each time without a comparison, because a
  * fault costs more than ten copies; its heat is the number of looks for which this continues. */
@@ -41,10 +42,20 @@ int scan_begin_anew(struct engine *engine) {
   return 0;
 }
 
+/* A container's filter refuses the call; who may open the device needs no call. */
+static long open_by_device(void) {
+  long device = raw_call(SYS_openat, AT_FDCWD, "/dev/userfaultfd", O_RDWR | O_CLOEXEC, 0);
+  if (device < 0) return -1;
+  long fd = raw_call(SYS_ioctl, device, MAKE_BY_DEVICE, O_CLOEXEC | kUserModeOnly);
+  raw_call(SYS_close, device);
+  return fd;
+}
+
 /* A descriptor that records writes by itself, or -1: before Linux 6.7, or not allowed. */
 static long open_noting(void) {
   struct uffdio_api api = {.api = UFFD_API, .features = FEATURE_WP_ASYNC | FEATURE_WP_UNPOPULATED};
   long fd = raw_call(SYS_userfaultfd, O_CLOEXEC | kUserModeOnly);
+  if (fd < 0) fd = open_by_device();
   if (fd < 0) return -1;
   if (raw_call(SYS_ioctl, fd, UFFDIO_API, &api) == 0) return fd;
   raw_call(SYS_close, fd);
