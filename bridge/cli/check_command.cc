@@ -71,6 +71,11 @@ std::string version_of(const std::string& interpreter) {
 }
 
 std::string kind_of(const worker::Executable& executable, bool is_script) {
+  if (!executable.shell.empty()) {
+    worker::Executable executed = executable;
+    executed.shell.clear();
+    return kind_of(executed, executed.interpreter_words > 0) + ", executed by a shell script";
+  }
   const std::string_view language = worker::name_of(executable.language);
   if (executable.language == worker::Language::go) return std::string(kGoExecutable);
   if (!language.empty()) return std::string(language) + " script";

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cgi/environment.h"
+#include "router/exec_wrapper.h"
 
 namespace policy {
 namespace {
@@ -97,8 +98,8 @@ LaunchVariables launch_variables(const ConstantVariables& constants,
 // ---- for a generation ----
 
 StartVariables::StartVariables(LaunchVariables launched,
-                               const std::vector<std::string>& assignments)
-    : launched_(std::move(launched)) {
+                               const std::vector<std::string>& assignments, bool through_shell)
+    : launched_(std::move(launched)), through_shell_(through_shell) {
   for (const std::string& assignment : assignments) {
     assigned_.insert(assignment.substr(0, assignment.find('=')));
   }
@@ -128,7 +129,14 @@ std::string StartVariables::misfit(std::string_view environment, worker::Languag
   std::string found;
   std::vector<std::string_view> names;
   for_each(environment, [&](std::string_view name, std::string_view value) {
-    if (name.starts_with("HTTP_") || !counts(name, language, level)) return true;
+    if (name.starts_with("HTTP_")) return true;
+    const bool bars =
+        through_shell_ && (router::means_something_to_shells(name) || name == cgi::kFolderVariable);
+    if (bars) {
+      found = name;
+      return false;
+    }
+    if (!counts(name, language, level)) return true;
     const auto launched = launched_.find(name);
     if (launched == launched_.end() || launched->second != value) {
       found = name;

@@ -45,7 +45,10 @@ class StartVariables {
 
   StartVariables() = default;
   // launched: the program's variables, without those that make it stop.
-  StartVariables(LaunchVariables launched, const std::vector<std::string>& assignments);
+  // through_shell: a shell passes the variables on, and only what means nothing to it passes as it
+  // comes.
+  StartVariables(LaunchVariables launched, const std::vector<std::string>& assignments,
+                 bool through_shell = false);
 
   const LaunchVariables& launched() const { return launched_; }
   void note_read(std::string_view lines);
@@ -60,7 +63,9 @@ class StartVariables {
   bool counts(std::string_view name, worker::Language language, config::Level level) const;
 
   LaunchVariables launched_;
-  std::set<std::string, std::less<>> assigned_;  // by env(1), so a request's value does not matter
+  std::set<std::string, std::less<>>
+      assigned_;  // by env(1) or a shell, so a request's value does not matter
+  bool through_shell_ = false;
   ReadNames read_;
   std::uint32_t letters_read_ = 0;  // the first letters of these names, as bits
 };

@@ -50,7 +50,8 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Ev
       events_(std::move(events)),
       by_fastcgi_(worker::speaks_fastcgi(plan_.executable, plan_.settings.launch)),
       attempt_(first_attempt(plan_)),
-      start_variables_(launched_with(plan_, by_fastcgi_), plan_.executable.assignments),
+      start_variables_(launched_with(plan_, by_fastcgi_), plan_.executable.assignments,
+                       !plan_.executable.shell.empty()),
       files_(surroundings.loop),
       sudden_ends_(kSuddenEndPause, kSuddenEndPauseMost, kSuddenEndsAtOnce),
       restart_(surroundings.loop, [this] { is_up() ? start_zygote() : starter_.reset(); }),
@@ -120,8 +121,9 @@ std::unique_ptr<worker::Starter> Generation::make_starter() {
 worker::WarmProgram Generation::warm_program() const {
   std::vector<std::string> preload = plan_.settings.preload;
   preload.insert(preload.end(), plan_.learned.begin(), plan_.learned.end());
+  const std::string& name = plan_.executable.name;
   WarmEnvironment environment = warm_environment(start_variables_.launched(), plan_.settings,
-                                                 {.program = plan_.program,
+                                                 {.program = name.empty() ? plan_.program : name,
                                                   .adapters = surroundings_.adapters,
                                                   .level = attempt_.level,
                                                   .reset = reset_to_ask(),

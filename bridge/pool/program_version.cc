@@ -15,7 +15,8 @@ worker::Executable ProgramVersion::look() {
   const worker::Executable executable =
       worker::inspect(program_, variables.at("PATH"), settings_.interpreter, seen_.path);
   language_ = executable.language;
-  launched_file_ = executable.interpreter_words == 0 ? seen_.path : program_;
+  launched_file_ =
+      executable.interpreter_words == 0 && executable.shell.empty() ? seen_.path : program_;
   return executable;
 }
 

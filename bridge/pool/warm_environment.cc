@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "config/units.h"
 #include "message/path_sum.h"
 #include "message/wire.h"
 #include "worker/launch.h"
@@ -23,17 +24,19 @@ void WarmEnvironment::add_first(std::string_view name, std::string_view value) {
 }
 
 RequestVariables::RequestVariables(std::string_view environment, std::uint32_t count,
-                                   const std::vector<std::string>& assignments)
+                                   const worker::Executable& executable)
     : block_(environment), count_(count) {
-  if (assignments.empty()) return;
+  if (executable.assignments.empty()) return;
+  const bool by_dash = executable.shell == "dash";
   std::vector<std::pair<std::string_view, std::string_view>> variables;
   while (!environment.empty()) {
     const std::string_view entry = environment.substr(0, environment.find('\0'));
     environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
     const std::string_view name = entry.substr(0, entry.find('='));
+    if (by_dash && !config::is_environment_name(name)) continue;
     variables.emplace_back(name, entry.substr(std::min(name.size() + 1, entry.size())));
   }
-  for (const std::string_view assignment : assignments) {
+  for (const std::string_view assignment : executable.assignments) {
     const std::string_view name = assignment.substr(0, assignment.find('='));
     const auto known = std::ranges::find_if(
         variables, [name](const auto& variable) { return variable.first == name; });

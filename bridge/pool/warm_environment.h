@@ -50,12 +50,12 @@ struct WarmEnvironment {
 };
 
 // The variables that a request brings ("K=V\0...", borrowed), changed as env(1) in the program's
-// first line would change them: each assignment replaces the variable of that name, or is added at
-// the end.
+// first line, or its shell, would change them: each assignment replaces the variable of that name,
+// or is added at the end; dash drops what is no name of its own.
 class RequestVariables {
  public:
   RequestVariables(std::string_view environment, std::uint32_t count,
-                   const std::vector<std::string>& assignments);
+                   const worker::Executable& executable);
   RequestVariables(const RequestVariables&) = delete;
   RequestVariables& operator=(const RequestVariables&) = delete;
   std::string_view block() const { return block_; }
@@ -73,7 +73,7 @@ enum class Binding { early, lazy };
 
 // What a zygote has to do, besides its program's settings.
 struct WarmStart {
-  const std::string& program;  // its path
+  const std::string& program;  // its path, or what its processes are called
   const std::string& adapters;
   config::Level level;
   config::Reset reset;

@@ -12,6 +12,8 @@ namespace {
 
 using worker::WorkerState;
 
+const std::vector<std::string> kNoWords;
+
 // After a failed fork, requests run classic for this long before the zygote is asked again.
 constexpr std::chrono::milliseconds kForkPause{500};
 // A fork, a reset or a comparison (which reads all memory of a worker) is given up after this time:
@@ -192,7 +194,7 @@ base::Result<bool> Workers::give(Turn& turn) {
 
 bool Workers::give_by_fastcgi(Turn& turn, base::UniqueFd body) {
   const RequestVariables environment(turn.job().environment, turn.job().environment_count,
-                                     generation_->plan().executable.assignments);
+                                     generation_->plan().executable);
   while (has_idle()) {
     worker::Worker& worker = take_idle();
     const std::uint64_t id = worker.id();
@@ -214,14 +216,15 @@ bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worke
   Place& place = places_.at(id);
   const std::uint64_t request_id = next_request_id_++;
   const message::SayReady say_ready = whether_to_check(place);
+  const worker::Executable& executable = generation_->plan().executable;
   const RequestVariables environment(turn.job().environment, turn.job().environment_count,
-                                     generation_->plan().executable.assignments);
+                                     executable);
   const std::string folder = cgi::folder_of(program_, environment.block());
   const message::EncodedRequest request = message::encode_request(
       request_id, say_ready, fds.empty() ? message::Streams::kept : message::Streams::sent,
       {.cwd = folder,
-       .argv = generation_->plan().executable.argv,
-       .query_words = turn.job().query_words,
+       .argv = executable.argv,
+       .query_words = executable.passes_query_words ? turn.job().query_words : kNoWords,
        .environment = environment.block(),
        .environment_count = environment.count()});
   const auto assigned = worker.assign(request_id, say_ready, request, fds,

@@ -16,6 +16,7 @@
 #include "router/elf_file.h"
 #include "router/first_line.h"
 #include "router/unrunnable.h"
+#include "worker/wrapped.h"
 
 namespace worker {
 namespace {
@@ -29,13 +30,6 @@ bool starts_with(std::string_view text, std::string_view start) {
 
 std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
-}
-
-// Tcl's adapter depends on what tclsh does before it looks at its script, which is known only for
-// this version.
-bool is_known_tclsh(const std::string& file) {
-  std::error_code error;
-  return std::filesystem::canonical(file, error).filename() == "tclsh8.6";
 }
 
 // Why a static executable cannot be warm; empty if it can. (The library's static/ is for x86-64.)
@@ -205,6 +199,11 @@ Executable look_at(const std::string& program, std::string_view search_path,
 
 }  // namespace
 
+bool is_known_tclsh(const std::string& file) {
+  std::error_code error;
+  return std::filesystem::canonical(file, error).filename() == "tclsh8.6";
+}
+
 bool speaks_fastcgi(const Executable& executable, config::Launch launch) {
   if (launch == config::Launch::automatic) return executable.language == Language::php;
   return launch == config::Launch::fastcgi;
@@ -213,6 +212,9 @@ bool speaks_fastcgi(const Executable& executable, config::Launch launch) {
 Executable inspect(const std::string& program, std::string_view search_path,
                    const std::string& interpreter, const std::string& file) {
   Executable executable = look_at(program, search_path, interpreter, file);
+  if (interpreter.empty()) {
+    if (auto wrapped = wrapped_by(program, executable, search_path)) return *std::move(wrapped);
+  }
   if (executable.cold_reason.empty()) return executable;
   // If it cannot run in classic mode either, report the reason for that instead.
   std::string why = router::why_unrunnable(program, search_path, interpreter);
@@ -247,6 +249,8 @@ std::vector<std::string> zygote_argv(const Executable& executable, config::Level
                                      const std::vector<std::string>& preload) {
   std::vector<std::string> argv = executable.argv;
   if (level == config::Level::linked) return argv;
+  // They come with each request, as the words of a query do.
+  argv.resize(argv.size() - executable.script_words);
   const WayIn way = way_in(executable.language, adapters, preload);
   const std::size_t place = way.place == 0 ? executable.interpreter_words : way.place;
   argv.insert(argv.begin() + static_cast<std::ptrdiff_t>(place), way.words.begin(),

@@ -20,9 +20,16 @@ struct Executable {
   std::vector<std::string> argv;
   // How many leading words of argv are the interpreter and its switches (0 for a native program).
   std::size_t interpreter_words = 0;
-  // "K=V" assignments that env(1) in the first line adds.
+  // "K=V" assignments that env(1) in the first line, or the shell, adds.
   std::vector<std::string> assignments{};
   Language language = Language::none;
+  // The program is a script that only executes another one (wrapped.h): its shell, "dash" or
+  // "bash"; all else is what it executes. Empty: it is not.
+  std::string shell{};
+  std::string name{};  // of its processes, if it is not that of the program's file
+  std::size_t script_words =
+      0;  // the last words of argv are not an interpreter's, but its script's
+  bool passes_query_words = true;
   // Nothing can be preloaded into it, so a program of ours is launched that has it in its memory.
   bool is_static = false;
   // Why no zygote can be made; empty if one can be made.
@@ -37,6 +44,10 @@ struct Executable {
 // program itself. argv always has program.
 Executable inspect(const std::string& program, std::string_view search_path,
                    const std::string& interpreter = {}, const std::string& file = {});
+
+// Tcl's adapter depends on what tclsh does before it looks at its script, which is known only for
+// one version: whether file, an interpreter, is of that.
+bool is_known_tclsh(const std::string& file);
 
 // Whether it is started as a FastCGI program on a listening socket, and not as a CGI program.
 bool speaks_fastcgi(const Executable& executable, config::Launch launch);

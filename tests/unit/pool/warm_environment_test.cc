@@ -103,13 +103,27 @@ TEST(WarmEnvironment, keeps_the_checkpoints_library_beside_one_that_the_first_li
 
 TEST(RequestVariables, borrows_what_needs_no_change) {
   const std::string block = "A=1\0B=2\0"s;
-  const RequestVariables variables(block, 2, {});
+  const RequestVariables variables(block, 2, worker::Executable{});
   EXPECT_EQ(variables.block().data(), block.data());
   EXPECT_EQ(variables.count(), 2u);
 }
 
+TEST(RequestVariables, lose_what_dash_does_not_know_as_a_name) {
+  worker::Executable executable;
+  executable.assignments = {"PWD=/srv"};
+  for (const char* shell : {"dash", "bash", ""}) {
+    executable.shell = shell;
+    const RequestVariables variables("A=1\0B-C=2\0001D=3\0_=4\0"s, 4, executable);
+    const std::string odd = executable.shell == "dash" ? ""s : "B-C=2\0001D=3\0"s;
+    EXPECT_EQ(variables.block(), "A=1\0"s + odd + "_=4\0PWD=/srv\0"s) << shell;
+    EXPECT_EQ(variables.count(), odd.empty() ? 3u : 5u) << shell;
+  }
+}
+
 TEST(RequestVariables, are_assigned_in_the_place_of_those_that_came) {
-  const RequestVariables variables("A=1\0B=2\0C=\0"s, 3, {"B=x=y", "D=4", "D=5", "C=6"});
+  worker::Executable executable;
+  executable.assignments = {"B=x=y", "D=4", "D=5", "C=6"};
+  const RequestVariables variables("A=1\0B=2\0C=\0"s, 3, executable);
   EXPECT_EQ(variables.block(), "A=1\0B=x=y\0C=6\0D=5\0"s);
   EXPECT_EQ(variables.count(), 4u);
 }

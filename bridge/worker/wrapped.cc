@@ -1,0 +1,120 @@
+#include "worker/wrapped.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "router/exec_wrapper.h"
+#include "router/unrunnable.h"
+
+namespace worker {
+namespace {
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+// What the file is called that the links on the path lead to; empty: there is none.
+std::string real_name(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::canonical(path, error).filename();
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(router::kExecWrapperBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+std::string locate(const std::string& name, std::string_view search_path) {
+  return name.starts_with('/') ? name : router::find_in_path(name, search_path);
+}
+
+// env NAME WORD... is NAME WORD...
+void pass_over_env(std::vector<std::string>& words, std::string_view search_path) {
+  if (words.size() < 2 || real_name(locate(words.front(), search_path)) != "env") return;
+  const std::string& name = words[1];
+  if (name.starts_with('-') || name.find_first_of("=/") != std::string::npos) return;
+  words.erase(words.begin());
+}
+
+// Whether a switch leaves the next word alone, and the script to the interpreter's main way.
+bool is_plain_switch(Language language, const std::string& word) {
+  constexpr std::array<std::pair<Language, std::string_view>, 3> kLetters{
+      {{Language::perl, "wWXTt"}, {Language::python, "uEsSBO"}, {Language::ruby, "w"}}};
+  const auto known = std::ranges::find(kLetters, language, &decltype(kLetters)::value_type::first);
+  if (known == kLetters.end() || word.size() < 2) return false;
+  const std::string_view letters = std::string_view(word).substr(1);
+  if (letters.find_first_not_of(known->second) == letters.npos) return true;
+  const bool adds = language == Language::perl ? word[1] == 'I' || word[1] == 'M'
+                                               : language == Language::ruby && word[1] == 'I';
+  return adds && word.size() > 2;
+}
+
+// The words are an interpreter, its switches, a script and the script's own words.
+void find_script(Executable& executable) {
+  const Language language = language_of(executable.argv.front());
+  if (language == Language::none || language == Language::php) return;
+  if (language == Language::tcl && !is_known_tclsh(executable.file)) return;
+  std::size_t script = 1;
+  while (script < executable.argv.size() && executable.argv[script].starts_with('-')) {
+    if (!is_plain_switch(language, executable.argv[script++])) return;
+  }
+  if (script == executable.argv.size()) return;
+  executable.interpreter_words = script;
+  executable.language = language;
+}
+
+// What the shell itself changes in what it passes on, if nothing there means anything to it.
+void add_shells_own(Executable& executable, const std::string& program) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(program).parent_path();
+  executable.assignments.push_back("PWD=" + std::filesystem::canonical(folder, error).native());
+  if (executable.shell == "bash") executable.assignments.push_back("SHLVL=0");
+}
+
+bool is_called_plainly(const Executable& shell) {
+  return shell.interpreter_words == 1 || (shell.interpreter_words == 2 && shell.argv[1] == "-e");
+}
+
+}  // namespace
+
+std::optional<Executable> wrapped_by(const std::string& program, const Executable& shell,
+                                     std::string_view search_path) {
+  const std::string name = real_name(shell.file);
+  if ((name != "dash" && name != "bash") || !is_called_plainly(shell)) return std::nullopt;
+  auto wrapper = router::parse_exec_wrapper(content_of(program), program);
+  if (!wrapper) return std::nullopt;
+  for (const std::string_view assignment : wrapper->assignments) {
+    if (assignment.starts_with("PATH=")) search_path = assignment.substr(5);
+  }
+  pass_over_env(wrapper->words, search_path);
+  const std::string file = locate(wrapper->words.front(), search_path);
+  // A script that executes itself by another interpreter is a script like others for that one only.
+  if (file.empty() || file == program) return std::nullopt;
+  Executable executable = inspect(file, search_path);
+  if (!executable.cold_reason.empty() || !executable.shell.empty()) return std::nullopt;
+  if (executable.interpreter_words == 0) executable.argv = {wrapper->words.front()};
+  executable.argv.insert(executable.argv.end(), wrapper->words.begin() + 1, wrapper->words.end());
+  if (executable.interpreter_words == 0) find_script(executable);
+  if (executable.interpreter_words > 0) {
+    executable.script_words = executable.argv.size() - executable.interpreter_words - 1;
+  }
+  if (executable.language == Language::php) return std::nullopt;
+  executable.shell = name;
+  executable.name = base_name(file);
+  executable.passes_query_words = wrapper->passes_words;
+  auto assignments = std::move(wrapper->assignments);
+  assignments.insert(assignments.end(), executable.assignments.begin(),
+                     executable.assignments.end());
+  executable.assignments = std::move(assignments);
+  add_shells_own(executable, program);
+  return executable;
+}
+
+}  // namespace worker
