@@ -102,6 +102,36 @@ void add_check(CLI::App& app, Invocation& invocation) {
   sub->footer("Exit code: 0 warm workers give the same bytes; 1 stay with classic; 2 not checked.");
 }
 
+void add_migrate(CLI::App& app, Invocation& invocation) {
+  CLI::App* sub = add_command(app, invocation, "migrate",
+                              "Find the CGI programs in nginx's and Apache's configuration, and "
+                              "print what to change for the bridge; changes nothing",
+                              Command::migrate);
+  MigrateOptions& options = invocation.migrate;
+  sub->add_option("--nginx", options.nginx, "nginx's main file; otherwise /etc/nginx/nginx.conf");
+  sub->add_option("--apache", options.apache,
+                  "Apache's main file; otherwise /etc/apache2/apache2.conf or "
+                  "/etc/httpd/conf/httpd.conf");
+  sub->add_flag("--diff", options.diff, "Print patches, for `patch -p1 -d /`");
+  sub->add_flag("!--no-check", options.check,
+                "Only list programs. Otherwise each is asked by GET and HEAD some hundred times");
+  sub->add_option("--programs", options.programs, "How many programs are tried, at most")
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  sub->add_option("--timeout", options.timeout_s, "Seconds for each program that is tried")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  sub->add_option("--socket", options.socket, "Where the bridge will listen")
+      ->capture_default_str();
+  sub->add_option("--config", invocation.config_path, "The bridge's settings file, to be made");
+  sub->add_flag_callback(
+      "--json", [&invocation] { invocation.form = Form::json; },
+      "Everything that was found, as JSON");
+  sub->footer(
+      "Exit code: 0 everything was read; 2 some files could not be read, and are named; 1 nothing "
+      "could be read.");
+}
+
 void add_drain(CLI::App& app, Invocation& invocation) {
   CLI::App* sub =
       add_command(app, invocation, "drain", "Finish what is open, then end", Command::drain);
@@ -279,6 +309,7 @@ Invocation parse_command_line(int argc, char** argv) {
                   Command::attach),
       invocation);
   add_check(app, invocation);
+  add_migrate(app, invocation);
   add_try(app, invocation);
   add_replay(app, invocation);
   add_descriptions(app);

@@ -8,6 +8,7 @@
 #include "cli/asked_request.h"
 #include "cli/fcgiwrap.h"
 #include "config/settings.h"
+#include "migrate/place.h"
 
 namespace cli {
 
@@ -28,6 +29,7 @@ enum class Command {
   replay,
   try_script,
   check,
+  migrate,
 };
 
 enum class Form { text, json, openmetrics };
@@ -41,6 +43,16 @@ struct CheckOptions {
   unsigned runs = 20;
   unsigned timeout_s = 60;
   std::string log_level = "off";
+};
+
+// Only for `migrate`.
+struct MigrateOptions {
+  std::string nginx, apache;             // main configuration files; both empty: the usual ones
+  std::string socket{migrate::kSocket};  // where the bridge will listen
+  bool diff = false;
+  bool check = true;        // whether programs are tried
+  unsigned programs = 20;   // how many of them, at most
+  unsigned timeout_s = 20;  // for each
 };
 
 struct Invocation {
@@ -66,6 +78,7 @@ struct Invocation {
   bool config_given = false;      // --config was given; replay: do not use the capture's settings
   bool without_settings = false;  // replay: use none at all
   CheckOptions check;
+  MigrateOptions migrate;
   FcgiwrapOptions fcgiwrap;
   std::vector<std::string> words;  // all of them, without the first
 };

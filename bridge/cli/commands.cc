@@ -80,6 +80,8 @@ int run(const Invocation& invocation) {
       return print_fcgiwrap(invocation.fcgiwrap);
     case Command::check:
       return run_check(invocation);
+    case Command::migrate:
+      return run_migrate(invocation);
     case Command::try_script:
       return run_try(invocation);
     case Command::replay:

@@ -27,4 +27,8 @@ int run_replay(const Invocation& invocation);
 // nothing except what the program itself does. The exit code is the one in findings.h.
 int run_check(const Invocation& invocation);
 
+// `migrate`: what CGI programs nginx and Apache run, and what to change so that the bridge runs
+// them. Changes nothing. The exit code: 0; 1 nothing could be read; 2 some files could not.
+int run_migrate(const Invocation& invocation);
+
 }  // namespace cli

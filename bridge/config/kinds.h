@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "config/settings.h"
+#include "config/show.h"
 #include "config/toml_text.h"
 
 namespace config {
@@ -63,9 +64,6 @@ Kind<std::map<std::string, std::string>> environment();
 
 // "an integer", "a string", ...: for "is ..., but ... is wanted".
 std::string describe_type(const toml::value& value);
-
-// text as a TOML string, quotes and escapes included.
-std::string quote(std::string_view text);
 
 // key as it appears in a problem's path: quoted if it contains more than letters, digits, _ and -.
 std::string shown_key(const std::string& key);

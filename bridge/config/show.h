@@ -12,6 +12,9 @@ namespace config {
 // parse() reads it back to an equal Settings.
 std::string show(const Settings& settings);
 
+// text as a TOML string, quotes and escapes included.
+std::string quote(std::string_view text);
+
 // A table of all settings in Markdown: name, type, default, range, when a change takes effect,
 // and what it does.
 std::string reference();

@@ -17,7 +17,7 @@ LAYERS = [
     ["base"],
     ["loop", "fastcgi", "cgi", "message", "text"],
     ["config", "compare"],
-    ["router", "stacks", "sandbox"],
+    ["router", "stacks", "sandbox", "migrate"],
     ["limits"],
     ["worker"],
     ["modules", "upstream", "policy"],

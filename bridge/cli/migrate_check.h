@@ -1,0 +1,21 @@
+// Runs `cgibridge check` on a program, as a process of its own, because a trial is only made once
+// in a process.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "migrate/proposal.h"
+
+namespace cli {
+
+// user: as whom, if this process may choose ("NAME", "NAME:GROUP", "owner"; empty: itself).
+// variables: what the web server sends with each request. The process has ended when it returns.
+migrate::Checked check_program(const std::string& program, const std::string& user,
+                               const std::vector<std::pair<std::string, std::string>>& variables,
+                               std::chrono::seconds timeout);
+
+// What `check --json` printed.
+migrate::Checked parse_checked(const std::string& json);
+
+}  // namespace cli
