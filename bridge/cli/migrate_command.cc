@@ -81,10 +81,18 @@ void find_places(migrate::Findings& findings, const migrate::PlaceOptions& optio
     }
   }
   for (std::size_t i = 0; i < findings.places.size(); ++i) {
-    const migrate::Place& place = findings.places[i];
-    findings.files.push_back(place.left_alone.empty()
-                                 ? migrate::find_programs(place, i, {}, findings.programs)
-                                 : migrate::PlaceFiles{});
+    migrate::Place& place = findings.places[i];
+    migrate::PlaceFiles files;
+    if (place.left_alone.empty()) {
+      files = migrate::find_programs(place, i, {}, findings.programs);
+      const bool has_some = std::ranges::any_of(
+          findings.programs, [&](const auto& program) { return program.places.back() == i; });
+      // A folder only for programs may still get some; of other folders that is less likely.
+      if (files.roots.empty()) place.left_alone = files.problem;
+      if (!place.programs.suffixes.empty() && !has_some) place.left_alone = "no programs are there";
+      if (!place.left_alone.empty()) place.edits.clear();
+    }
+    findings.files.push_back(std::move(files));
   }
 }
 
@@ -113,7 +121,8 @@ void try_programs(migrate::Findings& findings, const MigrateOptions& options) {
 }  // namespace
 
 int run_migrate(const Invocation& invocation) {
-  const MigrateOptions& options = invocation.migrate;
+  MigrateOptions options = invocation.migrate;
+  if (options.socket.starts_with("unix:")) options.socket.erase(0, 5);
   base::start_log("off");
   Migration migration;
   const auto read = read_servers(options, migration.findings);

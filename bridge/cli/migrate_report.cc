@@ -18,7 +18,8 @@ using migrate::Place;
 using migrate::Server;
 
 constexpr std::size_t kProgramsShown = 40;  // of a place
-constexpr std::size_t kLinesShown = 60;     // of a section to paste
+constexpr std::size_t kPathColumns = 34;
+constexpr std::size_t kLinesShown = 60;  // of a section to paste
 
 std::string_view name_of(Server server) {
   return server == Server::nginx ? "nginx" : "Apache";
@@ -87,8 +88,12 @@ std::string programs_text(const Migration& migration, std::size_t place, const T
       continue;
     }
     ++shown;
+    const std::string path = "    " + padded(base::printable(program.path), kPathColumns);
+    // The gain is beside a short path, and below a long one.
+    const bool fits = width_of(path) <= kPathColumns + 4;
     const std::string gain = gain_of(program);
-    text += wrapped("    ", program.path + (gain.empty() ? "" : "  " + gain), terminal);
+    if (!fits || gain.empty()) text += path.substr(0, path.find_last_not_of(' ') + 1) + "\n";
+    if (!gain.empty()) text += wrapped(fits ? path + " " : "      ", gain, terminal);
   }
   if (more > 0) text += fmt::format("    ... and {} more (--json has all)\n", more);
   if (untried > 0 && migration.tried == Migration::Tried::yes) {
@@ -114,6 +119,7 @@ std::string places_text(const Migration& migration, const Terminal& terminal) {
     }
     text += wrapped("  ", fmt::format("{}, run by {}", what, place.by), terminal);
     text += programs_text(migration, i, terminal);
+    if (!place.remark.empty()) text += wrapped("    ", "(" + place.remark + ")", terminal);
   }
   if (text.empty()) text = "  (none)\n";
   text = "\n" + painted("CGI programs", Colour::bold, terminal) + "\n" + text;
@@ -243,6 +249,7 @@ nlohmann::json migration_json(const Migration& migration) {
                               {"user", place.user},
                               {"roots", findings.files[i].roots},
                               {"problem", findings.files[i].problem},
+                              {"remark", place.remark},
                               {"left_alone", place.left_alone}});
   }
   for (const FoundProgram& program : findings.programs) {

@@ -85,7 +85,8 @@ class Finder {
  public:
   Finder(const ApacheTree& tree, const PlaceOptions& options) : tree_(tree), options_(options) {
     const bool is_daemon = std::ranges::count(tree.modules, "mod_cgid.c") > 0;
-    cgi_ = is_daemon ? "mod_cgid" : "mod_cgi";
+    const bool is_loaded = is_daemon || std::ranges::count(tree.modules, "mod_cgi.c") > 0;
+    cgi_ = is_daemon ? "mod_cgid" : is_loaded ? "mod_cgi" : "mod_cgi (which is not loaded)";
   }
 
   std::vector<Place> run() {
@@ -230,8 +231,10 @@ class Finder {
     if (args.empty()) return;
     const bool is_match = is(directive, "ScriptAliasMatch");
     Place place = place_of(scope, directive, directive.name + " " + args[0]);
-    const std::string target = is_match ? folder_of_target(args.back()) : args.back();
-    const bool is_file = !is_match && options_.is_file(target);
+    std::string target = is_match ? folder_of_target(args.back()) : args.back();
+    // "/cgit/" -> "/usr/lib/cgit/cgit.cgi/": a program, with PATH_INFO after it.
+    const bool is_file = !is_match && options_.is_file(without_slash(target));
+    if (is_file) target = without_slash(target);
     place.programs = {.path = clean_path(is_file ? target : without_slash(target) + "/"),
                       .whole = is_file};
     if (target.find("/public_html") != target.npos && place.user.empty()) place.user = "owner";

@@ -70,7 +70,7 @@ void enter_location(Scope& scope, const Directive& location) {
 Value script_name(const Scope& scope) {
   if (scope.split.empty() || scope.uri.whole) return scope.uri;
   // "^(/gitweb\.cgi)(/.*)$": the first group is the script.
-  const Outline outline = outline_of(scope.split);
+  const Outline outline = outline_of(first_group_of(scope.split));
   return outline.begin.size() > scope.uri.begin.size() ? Value{outline.begin, false} : scope.uri;
 }
 
@@ -116,12 +116,24 @@ Value evaluate(const Scope& scope, const std::string& text) {
   return value;
 }
 
+// Of a name that is sent twice, fcgiwrap's programs see the first value.
 const std::string* param(const Scope& scope, std::string_view name) {
-  const std::string* value = nullptr;
   for (const auto& [key, text] : scope.params) {
-    if (key == name) value = &text;
+    if (key == name) return &text;
   }
-  return value;
+  return nullptr;
+}
+
+std::string remark_on(const Params& params) {
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (params[i].first != params[j].first || params[i].second == params[j].second) continue;
+      return params[i].first +
+             " is sent twice: fcgiwrap's programs see the first value, the bridge's the last; "
+             "remove the one that is not meant";
+    }
+  }
+  return {};
 }
 
 // As fcgiwrap finds its program: SCRIPT_FILENAME, or DOCUMENT_ROOT with SCRIPT_NAME.
@@ -265,6 +277,7 @@ class Finder {
           options_.socket;
       return place;
     }
+    place.remark = remark_on(scope.params);
     place.edits.push_back(
         {pass.file, pass.begin, pass.end, "fastcgi_pass unix:" + options_.socket + ";"});
     return place;

@@ -51,7 +51,7 @@ class NginxReader {
 }  // namespace
 
 std::string below_folder(const std::string& folder, const std::string& path) {
-  return path.starts_with('/') || folder.empty() ? path : folder + "/" + path;
+  return path.starts_with('/') ? path : folder + "/" + path;
 }
 
 Tree read_nginx(const std::string& main, ConfigFiles& files, const ReadLimits& limits) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 
 #include "migrate/place.h"
@@ -125,6 +126,13 @@ Outline outline_of(std::string_view regex) {
   }
   outline.whole = regex == "$";
   return outline;
+}
+
+std::string first_group_of(std::string_view regex) {
+  if (!regex.starts_with("^(")) return std::string(regex);
+  regex.remove_prefix(1);
+  const std::size_t end = closing_of(regex), begin = group_size(regex);
+  return "^" + std::string(regex.substr(begin, end - std::min(end, begin + 1)));
 }
 
 std::string clean_path(std::string_view path) {

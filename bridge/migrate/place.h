@@ -40,6 +40,7 @@ struct Place {
   unsigned line = 0;
   std::size_t shown_begin = 0, shown_end = 0;  // of the part of the file that people should see
   std::vector<Edit> edits{};
+  std::string remark{};      // what will be different afterwards; empty: nothing is known
   std::string left_alone{};  // why nothing is to be changed here; empty: edits say what is
 };
 
@@ -54,6 +55,8 @@ struct Outline {
   std::vector<std::string> suffixes{};  // every match has one of these, at the end of a word
 };
 Outline outline_of(std::string_view regex);
+// What its first group matches, if the group is at the beginning: "^(/a)(/.*)$" -> "^/a".
+std::string first_group_of(std::string_view regex);
 
 // path without doubled slashes.
 std::string clean_path(std::string_view path);
