@@ -29,17 +29,26 @@ std::string at(const Findings& findings, const Place& place) {
   return fmt::format("{}:{}", findings.tree_of(place).files[place.file].path, place.line);
 }
 
-// Lines from a file, each so that it cannot steer the terminal.
+// A line in which no byte steers a terminal; tabs stay.
+std::string visible(std::string_view line) {
+  std::string out;
+  for (;;) {
+    const std::string_view piece = line.substr(0, line.find('\t'));
+    out += base::printable(piece, piece.npos);
+    if (piece.size() == line.size()) return out;
+    out += '\t';
+    line.remove_prefix(piece.size() + 1);
+  }
+}
+
+// Lines from a file, or a patch.
 std::string quoted(std::string_view text, std::string_view indent, std::size_t lines_max) {
   std::string out;
   for (std::size_t lines = 0; !text.empty(); ++lines) {
     if (lines == lines_max) return out + std::string(indent) + "...\n";
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    std::string spread(line.substr(0, std::min(line.find_first_not_of('\t'), line.size())).size(),
-                       '\t');
-    out += std::string(line.empty() ? "" : indent) + spread +
-           base::printable(line.substr(spread.size()), line.npos) + "\n";
+    out += std::string(line.empty() ? "" : indent) + visible(line) + "\n";
   }
   return out;
 }

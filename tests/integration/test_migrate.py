@@ -1,4 +1,4 @@
-"""`cgibridge migrate`: sites that people come from, each asked before and after the change that it proposes."""
+"""`cgibridge migrate`: sites that people come from, asked before and after the change that it proposes."""
 
 import grp
 import hashlib
@@ -74,13 +74,17 @@ def write(path, text):
     return path
 
 
-def fill_cgi_bin(site):
-    programs.report(site)
-    programs.hello(site)
+def again(site):
     site.perl("again.pl", """
         use CGI;
         print "Content-Type: text/plain\\nX-Own: yes\\n\\n", "asked with $ENV{QUERY_STRING}\\n";
         """)
+
+
+def fill_cgi_bin(site):
+    programs.report(site)
+    programs.hello(site)
+    again(site)
     (site.cgi_bin / "notes.txt").write_text("no program\n")
 
 
@@ -339,3 +343,89 @@ def test_a_site_with_mod_cgid_answers_the_same_afterwards(site, sections, urls):
         for program in bridge.status()["programs"]:
             bridge.wait_warm(program["path"])
     assert bridge.status()["programs"]
+
+
+@pytest.fixture
+def nginx(site):
+    """A mover's site with programs of each kind; nothing is started."""
+    again(site)
+    site.sh("state", """
+        n=$(cat "${0%/*}/count" 2>/dev/null || echo 0); echo $((n + 1)) 2>/dev/null >"${0%/*}/count"
+        printf 'Content-Type: text/plain\\n\\n'; id -un
+        """)
+    site.script("broken", "#!/bin/false\n")
+    return OwnNginx(site, NGINX_SITES["a folder, by root"][0])
+
+
+def test_it_says_what_each_program_would_gain(site, nginx):
+    out = json.loads(migrate(site, "--nginx", nginx.main, "--json", "--timeout", "40"))
+    by_name = {pathlib.Path(program["path"]).name: program["check"] for program in out["programs"]}
+    assert set(by_name) == {"again.pl", "broken", "state"}
+    gain = by_name["again.pl"]
+    assert gain["safety"] == "safe" and gain["arm"] == "rewind" and gain["speed_up"] > 1, gain
+    assert by_name["broken"]["safety"] == "not checked"
+    [place, php] = sorted(out["places"], key=lambda place: place["left_alone"])
+    assert place["roots"] == [str(site.cgi_bin)] and place["site"] == "example.org"
+    assert php["left_alone"].startswith("PHP")
+    assert f'roots = ["{site.cgi_bin}"]' in out["settings"]
+    assert [change["file"] for change in out["changes"]] == [str(nginx.etc / "sites-available/own")]
+
+
+def test_a_person_sees_one_screen(site, nginx):
+    out = migrate(site, "--nginx", nginx.main, "--programs", "1", "--timeout", "40")
+    assert re.search(r"again\.pl\s+rewind, compiled: [\d.]+ times as\s+fast, same bytes", out), out
+    assert "2 of them not tried" in out
+    assert f"fastcgi_pass unix:{site.folder}/fastcgi.sock;" in out
+    assert "nginx -t && nginx -s reload" in out and "Nothing was changed" in out
+    assert len(out.splitlines()) < 60
+
+
+@pytest.mark.root
+def test_programs_are_tried_as_the_web_servers_user(site, nginx):
+    nginx.main.write_text(nginx.main.read_text().replace("user root;", "user www-data;"))
+    count = site.cgi_bin / "count"
+    count.write_text("0\n")
+    count.chmod(0o644)  # root's: www-data cannot write it
+    out = json.loads(migrate(site, "--nginx", nginx.main, "--json"))
+    assert count.read_text() == "0\n"
+    assert 'user = "www-data"' in out["settings"]
+
+
+def test_a_file_that_cannot_be_parsed_is_named_and_the_others_go_on(site, nginx):
+    write(nginx.etc / "sites-enabled/0-broken", "server {\n  listen 80\n}\n")
+    (nginx.etc / "sites-enabled/1-gone").symlink_to("nowhere")
+    out = migrate(site, "--nginx", nginx.main, "--no-check", expect=2)
+    assert f"{nginx.etc}/sites-enabled/0-broken:3: unexpected \"}}\"" in re.sub(r"\s+", " ", out)
+    assert f"{nginx.etc}/sites-enabled/1-gone cannot be read" in re.sub(r"\s+", " ", out)
+    assert "location /cgi-bin/" in out
+
+
+def test_a_strangers_words_do_not_steer_the_terminal(site, nginx):
+    site.sh("odd\x1b[31m", "echo\n")
+    own = nginx.etc / "sites-available/own"
+    own.write_text(own.read_text().replace("gzip off;", "gzip off; # \x1b[31m red"))
+    out = migrate(site, "--nginx", nginx.main, "--no-check")
+    assert "\x1b" not in out and "odd\\x1b[31m" in out and "\\x1b[31m red" in out
+    json.loads(migrate(site, "--nginx", nginx.main, "--no-check", "--json"))
+    apply_patch(site, migrate(site, "--nginx", nginx.main, "--no-check", "--diff"))
+
+
+def test_without_any_configuration_it_says_which_there_could_be(site):
+    for options in (["--nginx", site.folder / "none"], ["--apache", site.folder]):
+        done = site.cgibridge("migrate", *options, expect=1)
+        assert done.stderr.startswith(f"cgibridge: {options[1]}: it cannot be read: "), done.stderr
+
+
+def test_settings_that_are_there_are_not_replaced(site, nginx):
+    config = write(site.folder / "etc/cgibridge/config.toml", "# mine\n")
+    out = migrate(site, "--nginx", nginx.main, "--no-check", "--diff")
+    assert f"# {config} is there; add what it lacks" in out and "# [bridge]" in out
+    apply_patch(site, out)
+    assert config.read_text() == "# mine\n"
+
+
+def test_a_second_run_finds_nothing_to_change(site, nginx):
+    apply_patch(site, migrate(site, "--nginx", nginx.main, "--no-check", "--diff"))
+    out = migrate(site, "--nginx", nginx.main, "--no-check")
+    assert "the bridge answers here already" in re.sub(r"\s+", " ", out)
+    assert "There is nothing to change." in out

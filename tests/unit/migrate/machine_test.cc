@@ -37,7 +37,9 @@ class Machine : public ::testing::Test {
     std::vector<FoundProgram> all;
     files_ = find_programs(place, 0, limits, all);
     std::vector<std::string> names;
-    for (const FoundProgram& program : all) names.push_back(fs::path(program.path).lexically_relative(folder_));
+    for (const FoundProgram& program : all) {
+      names.push_back(fs::path(program.path).lexically_relative(folder_));
+    }
     return names;
   }
 
