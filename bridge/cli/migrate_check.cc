@@ -68,7 +68,12 @@ migrate::Checked check_program(const std::string& program, const std::string& us
                                const std::vector<std::pair<std::string, std::string>>& variables,
                                std::chrono::seconds timeout) {
   config::ProgramSettings settings;
-  if (::geteuid() == 0) settings.user = user;
+  if (::geteuid() == 0) {
+    if (user.empty()) {
+      return not_checked("root does not try it, because the configuration names no user for it");
+    }
+    settings.user = user;
+  }
   limits::Identities identities(loop::system_clock(), adapters_folder());
   auto terms = identities.terms_for(settings, program);
   if (!terms) return not_checked(terms.refusal().reason);

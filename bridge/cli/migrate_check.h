@@ -9,7 +9,8 @@
 
 namespace cli {
 
-// user: as whom, if this process may choose ("NAME", "NAME:GROUP", "owner"; empty: itself).
+// user: as whom ("NAME", "NAME:GROUP", "owner"), if this is root, which without a user does not try
+// it. Everybody else tries it as themselves.
 // variables: what the web server sends with each request. The process has ended when it returns.
 migrate::Checked check_program(const std::string& program, const std::string& user,
                                const std::vector<std::pair<std::string, std::string>>& variables,

@@ -141,7 +141,8 @@ int run_migrate(const Invocation& invocation) {
     fmt::print(
         "{}", migration_diff(migration, is_terminal ? PatchBytes::visible : PatchBytes::unchanged));
     for (const migrate::Problem& problem : problems_of(migration.findings)) {
-      fail(fmt::format("{}:{}: {}", problem.file, problem.line, problem.why));
+      const std::string line = problem.line > 0 ? fmt::format(":{}", problem.line) : "";
+      fail(fmt::format("{}{}: {}", problem.file, line, problem.why));
     }
   } else {
     fmt::print("{}", migration_text(migration, terminal_of_stdout()));

@@ -332,12 +332,12 @@ std::vector<Place> apache_places(const ApacheTree& tree, const PlaceOptions& opt
 std::string apache_user(const ApacheTree& tree) {
   std::string user, group;
   each(tree.directives, [&](const Directive& directive) {
-    if (directive.args.empty()) return;
+    // A variable that has no value says nothing.
+    if (directive.args.empty() || directive.args[0].starts_with("${")) return;
     if (is(directive, "User")) user = directive.args[0];
     if (is(directive, "Group")) group = directive.args[0];
   });
-  if (user.empty() || user.starts_with("${")) return {};
-  return group.empty() || group == user || group.starts_with("${") ? user : user + ":" + group;
+  return user.empty() || group.empty() || group == user ? user : user + ":" + group;
 }
 
 }  // namespace migrate

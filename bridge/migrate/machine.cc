@@ -61,7 +61,7 @@ class Walk {
       start(name);
     }
     if (found_.roots.empty() && found_.problem.empty()) {
-      found_.problem = fmt::format("there is no {}", path);
+      found_.problem = "there is no " + path.substr(0, path.find_last_not_of('/') + 1);
     }
     return std::move(found_);
   }

@@ -126,6 +126,9 @@ std::string settings_of(const Findings& findings, const std::string& socket) {
     text += "user = " + config::quote(user) +
             "  # the web server's; where fcgiwrap ran as another user, that one\n";
   }
+  if (user.empty()) {
+    text += "# user = \"www-data\"  # as whom programs run; the configuration does not say it\n";
+  }
   const std::vector<std::string> params = params_to_pass(findings);
   if (!params.empty()) {
     text += "pass_params = " + list_of(params) + "  # the web server sends them now\n";

@@ -76,7 +76,6 @@ def write(path, text):
 
 def again(site):
     site.perl("again.pl", """
-        use CGI;
         print "Content-Type: text/plain\\nX-Own: yes\\n\\n", "asked with $ENV{QUERY_STRING}\\n";
         """)
 

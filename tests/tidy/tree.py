@@ -12,6 +12,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 #      worker and pool do not know. limits is below worker, whose launch() applies what it decides. journal
 #      records what gateway sees; stacks belongs to a separate process that inspects a program; policy is
 #      what pool decides without doing it; modules is what pool accepts of the modules to load in advance;
+# migrate is what other servers' configurations say, for cli;
 # text is what config and compare both know about texts; upgrade is how one daemon takes over from another.
 LAYERS = [
     ["base"],

@@ -42,8 +42,9 @@ TEST_F(ApacheText, says_where_a_directive_is) {
 }
 
 TEST_F(ApacheText, names_the_line_of_a_mistake) {
-  const Parsed parsed = parse_apache("ServerName x\n<Directory /x>\nOptions All\n</Location>\n");
+  const Parsed parsed = parse_apache("ServerName x\nAlias /a /b\n<Directory /x>\nOptions All\n");
   EXPECT_NE(parsed.why, "");
+  EXPECT_GT(parsed.line, 1U);
   EXPECT_TRUE(parsed.directives.empty());
   EXPECT_NE(parse_apache(std::string("A\0b\n", 4)).why, "");
 }

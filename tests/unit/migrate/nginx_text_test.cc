@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"set $a ${b}c;", "set[$a|${b}c]"},
         Case{R"(a "b\"c" 'd\'e' f\ g;)", "a[b\"c|d'e|f\\ g]"},
         Case{"gzip_types\n  text/css\n  text/xml;", "gzip_types[text/css|text/xml]"},
-        Case{"\"events\" {}", "events[]{}"},
+        Case{"\"events\" {}", "events[]{}"}, Case{"a b\\tc \"d\\ne\";", "a[b\tc|d\ne]"},
         Case{"content_by_lua_block { local t = {'}', \"}\"} -- }\n [[ } ]] } a;",
              "content_by_lua_block[]{} a[]"}));
 
