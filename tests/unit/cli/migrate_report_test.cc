@@ -67,7 +67,7 @@ TEST(MigrationText, says_what_was_read_and_found_and_what_to_change) {
 
 TEST(MigrationText, lets_no_name_steer_the_terminal) {
   Migration migration = some_migration();
-  migration.findings.nginx->files[0].text = "a {\n  pass \x1b;\n}\n";
+  migration.findings.nginx->files[0].text = "a \x1b\n  pass x;\n}\n";
   const std::string text = migration_text(migration, {});
   EXPECT_FALSE(has(text, "\x1b"));
   EXPECT_TRUE(has(text, "\\x1b[2J"));
