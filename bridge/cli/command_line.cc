@@ -113,8 +113,9 @@ void add_migrate(CLI::App& app, Invocation& invocation) {
                   "Apache's main file; otherwise /etc/apache2/apache2.conf or "
                   "/etc/httpd/conf/httpd.conf");
   sub->add_flag("--diff", options.diff, "Print patches, for `patch -p1 -d /`");
-  sub->add_flag("!--no-check", options.check,
-                "Only list programs. Otherwise each is asked by GET and HEAD some hundred times");
+  sub->add_flag_callback(
+      "--no-check", [&options] { options.check = false; },
+      "Only list programs. Otherwise each is asked by GET and HEAD some hundred times");
   sub->add_option("--programs", options.programs, "How many programs are tried, at most")
       ->check(CLI::Range(0, 100000))
       ->capture_default_str();
