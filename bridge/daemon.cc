@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "admin/follow.h"
 #include "admin/openmetrics.h"
 #include "admin/status.h"
 #include "base/log.h"
@@ -194,6 +195,7 @@ std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
       {"status",
        [this](const json&, admin::ControlClient&, base::UniqueFd) {
          json answer = admin::status_json(gateway_, pools_);
+         answer["bridge"]["settings"] = admin::settings_json(settings_);
          answer["ok"] = true;
          return answer;
        }},
@@ -221,6 +223,10 @@ std::map<std::string, admin::ControlServer::Command> Daemon::commands() {
        [this](const json&, admin::ControlClient&, base::UniqueFd) {
          const auto reopened = reopen("`cgibridge reopen`");
          return reopened ? json{{"ok", true}} : admin::refused(reopened.error().message);
+       }},
+      {"follow",
+       [this](const json& arguments, admin::ControlClient& client, base::UniqueFd) {
+         return admin::follow(gateway_.journal().followers(), arguments, client);
        }},
       {"upgrade", [this](const json&, admin::ControlClient& client,
                          base::UniqueFd) { return upgrade(&client); }},

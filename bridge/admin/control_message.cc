@@ -1,6 +1,7 @@
 #include "admin/control_message.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 
 namespace admin {
 
-base::Result<base::UniqueFd> connect_control(const std::string& path) {
+base::Result<base::UniqueFd> connect_control(const std::string& path, base::Duration patience) {
   base::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
@@ -20,6 +21,10 @@ base::Result<base::UniqueFd> connect_control(const std::string& path) {
     return base::Error{"cannot use the control socket " + path};
   }
   std::memcpy(name.sun_path, path.data(), path.size());
+  const auto ms = patience.count();
+  const timeval limit{.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
     return base::errno_error("cannot reach the bridge at " + path, errno);
   }

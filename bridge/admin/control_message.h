@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/unique_fd.h"
 
 namespace admin {
@@ -20,8 +21,9 @@ constexpr std::size_t kLineBytesMax = 64 * 1024;
 ssize_t send_with_fd(int socket, base::ByteView bytes, int fd, int flags);
 ssize_t receive_with_fd(int socket, std::span<char> room, base::UniqueFd& fd, int flags);
 
-// The client's side; blocking. Connects to the control socket at path.
-base::Result<base::UniqueFd> connect_control(const std::string& path);
+// The client's side; blocking. Connects to the control socket at path. patience: how long this, and
+// then each read and write, may take; 0: any time.
+base::Result<base::UniqueFd> connect_control(const std::string& path, base::Duration patience = {});
 
 // Sends message as a line; fd (if not -1) goes with it.
 base::Status send_line(int socket, const nlohmann::json& message, int fd = -1);

@@ -30,6 +30,8 @@ class ControlClient {
 
   void send(const nlohmann::json& message);
   bool gone() const { return gone_; }
+  // Destroyed with this client, instead of what it held before.
+  void hold(std::shared_ptr<void> held) { held_ = std::move(held); }
   int socket() const { return socket_.get(); }
 
  private:
@@ -44,6 +46,7 @@ class ControlClient {
   base::UniqueFd fd_;  // arrived with the current line
   base::OutBuffer out_;
   bool gone_ = false;
+  std::shared_ptr<void> held_;  // whatever a command left here: shared, because its type is unknown
   loop::FdWatch watch_;
 };
 

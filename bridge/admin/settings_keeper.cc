@@ -24,6 +24,7 @@ SettingsKeeper::SettingsKeeper(loop::Loop& loop, std::string path, config::Setti
                                std::function<void()> on_change, Check check)
     : path_(std::move(path)),
       settings_(std::make_shared<const config::Settings>(std::move(settings))),
+      started_with_(settings_),
       on_change_(std::move(on_change)),
       check_(std::move(check)),
       watch_(loop, [this](const base::Status& watching) { on_file_event(watching); }),
@@ -93,11 +94,13 @@ ReloadOutcome SettingsKeeper::refuse(std::vector<std::string> problems) {
   for (const std::string& problem : problems) base::log_error("{}", problem);
   base::log_error("{} is refused: {} error(s); what runs goes on with the settings it has", path_,
                   problems.size());
+  refused_ = problems;
   return {.taken_over = false, .problems = std::move(problems)};
 }
 
 bool SettingsKeeper::take_over(config::Settings loaded) {
   pending_ = false;
+  refused_.clear();
   if (loaded == *settings_) return false;
   for (const std::string& name : config::waiting_for_restart(*settings_, loaded)) {
     base::log_warn("{}: {} has changed, which only a restart or an upgrade takes over", path_,
@@ -107,6 +110,10 @@ bool SettingsKeeper::take_over(config::Settings loaded) {
   base::log_info("{}: the changed settings are in force", path_);
   on_change_();
   return true;
+}
+
+std::vector<std::string> SettingsKeeper::waiting_for_restart() const {
+  return config::waiting_for_restart(*started_with_, *settings_);
 }
 
 base::Status SettingsKeeper::switch_mode(const std::string& program, config::Mode mode) {

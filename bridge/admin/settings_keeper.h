@@ -40,6 +40,12 @@ class SettingsKeeper {
   // Fails for a name or a path that no program can have.
   base::Status switch_mode(const std::string& program, config::Mode mode);
 
+  const std::string& path() const { return path_; }
+  // Why the file, as it was last read, is refused; empty: it is in force.
+  const std::vector<std::string>& refused() const { return refused_; }
+  // The settings in force that only a restart or an upgrade takes over.
+  std::vector<std::string> waiting_for_restart() const;
+
  private:
   void watch();
   void take_note(const base::Status& watching);
@@ -49,6 +55,8 @@ class SettingsKeeper {
 
   const std::string path_;
   std::shared_ptr<const config::Settings> settings_;
+  const std::shared_ptr<const config::Settings> started_with_;
+  std::vector<std::string> refused_;
   std::function<void()> on_change_;
   const Check check_;
   bool pending_ = false;

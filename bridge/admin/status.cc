@@ -22,8 +22,11 @@ json cgroups_json(const limits::Cgroups& cgroups) {
 }
 
 json bridge_json(const gateway::Gateway& gateway, const pool::Pools& pools) {
+  json listening = json::array();
+  for (const auto& [id, listener] : gateway.listeners()) listening.push_back(listener->name());
   json bridge = {{"pid", ::getpid()},
                  {"version", CGIBRIDGE_VERSION},
+                 {"listening", std::move(listening)},
                  {"cgroups", cgroups_json(pools.cgroups())},
                  {"draining", gateway.draining()},
                  {"not_ready", gateway.why_not_ready()}};
@@ -57,6 +60,12 @@ void add_comparison(json& program, const compare::Comparison& comparison, Detail
 }
 
 }  // namespace
+
+json settings_json(const SettingsKeeper& settings) {
+  return {{"file", settings.path()},
+          {"refused", settings.refused()},
+          {"waiting_for_restart", settings.waiting_for_restart()}};
+}
 
 json status_json(gateway::Gateway& gateway, const pool::Pools& pools, const StatusScope& scope) {
   const auto settings = gateway.settings();

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "admin/comparison_json.h"
+#include "admin/settings_keeper.h"
 #include "gateway/gateway.h"
 #include "pool/pools.h"
 
@@ -21,5 +22,8 @@ struct StatusScope {
 // path.
 nlohmann::json status_json(gateway::Gateway& gateway, const pool::Pools& pools,
                            const StatusScope& scope = {});
+
+// Which settings file is in force, for the status as well.
+nlohmann::json settings_json(const SettingsKeeper& settings);
 
 }  // namespace admin

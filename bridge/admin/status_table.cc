@@ -134,26 +134,10 @@ std::string reasons_text(const json& program) {
   if (const std::string sandbox = program.value("sandbox", ""); !sandbox.empty()) {
     lines += "    sandbox: " + shown(sandbox) + "\n";
   }
-  if (const std::string reason = text(program.at("level_reason")); !reason.empty()) {
-    lines += "    not deeper: " + reason + "\n";
-  }
-  if (const json& retry = program.at("retry_in_ms"); !retry.is_null()) {
-    lines += fmt::format("    tried again in {} s, or when it changes\n", number(retry) / 1000);
-  }
-  if (const std::string warm = text(program.at("warm").at("told")); !warm.empty()) {
-    lines += "    really warm: " + warm + "\n";
-  }
-  if (const json& misfits = program.at("misfits"); number(misfits.at("count")) > 0) {
-    lines += fmt::format("    ran classic, as their {} is not what the zygote read: {}\n",
-                         text(misfits.at("variable")), number(misfits.at("count")));
-  }
+  for (const std::string& reason : reasons_of(program)) lines += "    " + reason + "\n";
   if (const json& learned = program.at("learned"); !learned.empty()) {
     lines += "    learned: preload = " +
              shown(learned.dump(-1, ' ', false, json::error_handler_t::replace)) + "\n";
-  }
-  for (const json& step : program.at("failed_steps")) lines += "    failed: " + text(step) + "\n";
-  if (const std::string reason = text(program.at("reset_reason")); !reason.empty()) {
-    lines += fmt::format("    not reset = {}: {}\n", text(program.at("reset_asked")), reason);
   }
   return lines;
 }
@@ -191,6 +175,28 @@ std::string bridge_text(const json& bridge) {
 }
 
 }  // namespace
+
+std::vector<std::string> reasons_of(const json& program) {
+  std::vector<std::string> reasons;
+  if (const std::string reason = text(program.at("level_reason")); !reason.empty()) {
+    reasons.push_back("not deeper: " + reason);
+  }
+  if (const json& retry = program.at("retry_in_ms"); !retry.is_null()) {
+    reasons.push_back(fmt::format("tried again in {} s, or when it changes", number(retry) / 1000));
+  }
+  if (const std::string warm = text(program.at("warm").at("told")); !warm.empty()) {
+    reasons.push_back("really warm: " + warm);
+  }
+  if (const json& misfits = program.at("misfits"); number(misfits.at("count")) > 0) {
+    reasons.push_back(fmt::format("ran classic, as their {} is not what the zygote read: {}",
+                                  text(misfits.at("variable")), number(misfits.at("count"))));
+  }
+  for (const json& step : program.at("failed_steps")) reasons.push_back("failed: " + text(step));
+  if (const std::string reason = text(program.at("reset_reason")); !reason.empty()) {
+    reasons.push_back(fmt::format("not reset = {}: {}", text(program.at("reset_asked")), reason));
+  }
+  return reasons;
+}
 
 std::string status_table(const json& status) {
   const json& bridge = status.at("bridge");

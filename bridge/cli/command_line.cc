@@ -133,6 +133,24 @@ void add_migrate(CLI::App& app, Invocation& invocation) {
       "could be read.");
 }
 
+void add_doctor(CLI::App& app, Invocation& invocation) {
+  CLI::App* sub = add_command(
+      app, invocation, "doctor",
+      "Why a site answers 502, 403 or 404, or is not faster: looks at the kernel, the bridge, its "
+      "sockets, its roots and its programs, and changes nothing",
+      Command::doctor);
+  DoctorOptions& options = invocation.doctor;
+  sub->add_option("--request", options.request,
+                  "http://HOST[:PORT]/PATH: send one GET to the web server on this machine's "
+                  "loopback address, and follow it");
+  sub->add_option("--server-user", options.server_user,
+                  "Judge what this user may do, instead of the web servers that run");
+  sub->add_flag_callback(
+      "--json", [&invocation] { invocation.form = Form::json; }, "What was found, as JSON");
+  add_client_options(sub, invocation);
+  sub->footer("Exit code: 0 nothing is wrong; 1 something is; 2 it could not look.");
+}
+
 void add_drain(CLI::App& app, Invocation& invocation) {
   CLI::App* sub =
       add_command(app, invocation, "drain", "Finish what is open, then end", Command::drain);
@@ -311,6 +329,7 @@ Invocation parse_command_line(int argc, char** argv) {
       invocation);
   add_check(app, invocation);
   add_migrate(app, invocation);
+  add_doctor(app, invocation);
   add_try(app, invocation);
   add_replay(app, invocation);
   add_descriptions(app);

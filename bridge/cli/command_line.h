@@ -30,6 +30,7 @@ enum class Command {
   try_script,
   check,
   migrate,
+  doctor,
 };
 
 enum class Form { text, json, openmetrics };
@@ -53,6 +54,12 @@ struct MigrateOptions {
   bool check = true;        // whether programs are tried
   unsigned programs = 20;   // how many of them, at most
   unsigned timeout_s = 20;  // for each
+};
+
+// Only for `doctor`.
+struct DoctorOptions {
+  std::string request;      // a URL; empty: none is sent
+  std::string server_user;  // a name or a number; empty: those of the running web servers
 };
 
 struct Invocation {
@@ -79,6 +86,7 @@ struct Invocation {
   bool without_settings = false;  // replay: use none at all
   CheckOptions check;
   MigrateOptions migrate;
+  DoctorOptions doctor;
   FcgiwrapOptions fcgiwrap;
   std::vector<std::string> words;  // all of them, without the first
 };

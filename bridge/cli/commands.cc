@@ -26,39 +26,44 @@ void tell_of_sandboxes(const config::Settings& settings) {
 }
 
 int run_config(const Invocation& invocation) {
-  auto loaded = config::load_file(invocation.config_path);
-  if (!loaded) {
-    for (const config::Problem& problem : loaded.problems()) {
-      fmt::print(stderr, "{}\n", config::to_string(problem));
-    }
-    fmt::print(stderr, "{} error(s)\n", loaded.problems().size());
-    return 1;
-  }
-  const auto unknown = invocation.command == Command::config_check
-                           ? limits::Identities::problems_of(loaded.settings())
-                           : std::vector<std::string>();
-  for (const std::string& problem : unknown) {
-    fmt::print(stderr, "{}: {}\n", invocation.config_path, problem);
-  }
-  if (!unknown.empty()) {
-    fmt::print(stderr, "{} error(s)\n", unknown.size());
-    return 1;
-  }
+  const auto settings =
+      checked_settings(invocation.config_path, invocation.command == Command::config_check
+                                                   ? UsersInSettings::must_be_known
+                                                   : UsersInSettings::any);
+  if (!settings) return 1;
   if (invocation.command == Command::config_show) {
-    fmt::print("{}", config::show(loaded.settings()));
+    fmt::print("{}", config::show(*settings));
   } else {
     fmt::print("{}: no errors\n", invocation.config_path);
-    const router::Roots roots(loaded.settings().bridge.roots);
+    const router::Roots roots(settings->bridge.roots);
     for (const std::string& problem : roots.problems()) {
       fmt::print("bridge.roots: {}\n", problem);
     }
-    for (const std::string& doubt : doubts_about(loaded.settings())) fmt::print("{}\n", doubt);
-    tell_of_sandboxes(loaded.settings());
+    for (const std::string& doubt : doubts_about(*settings)) fmt::print("{}\n", doubt);
+    tell_of_sandboxes(*settings);
   }
   return 0;
 }
 
 }  // namespace
+
+std::optional<config::Settings> checked_settings(const std::string& path, UsersInSettings users) {
+  auto loaded = config::load_file(path);
+  if (!loaded) {
+    for (const config::Problem& problem : loaded.problems()) {
+      fmt::print(stderr, "{}\n", config::to_string(problem));
+    }
+    fmt::print(stderr, "{} error(s)\n", loaded.problems().size());
+    return std::nullopt;
+  }
+  const auto unknown = users == UsersInSettings::must_be_known
+                           ? limits::Identities::problems_of(loaded.settings())
+                           : std::vector<std::string>();
+  for (const std::string& problem : unknown) fmt::print(stderr, "{}: {}\n", path, problem);
+  if (unknown.empty()) return loaded.take();
+  fmt::print(stderr, "{} error(s)\n", unknown.size());
+  return std::nullopt;
+}
 
 int fail(const std::string& why) {
   fmt::print(stderr, "cgibridge: {}\n", base::printable(why, why.npos));
@@ -78,6 +83,8 @@ int run(const Invocation& invocation) {
       return 0;
     case Command::fcgiwrap:
       return print_fcgiwrap(invocation.fcgiwrap);
+    case Command::doctor:
+      return run_doctor(invocation);
     case Command::check:
       return run_check(invocation);
     case Command::migrate:

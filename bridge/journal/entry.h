@@ -43,6 +43,7 @@ struct Entry {
   std::uint64_t received = 0;  // of its body
   std::string body{};          // its beginning
   std::size_t body_max = 0;
+  std::string followed{};  // the marker of an operator who follows it (followers.h); empty: nobody
 
   void program_ended(const worker::Ending& ending) {
     exit_code = ending.app_status;

@@ -97,15 +97,17 @@ void Journal::flush() {
 
 // ---- a request ----
 
-std::unique_ptr<Entry> Journal::begin(const RequestName& name,
-                                      const cgi::Variables& variables) const {
-  if (!access_.file.is_open() && !folder_.is_used()) return nullptr;
+std::unique_ptr<Entry> Journal::begin(const RequestName& name, const cgi::Variables& variables) {
+  std::string followed = followers_.marker_of(variables);
+  if (!access_.file.is_open() && !folder_.is_used() && followed.empty()) return nullptr;
   auto entry = std::make_unique<Entry>();
   entry->began_ms = clock_.unix_ms();
   entry->id = name.id;
   entry->params.reserve(variables.size());
   for (const auto& [param, value] : variables) entry->params.emplace_back(param, value);
   if (folder_.is_used()) entry->body_max = capture_settings_.body_max;
+  entry->followed = std::move(followed);
+  if (!entry->followed.empty()) followers_.began(*entry);
   return entry;
 }
 
@@ -115,6 +117,7 @@ void Journal::end(Entry& entry, const config::ProgramSettings* settings) {
     if (access_lines_.size() >= kHeldMax) flush();
     flush_.schedule();
   }
+  if (!entry.followed.empty()) followers_.ended(entry);
   const bool wanted = folder_.is_used() && settings != nullptr && settings->capture;
   if (wanted && worth_capturing(entry)) capture(entry);
 }

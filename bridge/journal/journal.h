@@ -11,6 +11,7 @@
 #include "config/settings.h"
 #include "journal/capture_folder.h"
 #include "journal/entry.h"
+#include "journal/followers.h"
 #include "journal/request_name.h"
 #include "journal/secrets.h"
 #include "journal/stack_queue.h"
@@ -57,13 +58,14 @@ class Journal {
   RequestName name(const cgi::Variables& variables) { return names_.of(variables); }
   std::string text_of(const RequestName& name) const { return journal::text_of(name, secrets_); }
   // What is noted about it; none if nothing needs it.
-  std::unique_ptr<Entry> begin(const RequestName& name, const cgi::Variables& variables) const;
+  std::unique_ptr<Entry> begin(const RequestName& name, const cgi::Variables& variables);
   // The request is over.
   void end(Entry& entry, const config::ProgramSettings* settings);
   // The turn is owned by the request until its program has ended: see StackQueue. None: there is no
   // turn to wait for.
   std::unique_ptr<StackQueue::Turn> slow(const SlowRequest& request);
 
+  Followers& followers() { return followers_; }
   const Counts& counts() const { return counts_; }
   const StackQueue& stacks() const { return stacks_; }
   const base::AppendFile& access_file() const { return access_.file; }
@@ -95,6 +97,7 @@ class Journal {
   std::string settings_file_;
   base::TimePoint minute_since_{};
   unsigned in_this_minute_ = 0;
+  Followers followers_;
   Counts counts_;
   StackQueue stacks_;
   const loop::Clock& clock_;

@@ -12,7 +12,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 #      worker and pool do not know. limits is below worker, whose launch() applies what it decides. journal
 #      records what gateway sees; stacks belongs to a separate process that inspects a program; policy is
 #      what pool decides without doing it; modules is what pool accepts of the modules to load in advance;
-# migrate is what other servers' configurations say, for cli;
+# migrate is what other servers' configurations say, for cli; doctor is what one of its commands knows;
 # text is what config and compare both know about texts; upgrade is how one daemon takes over from another.
 LAYERS = [
     ["base"],
@@ -26,6 +26,7 @@ LAYERS = [
     ["shadow", "journal"],
     ["gateway"],
     ["admin"],
+    ["doctor"],
     ["cli", "upgrade"],
     ["daemon"],
 ]
