@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/doctor_report.h"
 #include "doctor/look.h"
+#include "doctor/process_look.h"
 #include "limits/users.h"
 #include "loop/clock.h"
 
@@ -45,7 +46,7 @@ base::Result<doctor::Who> user_named(const std::string& text) {
 
 std::string title_of(const Invocation& invocation, const doctor::Observations& seen) {
   return fmt::format("cgibridge {}, {}, asked by {}{}", CGIBRIDGE_VERSION, invocation.config_path,
-                     limits::own_identity().name,
+                     doctor::who_is(::geteuid(), ::getegid(), {}).name,
                      seen.is_root ? "" : " (root sees and tries more)");
 }
 

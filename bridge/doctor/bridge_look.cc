@@ -61,7 +61,8 @@ void send_request(const AskedUrl& url, const std::string& marker, Followed& foll
     followed.not_sent = answer.error().message;
     return;
   }
-  const HttpAnswer head = parse_answer(answer.value());
+  followed.is_whole = answer.value().is_whole;
+  const HttpAnswer head = parse_answer(answer.value().bytes);
   if (head.status == 0) followed.not_sent = "the answer is not HTTP";
   followed.status = head.status;
   followed.server = head.server;

@@ -76,8 +76,8 @@ bool send_all(const BoundedSocket& socket, std::string_view rest) {
 
 }  // namespace
 
-base::Result<std::string> ask_by_http(const AskedUrl& url, const std::string& request,
-                                      base::Duration patience) {
+base::Result<HttpReply> ask_by_http(const AskedUrl& url, const std::string& request,
+                                    base::Duration patience) {
   const BoundedSocket socket(url.by_ipv6 ? AF_INET6 : AF_INET, patience);
   const std::string where = fmt::format("{}:{}", url.by_ipv6 ? "[::1]" : "127.0.0.1", url.port);
   if (!connect_to(socket, url)) return base::errno_error("cannot connect to " + where, errno);
@@ -87,13 +87,13 @@ base::Result<std::string> ask_by_http(const AskedUrl& url, const std::string& re
   for (;;) {
     if (!socket.wait_for(POLLIN)) break;
     const ssize_t got = ::recv(socket.get(), bytes.data(), bytes.size(), 0);
-    if (got == 0) return kept;
+    if (got == 0) return HttpReply{.bytes = std::move(kept)};
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got < 0) break;
     kept.append(bytes.data(), std::min(static_cast<std::size_t>(got), kKeptMax - kept.size()));
   }
   // What came so far may be a whole head.
-  if (!kept.empty()) return kept;
+  if (!kept.empty()) return HttpReply{.bytes = std::move(kept), .is_whole = false};
   return base::errno_error("no answer from " + where, errno);
 }
 

@@ -6,9 +6,13 @@
 
 namespace doctor {
 
-// The beginning of the answer, at most 64 KiB; the rest is read and dropped. The error says why
-// there is none within patience.
-base::Result<std::string> ask_by_http(const AskedUrl& url, const std::string& request,
-                                      base::Duration patience);
+struct HttpReply {
+  std::string bytes = {};  // the first 64 KiB of it; the rest is read and dropped
+  bool is_whole = true;    // the server closed the connection
+};
+
+// What came within patience. The error says why nothing came.
+base::Result<HttpReply> ask_by_http(const AskedUrl& url, const std::string& request,
+                                    base::Duration patience);
 
 }  // namespace doctor

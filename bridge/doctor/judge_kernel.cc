@@ -155,7 +155,7 @@ void judge_rights(const Observations& seen, Findings& findings) {
         "install it again, or set bridge.adapters to the folder that has them");
   }
   if (seen.needs.user && !rights.changes_users) {
-    add(findings, Mark::wrong,
+    add(findings, rights.of == Rights::Of::own ? Mark::note : Mark::wrong,
         fmt::format("The settings say `user`, but a bridge that runs as {} cannot become another "
                     "user: such programs are answered with 500.",
                     rights.who.name),
@@ -164,7 +164,7 @@ void judge_rights(const Observations& seen, Findings& findings) {
     add(findings, Mark::note, "Programs run as root: neither [defaults] nor a program says `user`.",
         "[defaults] user = \"www-data\", or \"owner\"");
   }
-  judge_cgroups(seen, findings);
+  if (rights.of != Rights::Of::guessed) judge_cgroups(seen, findings);
   if (!rights.descriptors_suffice) {
     add(findings, Mark::note,
         fmt::format("{} descriptors (RLIMIT_NOFILE) are too few for connections_max = {}, "

@@ -15,6 +15,7 @@ constexpr std::size_t kShown = 5;
 // A program is fine if at least this share of its requests was warm: the first of each generation
 // are not.
 constexpr double kGoodShare = 0.9;
+constexpr std::uint64_t kEnough = 10;
 
 struct Cold {
   std::string path, level, mode;
@@ -23,6 +24,7 @@ struct Cold {
   std::uint64_t of = 0;
   double cost_s = 0;       // what these took, compared with warm ones
   bool by_choice = false;  // the settings say classic
+  bool hindered = false;   // something is said against it; otherwise nobody has asked for a while
   bool demoted = false;    // to another reset than the settings say
 };
 
@@ -47,6 +49,8 @@ Cold cold_of(const json& program) {
   cold.reasons = admin::reasons_of(program);
   const json& sides = program.at("sides");
   cold.by_choice = sides.at("effective").get<std::string>() == "classic";
+  cold.hindered =
+      !program.at("level_reason").get<std::string>().empty() || !program.at("failed_steps").empty();
   cold.demoted = !program.at("reset_reason").get<std::string>().empty();
   const json& warm = program.at("warm");
   const json& arms = program.at("arms");
@@ -60,8 +64,8 @@ Cold cold_of(const json& program) {
 
 bool is_cold(const Cold& cold) {
   if (cold.by_choice) return cold.requests > 0;
-  if (cold.level == "none" || cold.demoted) return true;
-  if (cold.level == "warming" || cold.of < 10) return false;  // too early to say
+  if ((cold.level == "none" && cold.hindered) || cold.demoted) return true;
+  if (cold.level == "warming" || cold.of < kEnough) return false;  // too early to say
   return static_cast<double>(cold.of - cold.requests) < kGoodShare * static_cast<double>(cold.of);
 }
 

@@ -189,12 +189,16 @@ void judge_request(const Followed& request, const Observations& seen, Findings& 
   add(findings, Mark::ok,
       fmt::format("{} sent the bridge {} (id {}).", server, what_came(request.began),
                   request.began.value("id", "")));
-  if (request.ended.is_null()) {
-    const std::string answer =
-        request.not_sent.empty() ? fmt::format("answered {}", request.status) : request.not_sent;
+  if (!request.not_sent.empty() || !request.is_whole) {
     return add(findings, Mark::note,
-               fmt::format("Its program still runs after {} s ({}).",
-                           request.patience.count() / 1000, answer),
+               fmt::format("The answer was not whole after {} s; its program is ended, as if a "
+                           "visitor had left.",
+                           request.patience.count() / 1000),
+               "slowlog = { after = \"5s\" } shows what such a program is doing");
+  }
+  if (request.ended.is_null()) {
+    return add(findings, Mark::note,
+               fmt::format("It was answered with {}, and its program still runs.", request.status),
                "timeouts.request and timeouts.background end it; slowlog shows what it does");
   }
   judge_answer(request, seen, findings);

@@ -19,9 +19,9 @@
 
 #include "base/unique_fd.h"
 #include "doctor/proc_texts.h"
+#include "doctor/process_look.h"
 #include "doctor/trial_child.h"
 #include "limits/cgroup.h"
-#include "limits/users.h"
 
 namespace doctor {
 namespace {
@@ -180,7 +180,7 @@ Kernel try_kernel(const std::optional<Who>& who) {
         kPatience);
   };
   Kernel kernel;
-  kernel.tried_as = who ? who->name : limits::own_identity().name;
+  kernel.tried_as = who ? who->name : who_is(::geteuid(), ::getegid(), {}).name;
   kernel.scan = in_its_place(try_scan);
   kernel.soft_dirty = in_its_place(try_soft_dirty);
   kernel.dispatch = in_its_place(try_dispatch);

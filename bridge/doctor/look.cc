@@ -7,6 +7,7 @@
 #include "doctor/access_look.h"
 #include "doctor/bridge_look.h"
 #include "doctor/kernel_trials.h"
+#include "doctor/path_look.h"
 #include "doctor/process_look.h"
 #include "limits/privileges.h"
 #include "limits/users.h"
@@ -58,6 +59,18 @@ std::optional<Who> usual_user(const config::Settings& settings) {
   return Who{found.name, found.uid, found.gid, found.groups};
 }
 
+// A bridge that cannot be asked: its control socket belongs to its user.
+void guess_rights(const Bridge& bridge, Rights& rights) {
+  if (bridge.status.is_object()) return;
+  rights.of = Rights::Of::own;
+  FileRights control;
+  if (!bridge.may_be_running || !look_at_file(bridge.control, control)) return;
+  rights.of = Rights::Of::guessed;
+  rights.who = who_is(control.owner, control.group, {});
+  rights.changes_users = control.owner == 0;
+  rights.descriptors_suffice = true;
+}
+
 bool is_own_page(const AskedUrl& url, const config::BridgeSettings& bridge) {
   const std::string_view path = url.path();
   const bool is_page = !bridge.page.path.empty() && path.starts_with(bridge.page.path);
@@ -80,6 +93,7 @@ Observations look(const Question& question) {
           : 0;
   seen.kernel = try_kernel(usual_user(question.settings));
   seen.rights = look_at_rights(pid, question.settings, question.adapters);
+  guess_rights(seen.bridge, seen.rights);
   if (is_own_user(question.settings, seen.rights.who)) seen.rights.changes_users = true;
   if (question.server_user) {
     seen.servers.push_back({"the web server", 0, *question.server_user});

@@ -41,6 +41,9 @@ struct Needs {
 
 // What the bridge may do, or, if none runs, what one that the user who asks starts may do.
 struct Rights {
+  // guessed: one runs, and only its user is known. own: none runs, these are this process's.
+  enum class Of { bridge, guessed, own };
+  Of of = Of::bridge;
   Who who = {};
   bool changes_users = false;
   std::uint64_t descriptors = 0;
@@ -108,6 +111,7 @@ struct Root {
 struct Followed {
   std::string url = {}, target = {}, host = {};
   std::string not_sent = {};  // why there was no answer
+  bool is_whole = true;       // the answer came to its end in time
   int status = 0;
   std::string server = {}, location = {};  // headers of the answer
   bool is_source = false;                  // the answer is the text of a program

@@ -100,7 +100,7 @@ void look_at_cgroups(::pid_t bridge, const config::BridgeSettings& settings, Rig
       }
     } else if (::access(folder.c_str(), W_OK) != 0) {
       rights.why_no_cgroups = folder + " may not be written to";
-    } else {
+    } else if (rights.cgroups.empty()) {
       rights.cgroups = folder + (unified ? " (v2)" : " (v1)");
     }
   }

@@ -258,6 +258,7 @@ TEST(Programs, beyond_five_are_only_counted) {
   for (int i = 0; i < 9; ++i) {
     auto program = some_program("/srv/" + std::to_string(i));
     program["level"] = "none";
+    program["failed_steps"] = {"link"};
     seen.bridge.status["programs"].push_back(program);
   }
   EXPECT_SAYS(said(seen, Area::programs, Mark::note), "4 more program(s) are not warm");
@@ -280,6 +281,12 @@ TEST(Programs, that_are_about_to_be_warm_are_left_alone) {
   auto& program = seen.bridge.status["programs"][0];
   program["level"] = "warming";
   program["warm"] = {{"requests", 0}, {"of", 40}, {"told", ""}};
+  EXPECT_EQ(said(seen, Area::programs, Mark::note), "");
+}
+
+TEST(Programs, that_nobody_asked_for_lately_are_left_alone) {
+  Observations seen = all_is_well();
+  seen.bridge.status["programs"][0]["level"] = "none";
   EXPECT_EQ(said(seen, Area::programs, Mark::note), "");
 }
 

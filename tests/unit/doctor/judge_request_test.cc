@@ -121,8 +121,13 @@ TEST(Request, that_could_not_be_followed_is_only_noted) {
 TEST(Request, whose_program_still_runs_says_so) {
   Followed request = some_request();
   request.ended = {};
+  EXPECT_SAYS(said(request, Mark::note), "answered with 200, and its program still runs");
   request.patience = std::chrono::seconds(10);
-  EXPECT_SAYS(said(request, Mark::note), "still runs after 10 s (answered 200)");
+  request.is_whole = false;
+  EXPECT_SAYS(said(request, Mark::note), "not whole after 10 s");
+  request.is_whole = true;
+  request.not_sent = "no answer";
+  EXPECT_SAYS(said(request, Mark::note), "not whole after 10 s");
 }
 
 TEST(Request, that_failed_in_its_program_quotes_its_last_word) {

@@ -11,6 +11,12 @@ cgi::Variables with_marker(const std::string& marker) {
   return {{"SCRIPT_NAME", "/a"}, {Followers::kParam, marker}};
 }
 
+Entry followed(const std::string& marker) {
+  Entry entry;
+  entry.followed = marker;
+  return entry;
+}
+
 struct Heard {
   int began = 0, ended = 0;
   Followers::Events events() {
@@ -24,7 +30,7 @@ TEST(Followers, reports_the_first_request_with_the_marker) {
   ASSERT_TRUE(followers.add(&heard, kMarker, heard.events()));
   EXPECT_EQ(followers.marker_of(with_marker("another-long-marker")), "");
   EXPECT_EQ(followers.marker_of({}), "");
-  const Entry entry{.followed = followers.marker_of(with_marker(kMarker))};
+  const Entry entry = followed(followers.marker_of(with_marker(kMarker)));
   EXPECT_EQ(entry.followed, kMarker);
   followers.began(entry);
   EXPECT_EQ(followers.marker_of(with_marker(kMarker)), "") << "the second one is not followed";
@@ -37,7 +43,7 @@ TEST(Followers, forgets_whoever_leaves) {
   Followers followers;
   Heard heard;
   ASSERT_TRUE(followers.add(&heard, kMarker, heard.events()));
-  const Entry entry{.followed = kMarker};
+  const Entry entry = followed(kMarker);
   followers.began(entry);
   followers.forget(&heard);
   followers.ended(entry);
