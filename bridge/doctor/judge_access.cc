@@ -11,6 +11,7 @@ namespace {
 // ---- sockets ----
 
 std::string named(const WebServer& server) {
+  if (server.pid == 0) return fmt::format("{} ({})", server.name, server.who.name);
   return fmt::format("{} (pid {}, {})", server.name, server.pid, server.who.name);
 }
 
@@ -23,7 +24,7 @@ std::string why_not_opened(const Listening& at, const Listening::Opening& openin
                        named(server), at.address);
   }
   const std::string hindrance = why_not(server.who, opening.path, kWrite);
-  if (!hindrance.empty()) return fmt::format("{} cannot open it: {}", server.name, hindrance);
+  if (!hindrance.empty()) return fmt::format("{} cannot open it: {}", named(server), hindrance);
   if (opening.connected && !opening.connected->works) {
     return fmt::format("{} cannot open it: {}", named(server), opening.connected->why());
   }

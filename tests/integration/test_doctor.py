@@ -168,8 +168,10 @@ class TestSocket:
         nginx = start_nginx(site, bridge)
         assert nginx.send_request("/cgi-bin/hello.cgi").status == 502
         findings = look(site, bridge.config, "--request", nginx.url("/cgi-bin/hello.cgi"), expect=1)
-        one = about(findings, f"may not connect to {bridge.address} (srw-rw---- root:root)")
-        assert one["what"].startswith(f"unix:{bridge.address}: nginx cannot open it: www-data")
+        (pid,) = processes.children_of(nginx.pid)
+        one = about(findings, f"nginx (pid {pid}, www-data) cannot open it: www-data may not connect to "
+                              f"{bridge.address} (srw-rw---- root:root)")
+        assert one["what"].startswith(f"unix:{bridge.address}: nginx (pid ")
         assert "socket_group" in one["to_do"] and one["mark"] in ("wrong", "note")
         assert "answered 502 itself: the request never reached" in said(findings, "request", "wrong")
 
@@ -354,7 +356,7 @@ class TestRequest:
         wait_until(lambda: bridge.status()["bridge"]["background"] == 0, "it is ended", 20)
 
     def test_to_a_program_that_does_not_end_is_bounded(self, site):
-        site.sh("slow.cgi", 'echo "Content-Type: text/plain"\necho\necho begun\nexec sleep 600\n')
+        site.sh("slow.cgi", f'echo "X-Accel-Buffering: no"\n{HELLO}exec sleep 600\n')
         bridge = site.start_bridge()
         nginx = start_nginx(site, bridge)
         findings = look(site, bridge.config, "--request", nginx.url("/cgi-bin/slow.cgi"))
@@ -479,9 +481,15 @@ class TestFollowCommand:
 
     def test_ends_with_its_connection(self, site, hello):
         bridge = site.start_bridge()
-        for number in range(20):  # more than may follow at a time
-            with Control(bridge.control) as control:
-                control.ask("follow", marker=f"{number:032}")
+        most = 8
+        for name in "ab":
+            with contextlib.ExitStack() as stack:
+                # More of them than before, so that not each takes the place of one that has left.
+                clients = [stack.enter_context(Control(bridge.control)) for _ in range(3 * most)]
+                for number, client in enumerate(clients[-most:] if name == "b" else clients[:most]):
+                    client.ask("follow", marker=f"{name}{number:032}")
+                with pytest.raises(AssertionError, match="8 others follow"):
+                    clients[most].ask("follow", marker=name * 32)
 
     def test_is_over_if_the_client_leaves_before_the_request_ends(self, site):
         go = site.folder / "go"

@@ -152,7 +152,9 @@ TEST(Socket, names_what_hinders_the_web_server) {
   Observations seen = all_is_well();
   seen.listening[0].openings[0].path.last.mode = S_IFSOCK | 0660;
   std::string wrong = said(seen, Area::socket, Mark::wrong);
-  EXPECT_SAYS(wrong, "nginx cannot open it: www-data may not connect to /run/s (srw-rw---- 0:0)");
+  EXPECT_SAYS(wrong,
+              "nginx (pid 80, www-data) cannot open it: www-data may not connect to /run/s "
+              "(srw-rw---- 0:0)");
   EXPECT_SAYS(wrong, "socket_group = a group of www-data");
   seen.listening[0].openings[0].path.folders[1].mode = S_IFDIR | 0700;
   wrong = said(seen, Area::socket, Mark::wrong);
@@ -180,9 +182,9 @@ TEST(Socket, of_two_web_servers_one_may_be_meant_for_something_else) {
   seen.listening[0].openings[1].server = 1;
   seen.listening[0].openings[1].path.last.mode = S_IFSOCK | 0600;
   EXPECT_EQ(said(seen, Area::socket, Mark::wrong), "");
-  EXPECT_SAYS(said(seen, Area::socket, Mark::note), "Caddy cannot open it");
+  EXPECT_SAYS(said(seen, Area::socket, Mark::note), "Caddy (pid 90, caddy) cannot open it");
   seen.listening[0].openings[0].path.last.mode = S_IFSOCK | 0600;
-  EXPECT_SAYS(said(seen, Area::socket, Mark::wrong), "nginx cannot open it");
+  EXPECT_SAYS(said(seen, Area::socket, Mark::wrong), "nginx (pid 80, www-data) cannot open it");
 }
 
 TEST(Socket, does_not_call_good_what_it_cannot_see) {
