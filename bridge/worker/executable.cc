@@ -80,8 +80,10 @@ bool look_into(int fd, off_t bytes_max, const Look& look) {
 
 // Lua since 5.4 seeds its generator from the clock's second and an address; all workers would have
 // the address in common. Whatever the interpreter is called: it has Lua's own words in it, or the
-// name of Lua's library. LuaJIT and older ones have other words.
-bool draws_from_addresses(int fd) {
+// name of Lua's library. LuaJIT and older ones have other words. is_interpreter: something is run
+// by it; of other programs only the one that is Lua itself counts, and not those (cgit) that can
+// call Lua.
+bool draws_from_addresses(int fd, bool is_interpreter) {
   constexpr std::string_view kVersion = "$LuaVersion: Lua 5.", kLibrary = "liblua";
   constexpr off_t kBytesMax = 4 << 20;
   return look_into(fd, kBytesMax, [&](std::string_view text) {
@@ -90,6 +92,8 @@ bool draws_from_addresses(int fd) {
       return at == text.npos ? std::string_view() : text.substr(at + word.size(), 8);
     };
     const std::string_view version = after(kVersion), library = after(kLibrary);
+    const bool is_lua = is_interpreter || text.find("LUA_INIT") != text.npos;
+    if (!is_lua) return false;
     return version.starts_with('4') || version.starts_with('5') || library.starts_with("5.4") ||
            library.starts_with("5.5") || library.starts_with("-5.4") ||
            library.starts_with(".so.5.4");
@@ -185,7 +189,8 @@ Executable look_at(const std::string& program, std::string_view search_path,
         executable.language = Language::none;
       }
       const bool may_be_lua = executable.language == Language::none;
-      if (may_be_lua && executable.cold_reason.empty() && draws_from_addresses(fd.get())) {
+      if (may_be_lua && executable.cold_reason.empty() &&
+          draws_from_addresses(fd.get(), executable.interpreter_words > 0)) {
         executable.cold_reason = "Lua 5.4's random numbers would be the same in all workers";
       }
       return executable;

@@ -1,6 +1,7 @@
 """The end of a Python program's request: as the interpreter would end it."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -87,7 +88,15 @@ def test_modules_end_in_the_interpreter_s_order(folder, imports):
         folder.script(f"{name}.py", LOUD + text)
     text = f"{LOUD}mine = Loud('mine')\n{imports}\nlast = Loud('last')\n"
     script = folder.script("x.py", text)
-    answers_like_plain(script)
+    # Since Python 3.13 the order of objects in circles depends on when the collector ran before: a plain
+    # process has another one if it calls gc.collect(0) first.
+    answers_like_plain(script, in_order=python_version() < (3, 13))
+
+
+def python_version():
+    shown = subprocess.run([PYTHON, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True,
+                           text=True, check=True).stdout
+    return tuple(map(int, shown.split()))
 
 
 @pytest.mark.parametrize("switches", [[], ["-Wdefault"], ["-Werror"], ["-X", "dev"]], ids=" ".join)
