@@ -63,6 +63,9 @@ int let_go_for_good(int channel);
  * opened and others can see, under the same numbers. What was open at the checkpoint stays. */
 void descriptors_remember_checkpoint(void);
 void descriptors_stand_in(void);
+/* The same for 0, 1 and 2 of a process that waits for its next request as it is: as long as it has
+ * the pipe of an answer, nobody knows whether a child will still write to it. */
+void descriptors_give_streams_back(void);
 /* Whether a worker gets a new one; otherwise it opens the same file again. */
 int descriptor_is_made_anew(const struct open_file *file);
 /* Makes another one under its number: 0 or < 0. With raw calls only. To be called in turns, for all

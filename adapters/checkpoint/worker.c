@@ -115,6 +115,7 @@ static void say_done(int exit_code, int stays) {
 }
 
 int worker_next(int exit_code) {
+  descriptors_give_streams_back();
   say_done(exit_code, 1);
   state.role = ROLE_WORKER;
   if (wait_for_request() != 0) return -1;

@@ -65,7 +65,8 @@ def test_a_worker_that_is_broken_loses_one_request_at_most(site, reachable):
 
 def test_a_worker_that_keeps_its_state_and_falls_silent_is_replaced(site):
     script = site.perl("x", SILENT_PL)
-    bridge = site.start_bridge(KEEPS + 'reset = "none"\n')
+    # Only one, so that the next request gets the one that broke.
+    bridge = site.start_bridge('mode = "persistent"\nreset = "none"\nworkers = { max = 1 }\n')
     bridge.allow_log("502")
     statuses = answers_behind_a_break(bridge, script)
     assert statuses.count(200) == 39, statuses

@@ -1,6 +1,8 @@
 """Each request has its own standard input, output and error: flags, owners and locks that one program sets on
 them affect no other request, also not of the same program or while it still runs."""
 
+import os
+
 import pytest
 
 from harness.processes import wait_until
@@ -110,3 +112,22 @@ def test_a_request_without_a_body_can_open_its_standard_input_by_name(site, mode
         bridge.wait_warm(script)
     for _ in range(3):
         assert bridge.request(script).body == b"end\n"
+
+
+NONE = {"perl": "#!/usr/bin/perl\nprint qq(Content-Type: text/plain\\n\\n$$\\n);\n",
+        "python": "#!/usr/bin/python3\nimport os\nprint('Content-Type: text/plain\\n')\nprint(os.getpid())\n",
+        "ruby": "#!/usr/bin/ruby\nprint \"Content-Type: text/plain\\n\\n#{$$}\\n\"\n",
+        "tcl": "#!/usr/bin/tclsh\nputs \"Content-Type: text/plain\\n\"\nputs [pid]\n"}
+
+
+@pytest.mark.parametrize("language", NONE)
+def test_a_worker_that_keeps_its_state_does_not_keep_the_pipes_of_an_answer(site, language):
+    """Otherwise each answer would wait for what might still be written to them."""
+    script = site.script("x", NONE[language])
+    bridge = site.start_bridge('mode = "persistent"\nreset = "none"\nworkers = { max = 1 }')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    for _ in range(3):
+        worker = int(bridge.request(script).body)
+        assert worker in bridge.program(script)["worker_pids"]
+        assert [os.readlink(f"/proc/{worker}/fd/{fd}") for fd in (0, 1, 2)] == ["/dev/null"] * 3
