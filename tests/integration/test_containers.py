@@ -247,3 +247,15 @@ def test_the_settings_of_both_are_right(site, tmp_path):
         path = tmp_path / f"{name}.toml"
         path.write_text(text.replace("/run/cgibridge", "/tmp/x"))
         assert "no errors" in site.cgibridge("config", "check", path).stdout
+
+
+def test_the_recipe_installs_what_a_package_of_the_bridge_is_built_with():
+    recipe = RECIPE.read_text().partition("FROM debian:13-slim\nCOPY")[0]
+    words = re.search(r"--no-install-recommends ([^&]*?)\nRUN", recipe, re.S)[1]
+    installed = set(words.replace("\\", "").split())
+    control = (PROJECT / "config" / "debian" / "control").read_text()
+    needed = re.search(r"^Build-Depends:(.*?)^\S", control, re.S | re.M)[1]
+    names = {re.sub(r"\(.*?\)", "", one).split("|")[0].strip() for one in needed.split(",")} - {""}
+    names.discard("debhelper-compat")
+    assert "libuv1-dev" in names and names <= installed | {"g++"}, names - installed
+    assert {"build-essential", "debhelper", "dpkg-dev"} <= installed
