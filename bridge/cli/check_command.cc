@@ -18,6 +18,7 @@
 #include "cli/report.h"
 #include "cli/trial.h"
 #include "router/first_line.h"
+#include "router/regular_file.h"
 #include "worker/executable.h"
 #include "worker/launch.h"
 
@@ -90,7 +91,7 @@ void describe_program(const TrialPlan& plan, Findings& findings) {
   }
   const worker::Executable executable = worker::inspect(plan.program, search_path);
   std::array<char, router::kFirstLineBytes> start;
-  const base::UniqueFd fd(::open(plan.program.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const base::UniqueFd fd = router::open_regular(plan.program);
   const ssize_t got = ::read(fd.get(), start.data(), start.size());
   const std::string_view bytes(start.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   const bool is_script = router::parse_first_line(bytes).has_value();

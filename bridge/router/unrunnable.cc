@@ -1,6 +1,5 @@
 #include "router/unrunnable.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -16,6 +15,7 @@
 #include "cgi/environment.h"
 #include "router/elf_file.h"
 #include "router/first_line.h"
+#include "router/regular_file.h"
 
 namespace router {
 namespace {
@@ -226,7 +226,7 @@ std::string why_unrunnable(const std::string& program, std::string_view search_p
   if (!interpreter.empty()) look_behind(interpreter, "of the settings");
   for (int depth = 0; depth <= kInterpretersMax; ++depth) {
     if (std::string why = why_not_a_program(subject); !why.empty()) return why;
-    const base::UniqueFd fd(::open(subject.file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    const base::UniqueFd fd = open_regular(subject.file);
     if (!fd) return {};  // an executable need not be readable
     std::array<char, kFirstLineBytes> bytes;
     const ssize_t got = ::pread(fd.get(), bytes.data(), bytes.size(), 0);

@@ -1,7 +1,6 @@
 #include "worker/executable.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -10,11 +9,13 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "base/unique_fd.h"
 #include "message/wire.h"
 #include "router/elf_file.h"
 #include "router/first_line.h"
+#include "router/regular_file.h"
 #include "router/unrunnable.h"
 #include "worker/wrapped.h"
 
@@ -65,17 +66,21 @@ std::string privilege_reason(const std::string& file, int fd) {
   return {};
 }
 
-// Calls with the file's bytes; false for an empty file, and for one that is larger than bytes_max.
-template <typename Look>
-bool look_into(int fd, off_t bytes_max, const Look& look) {
+// Calls see(piece) with the file's bytes, piece by piece, until it returns true; pieces overlap by
+// kOverlap bytes. Nothing is mapped: whoever cuts a mapped file ends the process that looks at it.
+constexpr std::size_t kPiece = 1 << 20, kOverlap = 256;
+
+template <typename See>
+bool look_into(int fd, off_t bytes_max, const See& see) {
   struct stat status;
-  if (::fstat(fd, &status) != 0 || status.st_size == 0 || status.st_size > bytes_max) return false;
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  void* const start = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (start == MAP_FAILED) return false;
-  const bool found = look(std::string_view(static_cast<const char*>(start), bytes));
-  ::munmap(start, bytes);
-  return found;
+  if (::fstat(fd, &status) != 0 || status.st_size > bytes_max) return false;
+  std::string piece(kPiece + kOverlap, '\0');
+  for (off_t at = 0; at < status.st_size; at += static_cast<off_t>(kPiece)) {
+    const ssize_t got = ::pread(fd, piece.data(), piece.size(), at);
+    if (got <= 0) return false;
+    if (see(std::string_view(piece.data(), static_cast<std::size_t>(got)))) return true;
+  }
+  return false;
 }
 
 // Lua since 5.4 seeds its generator from the clock's second and an address; all workers would have
@@ -86,17 +91,18 @@ bool look_into(int fd, off_t bytes_max, const Look& look) {
 bool draws_from_addresses(int fd, bool is_interpreter) {
   constexpr std::string_view kVersion = "$LuaVersion: Lua 5.", kLibrary = "liblua";
   constexpr off_t kBytesMax = 4 << 20;
+  bool is_lua = is_interpreter, is_new = false;
   return look_into(fd, kBytesMax, [&](std::string_view text) {
     const auto after = [text](std::string_view word) {
       const std::size_t at = text.find(word);
       return at == text.npos ? std::string_view() : text.substr(at + word.size(), 8);
     };
     const std::string_view version = after(kVersion), library = after(kLibrary);
-    const bool is_lua = is_interpreter || text.find("LUA_INIT") != text.npos;
-    if (!is_lua) return false;
-    return version.starts_with('4') || version.starts_with('5') || library.starts_with("5.4") ||
-           library.starts_with("5.5") || library.starts_with("-5.4") ||
-           library.starts_with(".so.5.4");
+    is_new |= version.starts_with('4') || version.starts_with('5') || library.starts_with("5.4") ||
+              library.starts_with("5.5") || library.starts_with("-5.4") ||
+              library.starts_with(".so.5.4");
+    is_lua |= text.find("LUA_INIT") != text.npos;
+    return is_lua && is_new;
   });
 }
 
@@ -107,10 +113,14 @@ bool is_php_cgi(int fd) {
   constexpr std::array<std::string_view, 3> kWords = {"CGI/FastCGI", "PHP_FCGI_CHILDREN",
                                                       "X-Powered-By: PHP/"};
   constexpr off_t kBytesMax = 256 << 20;
+  std::array<bool, kWords.size()> found{};
   return look_into(fd, kBytesMax, [&](std::string_view text) {
-    return std::ranges::all_of(kWords, [&](std::string_view word) {
-      return ::memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
-    });
+    for (std::size_t i = 0; i < kWords.size(); ++i) {
+      const std::string_view word = kWords[i];
+      found[i] =
+          found[i] || ::memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+    }
+    return std::ranges::all_of(found, std::identity());
   });
 }
 
@@ -159,7 +169,7 @@ Executable look_at(const std::string& program, std::string_view search_path,
     executable.interpreter_words = 1;
   }
   for (int depth = 0; depth <= kInterpretersMax; ++depth) {
-    const base::UniqueFd fd(::open(executable.file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    const base::UniqueFd fd = router::open_regular(executable.file);
     if (!fd) {
       executable.cold_reason = executable.file + ": cannot be read";
       return executable;

@@ -1,13 +1,14 @@
 #include "worker/wrapped.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "router/exec_wrapper.h"
+#include "router/regular_file.h"
 #include "router/unrunnable.h"
 
 namespace worker {
@@ -24,10 +25,10 @@ std::string real_name(const std::string& path) {
 }
 
 std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  const base::UniqueFd file = router::open_regular(path);
   std::string text(router::kExecWrapperBytesMax + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  const ssize_t got = file ? ::pread(file.get(), text.data(), text.size(), 0) : 0;
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return text;
 }
 

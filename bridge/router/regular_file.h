@@ -1,0 +1,16 @@
+// Opens files that others have named.
+#pragma once
+
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace router {
+
+// Opens a regular file for reading, and nothing else: a script's first line may name anything, and
+// to open a FIFO would wait, to open a device might do something. Nor does it wait for somebody who
+// holds a lease on the file. None, with errno, if it cannot be opened; EACCES for what is not
+// regular, as execve(2) has it.
+base::UniqueFd open_regular(const std::string& path);
+
+}  // namespace router
