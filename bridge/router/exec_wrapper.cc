@@ -64,6 +64,10 @@ class Words {
     if (end == std::string_view::npos) return false;
     const std::string_view inside = rest_.substr(1, end - 1);
     if (quote == '"' && inside.find_first_of(kActive) != std::string_view::npos) return false;
+    // Bytes that shells use for themselves, or take for parts of letters.
+    if (!std::ranges::all_of(inside, [](char byte) { return byte >= ' ' && byte < '\x7f'; })) {
+      return false;
+    }
     word += inside;
     rest_.remove_prefix(end + 1);
     return true;

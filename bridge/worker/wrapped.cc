@@ -32,8 +32,23 @@ std::string content_of(const std::string& path) {
   return text;
 }
 
+std::size_t count_of(std::string_view text, std::string_view word) {
+  std::size_t count = 0;
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+// A shell would look in the current folder as well; then it has to find the program itself.
+bool has_only_absolute_folders(std::string_view search_path) {
+  return search_path.starts_with('/') && !search_path.ends_with(':') &&
+         search_path.find("::") == search_path.npos &&
+         std::ranges::count(search_path, ':') ==
+             static_cast<std::ptrdiff_t>(count_of(search_path, ":/"));
+}
+
 std::string locate(const std::string& name, std::string_view search_path) {
-  return name.starts_with('/') ? name : router::find_in_path(name, search_path);
+  if (name.starts_with('/')) return name;
+  return has_only_absolute_folders(search_path) ? router::find_in_path(name, search_path) : "";
 }
 
 // env NAME WORD... is NAME WORD...

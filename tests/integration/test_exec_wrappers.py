@@ -72,9 +72,11 @@ REQUESTS = [{}, {"query": "a=b"}, {"query": "one+two"}, {"HTTP_COOKIE": "a=b", "
     ("perl", "# comment\nset -e\nexport A=1 LANG=C.UTF-8\nPERL5LIB=/opt/none; export PERL5LIB\n"
              "exec perl -w {real} \"$@\""),
     ("perl", "exec /usr/bin/env perl -T {real}"),
+    ("perl", "exec perl -w ../elsewhere/real \"$@\""),
     ("python", "exec {real} \"$@\""),
+    ("python", "exec python3 ../elsewhere/real \"$@\""),
     ("python", "exec /usr/bin/python3 -u {real} first \"$@\""),
-], ids=range(6))
+], ids=range(8))
 def test_what_the_program_sees(site, shell, language, lines):
     script = wrapped(site, "x", lines.format(real=real(site, language)), shell)
     classic, warm, served, bridge = both(site, script, REQUESTS, programs=PROGRAM)
@@ -163,7 +165,8 @@ def test_a_target_that_cannot_run_is_the_shells_to_report(site):
     assert bridge.request(site.cgi_bin / "gone").body == b"here\n"
 
 
-@pytest.mark.parametrize("lines", ["cd /\nexec {real}", "exec {real} $QUERY_STRING",
+@pytest.mark.parametrize("lines", ["cd /\nexec {real}", "export PATH=.:/usr/bin\nexec perl {real}",
+                                   "export PATH=/usr/bin:\nexec perl {real}", "exec {real} $QUERY_STRING",
                                    "exec 2>&1\nexec {real}"])
 def test_a_script_that_does_more_is_run_by_its_shell(site, lines):
     script = wrapped(site, "x", lines.format(real=real(site)))
