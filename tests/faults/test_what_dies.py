@@ -34,6 +34,8 @@ def test_a_zygote_that_is_killed_is_replaced(site, bridge):
     script = site.cgi_bin / "pid"
     for _ in range(3):
         zygote = warm(bridge, script)["zygote_pid"]
+        # One that dies before its checkpoint is not simply replaced.
+        wait_until(lambda: f"zygote={zygote}: ready" in bridge.log(), "it is at its checkpoint")
         os.kill(zygote, signal.SIGKILL)
         wait_until(lambda: not alive(zygote), "it is dead")
         for _ in range(5):

@@ -212,7 +212,7 @@ class TestSockets:
         link.symlink_to(BINARY)
         address = str(site.folder / "spawned.sock")
         started = site.start("spawn-fcgi", "-n", "-s", address, "--", link, "-f", env=environment())
-        wait_until(lambda: os.path.exists(address), "spawn-fcgi has made its socket")
+        wait_until(lambda: processes.accepts(address), "it listens")
         assert ask(address, programs.hello(site)).body == b"hello\n"
         started.send_signal(signal.SIGTERM)
         assert started.wait(10) == 0

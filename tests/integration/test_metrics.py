@@ -133,15 +133,16 @@ def test_requests_are_counted_by_program_and_arm(site):
 
 
 def test_peak_memory_is_the_programs(site):
+    # More than the bridge itself ever had, even under the sanitizers: a child's peak begins with that.
     script = site.python("large", """
-        held = bytearray(120 << 20)
+        held = bytearray(400 << 20)
         print("Content-Type: text/plain\\n\\nlarge")
         """)
     bridge = site.start_bridge('mode = "classic"')
     bridge.request(script)
     peak = through_command(bridge).value("cgibridge_arm_peak_memory_bytes", program=str(script),
                                          arm="classic")
-    assert peak > 120 << 20
+    assert peak > 400 << 20
 
 
 def test_warm_arms_bring_their_rewinds_and_workers(site):
