@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "config/pattern.h"
+#include "config/show.h"
+
 namespace cli {
 namespace {
 
@@ -69,32 +72,6 @@ std::string objection(const ArmFindings* arm) {
   return {};
 }
 
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\u{:04X}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
-// A pattern for fnmatch(3) that matches only path itself.
-std::string pattern_of(std::string_view path) {
-  std::string pattern;
-  for (const char c : path) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
 bool is_bare_key(std::string_view name) {
   return !name.empty() && name.find_first_not_of(
                               "abcdefghijklmnopqrstuvwxyz"
@@ -106,7 +83,7 @@ std::string list_of(const std::vector<std::string>& words) {
   std::string text = "[";
   std::size_t column = sizeof "preload = [" - 1;
   for (const std::string& word : words) {
-    const std::string next = in_quotes(word);
+    const std::string next = config::quote(word);
     const bool first = &word == &words.front();
     const bool wraps = !first && column + 2 + next.size() + 1 > kStanzaColumns;
     text += first ? "" : wraps ? ",\n  " : ", ";
@@ -253,7 +230,7 @@ int exit_code(Safety safety) {
 
 std::string stanza(const Findings& findings, const Verdict& verdict) {
   std::string text = "[[program]]\n";
-  text += "match = " + in_quotes(pattern_of(findings.program)) + "\n";
+  text += "match = " + config::quote(config::literal_pattern(findings.program)) + "\n";
   if (verdict.arm == Arm::classic) {
     text += "mode = \"classic\"\n";
   } else if (verdict.by_fastcgi) {
@@ -270,8 +247,8 @@ std::string stanza(const Findings& findings, const Verdict& verdict) {
   }
   std::string env;
   for (const auto& [name, value] : findings.settings_env) {
-    env += (env.empty() ? "" : ", ") + (is_bare_key(name) ? name : in_quotes(name)) + " = " +
-           in_quotes(value);
+    env += (env.empty() ? "" : ", ") + (is_bare_key(name) ? name : config::quote(name)) + " = " +
+           config::quote(value);
   }
   return env.empty() ? text : text + "env = { " + env + " }\n";
 }

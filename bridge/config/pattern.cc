@@ -54,6 +54,15 @@ PatternStart start_of(std::string_view pattern) {
   return {std::move(text), true};
 }
 
+std::string literal_pattern(std::string_view path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
 std::size_t unclosed_bracket(std::string_view pattern) {
   for (std::size_t at = 0; at < pattern.size();) {
     const Element element = element_at(pattern, at);

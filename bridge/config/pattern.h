@@ -15,6 +15,9 @@ struct PatternStart {
 };
 PatternStart start_of(std::string_view pattern);
 
+// The pattern that only this path matches.
+std::string literal_pattern(std::string_view path);
+
 // Where a '[' without its ']' is, which fnmatch() takes for an ordinary character; npos: nowhere.
 std::size_t unclosed_bracket(std::string_view pattern);
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cgi/environment.h"
+#include "config/pattern.h"
 #include "config/show.h"
 #include "migrate/apache_stanza.h"
 #include "migrate/patch.h"
@@ -51,15 +52,6 @@ std::vector<std::string> roots_of(const Findings& findings) {
   return roots;
 }
 
-std::string pattern_of(std::string_view path) {
-  std::string pattern;
-  for (const char c : path) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
 // Params that a bridge does not take from a web server unless pass_params names them.
 std::vector<std::string> params_to_pass(const Findings& findings) {
   std::set<std::string> names;
@@ -102,7 +94,7 @@ std::string program_sections(const Findings& findings) {
     if (!is_changed(place) || place.user.empty()) continue;
     for (const std::string& root : findings.files[i].roots) {
       if (!done.insert(root).second) continue;
-      const std::string match = pattern_of(root) + (place.programs.whole ? "" : "/*");
+      const std::string match = config::literal_pattern(root) + (place.programs.whole ? "" : "/*");
       text += fmt::format("\n[[program]]\nmatch = {}\nuser = {}\n", config::quote(match),
                           config::quote(place.user));
     }

@@ -63,8 +63,8 @@ class StartVariables {
   bool counts(std::string_view name, worker::Language language, config::Level level) const;
 
   LaunchVariables launched_;
-  std::set<std::string, std::less<>>
-      assigned_;  // by env(1) or a shell, so a request's value does not matter
+  // By env(1) or a shell, so a request's value does not matter.
+  std::set<std::string, std::less<>> assigned_;
   bool through_shell_ = false;
   ReadNames read_;
   std::uint32_t letters_read_ = 0;  // the first letters of these names, as bits

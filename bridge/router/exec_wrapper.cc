@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "config/units.h"
+
 namespace router {
 namespace {
 
@@ -80,16 +82,11 @@ class Words {
   std::string_view rest_;
 };
 
-bool is_name(std::string_view text) {
-  return !text.empty() && !is_one_of(kDigits, text.front()) &&
-         std::ranges::all_of(
-             text, [](char byte) { return is_one_of(kLetters, byte) || is_one_of(kDigits, byte); });
-}
-
 // "K=V" of a word that is fixed.
 bool add_assignment(std::vector<std::string>& assignments, std::string word) {
   const std::string_view name = std::string_view(word).substr(0, word.find('='));
-  if (name.size() == word.size() || !is_name(name) || means_something_to_shells(name)) return false;
+  const bool is_one = name.size() < word.size() && config::is_environment_name(name);
+  if (!is_one || means_something_to_shells(name)) return false;
   assignments.push_back(std::move(word));
   return true;
 }

@@ -32,18 +32,14 @@ std::string content_of(const std::string& path) {
   return text;
 }
 
-std::size_t count_of(std::string_view text, std::string_view word) {
-  std::size_t count = 0;
-  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
-  return count;
-}
-
 // A shell would look in the current folder as well; then it has to find the program itself.
 bool has_only_absolute_folders(std::string_view search_path) {
-  return search_path.starts_with('/') && !search_path.ends_with(':') &&
-         search_path.find("::") == search_path.npos &&
-         std::ranges::count(search_path, ':') ==
-             static_cast<std::ptrdiff_t>(count_of(search_path, ":/"));
+  while (search_path.starts_with('/')) {
+    const std::size_t colon = search_path.find(':');
+    if (colon == search_path.npos) return true;
+    search_path.remove_prefix(colon + 1);
+  }
+  return false;
 }
 
 std::string locate(const std::string& name, std::string_view search_path) {
