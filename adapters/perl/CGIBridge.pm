@@ -218,6 +218,7 @@ sub take_all {
 }
 
 sub checkpoint {
+    my $errno = $! + 0;
     if (!defined $call) {
         *main::ENV = $environment;
         return if exists $ENV{REQUEST_METHOD};
@@ -227,12 +228,12 @@ sub checkpoint {
         exec { '/bin/false' } 'false';
     }
     refuse_what_was_seen();
-    stand('compiled');
+    stand('compiled', $errno);
 }
 
-# Returns in a worker.
+# Returns in a worker, with the errno that perl has there: a die would use it as exit code.
 sub stand {
-    my ($level) = @_;
+    my ($level, $errno) = @_;
     untie @main::ARGV;
     if (@preload) {
         need_rest();
@@ -247,7 +248,7 @@ sub stand {
     become_fresh();
     seed() if $is_accepted && !defined $ENV{PERL_RAND_SEED};
     ask('script');
-    $! = 0;    # a die would use it as exit code
+    $! = $errno;
 }
 
 sub remember_environment {
@@ -368,7 +369,7 @@ sub need_rest {
 sub import {
     (undef, @preload) = @_;
     $is_booted = @preload && $preload[0] eq ':booted' && shift @preload;
-    return stand('booted') if $is_booted;
+    return stand('booted', 0) if $is_booted;
     $is_again = (ask('reset') // '') eq 'none';
     if ($is_again) {
         require "$folder/Again.pm";

@@ -263,3 +263,10 @@ def test_functions_that_a_script_replaces_everywhere_are_not_the_adapter_s(folde
                            "no strict 'refs'; *{\"CORE::GLOBAL::$name\"} = sub { $called++; 'replaced' } }\n"
                            f"{impure} }}\nprint \"$called \", join('-', 1, 2), \" $called\\n\";\n")
     answers_like_plain(script, reset, env={**REQUEST_ENV, "HTTP_X": "1"}, modules=("Text::Wrap",))
+
+
+@pytest.mark.parametrize("begin", ["-e '/nowhere'", "$! = 7", "eval { require Nowhere }; $_ = 1",
+                                   "open my $f, '<', '/'; my $line = <$f>", "$! = 0"])
+def test_the_error_that_a_begin_block_leaves_is_the_exit_code_of_a_die(folder, reset, begin):
+    script = folder.script("x.pl", f"BEGIN {{ {begin} }} print $! + 0; die;\n__END__\n")
+    answers_like_plain(script, reset, level=COMPILED)
