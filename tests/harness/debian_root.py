@@ -1,4 +1,4 @@
-"""Debian in a folder: a root made by debootstrap, and commands in it. Needs root."""
+"""Debian or Ubuntu in a folder: a root made by debootstrap, and commands in it. Needs root."""
 
 import pathlib
 import shlex
@@ -6,6 +6,9 @@ import shutil
 import subprocess
 
 MIRROR = "http://deb.debian.org/debian"
+UBUNTU_MIRROR = "http://archive.ubuntu.com/ubuntu"
+UBUNTU = {"noble", "questing", "resolute"}  # 24.04, 25.10, 26.04
+UBUNTU_KEYRING = pathlib.Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Run in a separate mount and process namespace; everything in it ends with its first process, and no mount
@@ -23,10 +26,20 @@ def make(root, release):
     """Makes a minimal root of a release, if it does not exist yet, with this machine's network settings."""
     root = pathlib.Path(root)
     if not (root / "etc/debian_version").exists():
-        subprocess.run(["debootstrap", "--variant=minbase", release, str(root), MIRROR], check=True)
+        subprocess.run(["debootstrap", "--variant=minbase", *source_of(release, str(root))], check=True)
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     for file in pathlib.Path("/etc/apt/apt.conf.d").glob("99*"):
         shutil.copy(file, root / "etc/apt/apt.conf.d")
+
+
+def source_of(release, root):
+    """debootstrap's words for a release. It may not know Ubuntu's newest, which are made as gutsy was.
+    Without Ubuntu's keyring the first packages are taken unchecked; apt has the keyring then."""
+    if release not in UBUNTU:
+        return [release, root, MIRROR]
+    trust = [f"--keyring={UBUNTU_KEYRING}"] if UBUNTU_KEYRING.exists() else ["--no-check-gpg"]
+    return [*trust, "--components=main,universe", release, root, UBUNTU_MIRROR,
+            "/usr/share/debootstrap/scripts/gutsy"]
 
 
 def add_user(root, name):
