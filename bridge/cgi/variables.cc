@@ -1,5 +1,7 @@
 #include "cgi/variables.h"
 
+#include <unordered_set>
+
 namespace cgi {
 
 std::optional<std::string_view> find(const Variables& variables, std::string_view name) {
@@ -7,6 +9,14 @@ std::optional<std::string_view> find(const Variables& variables, std::string_vie
     if (variable->first == name) return variable->second;
   }
   return std::nullopt;
+}
+
+void keep_first(Variables& variables) {
+  std::unordered_set<std::string_view> known;
+  known.reserve(variables.size());
+  std::erase_if(variables, [&known](const Variable& variable) {
+    return !known.insert(variable.first).second;
+  });
 }
 
 std::string_view value_or_empty(const Variables& variables, std::string_view name) {

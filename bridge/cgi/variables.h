@@ -19,6 +19,10 @@ using Variables = std::vector<Variable>;
 // fastcgi_param), the last one counts. The view lives as long as the variables' bytes.
 std::optional<std::string_view> find(const Variables& variables, std::string_view name);
 
+// Keeps only the first value of each name: the one that libc finds in an environment that has
+// both, as fcgiwrap makes it.
+void keep_first(Variables& variables);
+
 // As find(), with "" for a variable that is not there.
 std::string_view value_or_empty(const Variables& variables, std::string_view name);
 

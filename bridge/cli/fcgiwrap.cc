@@ -94,6 +94,7 @@ base::Result<config::Settings> fcgiwrap_settings(const FcgiwrapOptions& options,
   }
   bridge.socket_mode = 0777 & ~umask;
   bridge.control = options.control;
+  bridge.first_param_counts = true;
   bridge.roots = {"/"};
   if (!options.programs.empty()) bridge.roots = options.programs;
   for (const std::string& program : options.programs) {
@@ -122,6 +123,9 @@ std::string fcgiwrap_file(const FcgiwrapOptions& options, config::Settings setti
   if (options.programs.empty()) {
     text += "# Any program may run: better name the folders that have some in roots.\n";
   }
+  text +=
+      "# Of a param that is sent twice, fcgiwrap's programs see the first value, and those of\n"
+      "# `serve` the last; a file cannot say that.\n";
   // In a file they override what the web server sends.
   settings.defaults.env.insert(settings.defaults.fallback_env.begin(),
                                settings.defaults.fallback_env.end());

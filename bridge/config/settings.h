@@ -58,6 +58,7 @@ struct BridgeSettings {
     bool operator==(const Owner&) const = default;
   } owner;
   Bytes params_max = 1 * base::kMiB;
+  bool first_param_counts = false;  // of two with one name; otherwise the last. Not in the file
   Duration params_timeout = std::chrono::seconds(60);
   unsigned connections_max = 1024;
   unsigned requests_per_connection_max = 100;  // not in the file

@@ -132,6 +132,7 @@ void Connection::begin_exchange(fastcgi::RequestId id, const fastcgi::Params& pa
   variables.reserve(params.size());
   for (const auto& pair : params) variables.emplace_back(pair.name, pair.value);
   auto settings = gateway_.settings();
+  if (settings->bridge.first_param_counts) cgi::keep_first(variables);
   const OwnAnswers& own = gateway_.own_answers();
   const PageHandler* handler = &own.health;
   auto visit = PageVisit::exactly(settings->bridge.health, variables);

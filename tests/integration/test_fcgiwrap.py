@@ -245,6 +245,28 @@ def test_debians_example_for_nginx_works_as_it_is(site):
     assert reported(answer)["env"]["QUERY_STRING"] == "a=b"
 
 
+def test_of_a_param_that_nginx_sends_twice_the_first_counts(site, start_theirs):
+    """A location that sets what a file it includes sets as well; bash would see the last."""
+    script = site.perl("twice.cgi", "print qq(X: y\\n\\n$ENV{SCRIPT_NAME} $ENV{X} $ENV{CONTENT_TYPE})")
+    location = f"""
+location /cgi-bin/ {{
+  fastcgi_param SCRIPT_FILENAME {script};
+  fastcgi_param X first;
+  fastcgi_param SCRIPT_FILENAME {site.folder}/none;
+  fastcgi_param SCRIPT_NAME $fastcgi_script_name;
+  fastcgi_param X last;
+  fastcgi_pass PLACE;
+}}"""
+    bridge = start(site, "-f")
+    answers = []
+    for address in (start_theirs("-f"), bridge.address, bridge.address):
+        nginx = site.start_nginx(bridge, locations=location.replace("PLACE", f"unix:{address}"))
+        answers.append(nginx.send_request("/cgi-bin/twice.cgi").body)
+        if address == bridge.address:
+            bridge.wait_warm(script)
+    assert answers == [b"/cgi-bin/twice.cgi first "] * 3
+
+
 class TestCommands:
     def test_an_upgrade_keeps_the_options(self, site):
         hello, other = programs.hello(site), programs.hello(site, "other")

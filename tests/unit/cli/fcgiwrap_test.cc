@@ -97,6 +97,7 @@ TEST(FcgiwrapSettings, are_what_a_file_can_say) {
   expected.bridge.control = config::BridgeSettings{}.control;
   expected.defaults.env = {{"HOME", "/var/www"}};
   expected.defaults.fallback_env.clear();
+  expected.bridge.first_param_counts = false;
   EXPECT_EQ(read.settings(), expected);
 }
 
