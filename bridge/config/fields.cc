@@ -299,8 +299,10 @@ std::vector<Field<ProgramSettings>> make_side_fields() {
             "persistent. Empty: none."),
       field(MEMBER(pin.from), addresses(), live,
             "Whose pin.header counts, by REMOTE_ADDR. unix: clients without an address."),
-      field(MEMBER(arm_header), text("header", "or empty", check_added_header), live,
-            "A response header that says which arm answered. Empty: none."),
+      field(
+          MEMBER(arm_header), text("header", "or empty", check_added_header), live,
+          "A response header that says which arm answered, or not-begun if the request was refused "
+          "before any program began, so that it may be sent again. Empty: none."),
       field(MEMBER(request_id_header), text("header", "or empty", check_added_header), live,
             "A response header with the request's id, as the logs have it. Empty: none."),
   };

@@ -17,13 +17,9 @@ constexpr std::string_view kRedirectStatus = "REDIRECT_STATUS";
 // The fields that the settings add to each answer.
 void add_fields(ResponseStream& response, const config::ProgramSettings& settings,
                 const RequestRecord& record) {
-  if (!settings.arm_header.empty()) {
-    response.add_field(
-        fmt::format("{}: {}\r\n", settings.arm_header, compare::to_string(record.arm())),
-        "arm_header");
-  }
-  const std::string field = record.id_field(settings);
-  if (!field.empty()) response.add_field(field, "request_id_header");
+  const std::string arm = record.arm_field(settings), id = record.id_field(settings);
+  if (!arm.empty()) response.add_field(arm, "arm_header");
+  if (!id.empty()) response.add_field(id, "request_id_header");
 }
 
 }  // namespace
@@ -340,6 +336,7 @@ void Request::on_bad_head(const std::string& reason) {
 }
 
 void Request::on_refused(const cgi::Refusal& refusal) {
+  record_.set_never_began();
   fail(refusal.status, {}, refusal.reason,
        refusal.status == 503 ? compare::Failure::refused : compare::Failure::not_started);
 }
@@ -365,7 +362,7 @@ void Request::fail(int status, const std::string& reason_public, const std::stri
       records, fastcgi::RecordType::std_out, id_,
       cgi::error_response(status, reason_public,
                           pool::retry_after(status == 503 ? target_.settings : nullptr),
-                          record_.id_field(settings)));
+                          record_.arm_field(settings) + record_.id_field(settings)));
   // Web servers copy it into their log as it is: a visitor's line end would forge a line there.
   const std::string told =
       fmt::format("cgibridge: {}: {} (id={})", target_.subject(), reason, record_.name().id);

@@ -8,6 +8,9 @@
 namespace gateway {
 namespace {
 
+// What arm_header says when whoever sent the request may send it again, whatever it does.
+constexpr std::string_view kNeverBegan = "not-begun";
+
 // A different number for each version of a file; should two be equal, promotion just goes on.
 std::uint64_t version_of(const router::FileIdentity& identity) {
   std::uint64_t version = 0;
@@ -46,6 +49,12 @@ std::string RequestRecord::id_field(const config::ProgramSettings& settings) con
   return header.empty() ? std::string() : header + ": " + name_.id + "\r\n";
 }
 
+std::string RequestRecord::arm_field(const config::ProgramSettings& settings) const {
+  const std::string& header = settings.arm_header;
+  if (header.empty()) return {};
+  return fmt::format("{}: {}\r\n", header, began_ ? compare::to_string(seen_.arm) : kNeverBegan);
+}
+
 void RequestRecord::begin_entry(const cgi::Variables& variables) {
   entry_ = gateway_.journal().begin(name_, variables);
 }
@@ -64,7 +73,7 @@ void RequestRecord::add_body(base::ByteView piece, std::uint64_t length_announce
 }
 
 void RequestRecord::set_started(compare::Arm arm, pid_t pid) {
-  started_ = true;
+  started_ = began_ = true;
   seen_.arm = arm;
   if (entry_ != nullptr) entry_->pid = pid;
 }

@@ -32,6 +32,8 @@ class RequestRecord {
   // The response header that carries the request's id, as request_id_header says; "" if that is
   // empty.
   std::string id_field(const config::ProgramSettings& settings) const;
+  // The one that arm_header names: the arm, or that its program never began.
+  std::string arm_field(const config::ProgramSettings& settings) const;
   // Begins an entry for the journal, if the journal needs one.
   void begin_entry(const cgi::Variables& variables);
   // The arm that it counts for until it begins.
@@ -42,6 +44,8 @@ class RequestRecord {
   // nullptr: nobody wants the answer.
   shadow::AnswerCopy* answer_copy() { return copy_.get(); }
   void set_started(compare::Arm arm, pid_t pid);
+  // What had started was gone before the program began, and nothing else could take the request.
+  void set_never_began() { began_ = false; }
   compare::Arm arm() const { return seen_.arm; }
   // Its answer is complete, but its program goes on.
   void set_answered() { answered_at_ = now(); }
@@ -83,6 +87,7 @@ class RequestRecord {
   std::unique_ptr<shadow::Task> shadow_;      // for the other side, once this is answered
   std::unique_ptr<shadow::AnswerCopy> copy_;  // copy of the answer, for that side
   base::TimePoint answered_at_{};             // before its program's end; otherwise unset
+  bool began_ = false;                        // its program; also for the answer's arm
   bool started_ = false, ended_in_background_ = false, closed_ = false;
 };
 
