@@ -86,7 +86,7 @@ def renew_stream(stream, fd, name, mode):
     else:
         size = raw._blksize
         if sys.version_info >= (3, 14):
-            size = max(min(size, 8 << 20), sys.modules["io"].DEFAULT_BUFFER_SIZE)
+            size = max(min(size, 8 << 20), sys.modules["_io"].DEFAULT_BUFFER_SIZE)
         buffer.__init__(raw, size)
     stream.__init__(buffer, encoding, errors, "\n", line_buffering, write_through)
     stream.mode = mode[0]
