@@ -17,11 +17,6 @@ int program_is_go(void) {
   return state.executable.go.is_go;
 }
 
-#if defined(__x86_64__)
-
-enum { kCannotEnter = 74, kStackBytes = 256 * 1024, kMaskBytes = 8 };
-enum { kPreemptSignal = SIGURG }; /* by which the runtime interrupts a thread (sigPreempt) */
-
 void go_image_read(struct go_image *image, const Elf64_Phdr *segments, unsigned count,
                    uintptr_t base) {
   struct go_program *go = &state.executable.go;
@@ -39,6 +34,11 @@ void go_image_read(struct go_image *image, const Elf64_Phdr *segments, unsigned 
       go->data[go->data_count++] = (struct byte_range){start, start + segment->p_memsz};
   }
 }
+
+#if defined(__x86_64__)
+
+enum { kCannotEnter = 74, kStackBytes = 256 * 1024, kMaskBytes = 8 };
+enum { kPreemptSignal = SIGURG }; /* by which the runtime interrupts a thread (sigPreempt) */
 
 int go_program_find(const struct go_image *image, const char **reason) {
   struct go_program *go = &state.executable.go;
@@ -169,8 +169,8 @@ void go_program_stand(ucontext_t *context) {
 
 int go_program_find(const struct go_image *image, const char **reason) {
   (void)image;
-  (void)reason;
-  return 0;
+  *reason = "it is stopped at main.main() on x86-64 only";
+  return -1;
 }
 
 #endif
