@@ -23,12 +23,12 @@ struct process_words {
   uint64_t address_space; /* bytes mapped */
 };
 
-struct signal_action { /* as the kernel takes it */
+/* As the kernel takes it. aarch64 has the restorer only for programs of 32 bits, and yet room for
+ * it. */
+struct signal_action {
   void (*handler)(int);
   unsigned long flags;
-#if defined(__x86_64__)
   void (*restorer)(void);
-#endif
   uint64_t mask;
 };
 
