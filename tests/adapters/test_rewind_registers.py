@@ -51,6 +51,86 @@ def test_no_register_keeps_anything(folder, fills):
     assert os.popen(program).read() == "0 0\n"
 
 
+# The same for aarch64: what it has by /proc/cpuinfo, and a kernel that lets a program use it.
+REGISTERS_OF_ARM = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include "rewind/context.h"
+static struct context place;
+static unsigned char vectors[32][256], predicates[16][32], first_fault[32];
+static int has(unsigned long list, int bit) { return getauxval(list) >> bit & 1; }
+#define SET(name, value) __asm__ volatile("msr " name ", %0" ::"r"((uint64_t)(value)))
+#define GET(name) ({ uint64_t got; __asm__ volatile("mrs %0, " name : "=r"(got)); got; })
+#define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define UPPER(X) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) \
+  X(30) X(31)
+#define FILL_V(n) __asm__ volatile("movi v" #n ".16b, 255");
+#define FILL_Z(n) __asm__ volatile(".arch_extension sve\n dup z" #n ".b, -1");
+#define FILL_P(n) __asm__ volatile(".arch_extension sve\n ptrue p" #n ".b");
+#define KEEP_V(n) __asm__ volatile("str q" #n ", [%0]" ::"r"(vectors[n]) : "memory");
+#define KEEP_Z(n) __asm__ volatile(".arch_extension sve\n str z" #n ", [%0]" ::"r"(vectors[n]) : "memory");
+#define KEEP_P(n) __asm__ volatile(".arch_extension sve\n str p" #n ", [%0]" ::"r"(predicates[n]) : "memory");
+static void fill(void) {
+  if (has(AT_HWCAP2, 23)) { __asm__ volatile(".inst 0xd503457f"); SET("S3_3_C13_C0_5", 77); } /* SMSTART ZA */
+  if (has(AT_HWCAP, 22)) {
+    EACH(FILL_Z) UPPER(FILL_Z) EACH(FILL_P) __asm__ volatile(".arch_extension sve\n setffr");
+  } else {
+    EACH(FILL_V) UPPER(FILL_V)
+  }
+  if (has(AT_HWCAP, 24)) SET("S3_3_C4_C2_5", 1 << 24);
+  if (has(AT_HWCAP, 28)) SET("S3_3_C4_C2_6", ~GET("S3_3_C4_C2_6") & 1 << 12);
+  SET("fpsr", 31); SET("nzcv", 0xf0000000u);
+}
+static void show(void) {
+  int numbers = 0;
+  uint64_t flags = GET("nzcv"), state = GET("fpsr");
+  if (has(AT_HWCAP, 22)) {
+    EACH(KEEP_Z) UPPER(KEEP_Z) EACH(KEEP_P)
+    __asm__ volatile(".arch_extension sve\n rdffr p0.b\n str p0, [%0]" ::"r"(first_fault) : "memory");
+  } else {
+    EACH(KEEP_V) UPPER(KEEP_V)
+  }
+  /* The lower halves of v8 to v15 are the caller's. */
+  for (int n = 0; n < 32; ++n)
+    for (int i = n >= 8 && n < 16 ? 8 : 0; i < 256; ++i) numbers += vectors[n][i] != 0;
+  for (int i = 0; i < 32; ++i) numbers += first_fault[i] != 0;
+  for (int n = 0; n < 16; ++n) for (int i = 0; i < 32; ++i) numbers += predicates[n][i] != 0;
+  uint64_t matrices = 0;
+  if (has(AT_HWCAP2, 23)) matrices = GET("S3_3_C4_C2_2") | GET("S3_3_C13_C0_5");
+  uint64_t timing = has(AT_HWCAP, 24) ? GET("S3_3_C4_C2_5") : 0;
+  uint64_t bypass = has(AT_HWCAP, 28) ? GET("S3_3_C4_C2_6") : 0;
+  printf("%d %lx %lx %lx %lx %lx\n", numbers, flags, state, matrices, timing, bypass);
+}
+int main(void) {
+  uint64_t bypass = has(AT_HWCAP, 28) ? GET("S3_3_C4_C2_6") : 0;
+  if (context_prepare(&place) != 0) return 2;
+  if (context_save(&place) == 0) {
+    if (FILLS) fill();
+    if (FILLS == 2) show();
+    context_resume(&place);
+  }
+  show();
+  printf("%lx\n", bypass);
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "aarch64", reason="registers of aarch64")
+def test_no_register_of_aarch64_keeps_anything(folder):
+    def seen(fills):
+        program = folder.compile("x.c", REGISTERS_OF_ARM, f"-DFILLS={fills}", f"-I{ROOM}",
+                                 str(ROOM / "rewind/context.c"))
+        return os.popen(program).read().splitlines()
+    filled, *after = seen(2)
+    assert filled.split()[0] != "0"
+    bypass = after[-1]
+    for fills in (1, 0):
+        assert seen(fills) == after == [f"0 0 0 0 0 {bypass}", bypass]
+
+
 SEGMENTS = r"""
 #include <stdio.h>
 #include <sys/auxv.h>

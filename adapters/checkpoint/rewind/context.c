@@ -52,21 +52,21 @@ static void segments_prepare(struct context *context) {
     __asm__ volatile("rdgsbase %0" : "=r"(context->words[kBaseOfGs]));
 }
 
-int context_prepare(struct context *context) {
+const char *context_prepare(struct context *context) {
   uint32_t a, b, c, d;
   uint64_t guard = 0;
   memset(context, 0, sizeof *context);
   segments_prepare(context);
   context->words[kProtectionKeys] = kNoKeys;
   __asm__ volatile("rdsspq %0" : "+r"(guard)); /* does nothing where there is no shadow stack */
-  if (guard != 0) return -1;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0) return 0;
+  if (guard != 0) return "the processor guards where its functions return to";
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0) return NULL;
   /* The register of the keys is not part of a computation: it is put back as it was. */
   context->words[kFeatures] = features_in_use() & ~kKeysFeature;
-  if ((features_in_use() & kKeysFeature) == 0) return 0;
+  if ((features_in_use() & kKeysFeature) == 0) return NULL;
   __asm__ volatile("rdpkru" : "=a"(a), "=d"(d) : "c"(0));
   context->words[kProtectionKeys] = a;
-  return 0;
+  return NULL;
 }
 
 __asm__(
@@ -115,11 +115,88 @@ __asm__(
 
 #elif defined(__aarch64__)
 
-/* Registers wider than these are discarded at each system call. */
-int context_prepare(struct context *context) {
-  (void)context;
-  return 0;
+#include <stddef.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+
+#include "raw_call.h"
+
+#ifndef PR_GET_TAGGED_ADDR_CTRL
+#define PR_GET_TAGGED_ADDR_CTRL 56
+#endif
+
+enum { kFeatures = 22 }; /* of words: the registers that not every processor has, a bit for each */
+enum feature {
+  HAS_SVE,
+  HAS_SME,
+  HAS_TIMING,
+  HAS_BYPASS,
+  HAS_TAG_CHECKS,
+  HAS_FLOATS_OF_8_BITS,
+  HAS_KEYS,
+  FEATURES
+};
+
+/* In AT_HWCAP or AT_HWCAP2, which libc's headers may not know yet. */
+static const struct {
+  unsigned long list, bit;
+} kKnownBy[FEATURES] = {
+    [HAS_SVE] = {AT_HWCAP, 1ul << 22},         [HAS_SME] = {AT_HWCAP2, 1ul << 23},
+    [HAS_TIMING] = {AT_HWCAP, 1ul << 24},      [HAS_BYPASS] = {AT_HWCAP, 1ul << 28},
+    [HAS_TAG_CHECKS] = {AT_HWCAP2, 1ul << 18}, [HAS_FLOATS_OF_8_BITS] = {AT_HWCAP2, 1ul << 48},
+    [HAS_KEYS] = {AT_HWCAP2, 1ul << 63},
+};
+
+_Static_assert(offsetof(struct context, first_state) == 192, "as the assembly below has it");
+
+/* Modes that a program sets by an instruction are put back as they were. */
+static void modes_prepare(uint64_t features, uint64_t *modes) {
+#define READ(feature, name) \
+  if ((features >> feature & 1) != 0) __asm__ volatile("mrs %0, " name : "=r"(modes[feature]))
+  READ(HAS_SME, "S3_3_C13_C0_5");             /* TPIDR2_EL0 */
+  READ(HAS_TIMING, "S3_3_C4_C2_5");           /* DIT */
+  READ(HAS_BYPASS, "S3_3_C4_C2_6");           /* SSBS */
+  READ(HAS_TAG_CHECKS, "S3_3_C4_C2_7");       /* TCO */
+  READ(HAS_FLOATS_OF_8_BITS, "S3_3_C4_C4_2"); /* FPMR */
+  READ(HAS_KEYS, "S3_3_C10_C2_4");            /* POR_EL0 */
+#undef READ
 }
+
+/* CHKFEAT: clears the bit if there is a stack of return addresses; elsewhere it does nothing. */
+static int returns_are_guarded(void) {
+  register uint64_t asked __asm__("x16") = 1;
+  __asm__ volatile("hint #40" : "+r"(asked));
+  return asked == 0;
+}
+
+/* Tags are not part of what is read from memory, and so not of the snapshot. */
+static int checks_tags(void) {
+  enum { kChecks = 6 };
+  long control = raw_call(SYS_prctl, PR_GET_TAGGED_ADDR_CTRL, 0, 0, 0, 0);
+  return control > 0 && (control & kChecks) != 0;
+}
+
+const char *context_prepare(struct context *context) {
+  uint64_t features = 0, svcr = 0;
+  memset(context, 0, sizeof *context);
+  if (returns_are_guarded()) return "the processor guards where its functions return to";
+  if (checks_tags()) return "its memory is tagged";
+  for (int feature = 0; feature < FEATURES; ++feature) {
+    if ((getauxval(kKnownBy[feature].list) & kKnownBy[feature].bit) != 0) features |= 1u << feature;
+  }
+  if ((features >> HAS_SME & 1) != 0) __asm__ volatile("mrs %0, S3_3_C4_C2_2" : "=r"(svcr));
+  if (svcr != 0) return "it computes with matrices at the checkpoint";
+  context->words[kFeatures] = features;
+  uint64_t modes[FEATURES] = {0};
+  modes_prepare(features, modes);
+  memcpy(context->first_state, modes, sizeof modes);
+  return NULL;
+}
+
+/* A mode of feature number n is at 192 + 8 n. */
+#define PUT_BACK(number, name) \
+  "  tbz x9, " number ", 1f\n  ldr x10, [x0, 192 + 8 * " number "]\n  msr " name ", x10\n1:\n"
 
 __asm__(
     ".text\n"
@@ -135,20 +212,35 @@ __asm__(
 
     ".globl context_resume\n.hidden context_resume\n.type context_resume, %function\n"
     "context_resume:\n"
-    "  ldp x19, x20, [x0]\n  ldp x21, x22, [x0, 16]\n  ldp x23, x24, [x0, 32]\n"
-    "  ldp x25, x26, [x0, 48]\n  ldp x27, x28, [x0, 64]\n  ldp x29, x30, [x0, 80]\n"
-    "  ldp x2, x3, [x0, 96]\n  mov sp, x2\n  msr fpcr, x3\n  msr fpsr, xzr\n"
-    "  ldp d8, d9, [x0, 112]\n  ldp d10, d11, [x0, 128]\n"
-    "  ldp d12, d13, [x0, 144]\n  ldp d14, d15, [x0, 160]\n"
+    "  ldr x9, [x0, 176]\n"
+    "  tbz x9, 1, 1f\n  .inst 0xd503467f\n1:\n" /* SMSTOP: no matrix, no streaming mode */
+    PUT_BACK("1", "S3_3_C13_C0_5") PUT_BACK("2", "S3_3_C4_C2_5") PUT_BACK("3", "S3_3_C4_C2_6")
+    PUT_BACK("4", "S3_3_C4_C2_7") PUT_BACK("5", "S3_3_C4_C4_2") PUT_BACK("6", "S3_3_C10_C2_4")
+    "  isb\n"
+    ".arch_extension sve\n"
+    "  tbz x9, 0, 1f\n"
+    "  pfalse p0.b\n  pfalse p1.b\n  pfalse p2.b\n  pfalse p3.b\n"
+    "  pfalse p4.b\n  pfalse p5.b\n  pfalse p6.b\n  pfalse p7.b\n"
+    "  pfalse p8.b\n  pfalse p9.b\n  pfalse p10.b\n  pfalse p11.b\n"
+    "  pfalse p12.b\n  pfalse p13.b\n  pfalse p14.b\n  pfalse p15.b\n"
+    "  wrffr p0.b\n1:\n"
+    ".arch_extension nosve\n"
+    /* What is wider than 128 bits is cleared with the rest. */
     "  movi v0.2d, 0\n  movi v1.2d, 0\n  movi v2.2d, 0\n  movi v3.2d, 0\n"
     "  movi v4.2d, 0\n  movi v5.2d, 0\n  movi v6.2d, 0\n  movi v7.2d, 0\n"
     "  movi v16.2d, 0\n  movi v17.2d, 0\n  movi v18.2d, 0\n  movi v19.2d, 0\n"
     "  movi v20.2d, 0\n  movi v21.2d, 0\n  movi v22.2d, 0\n  movi v23.2d, 0\n"
     "  movi v24.2d, 0\n  movi v25.2d, 0\n  movi v26.2d, 0\n  movi v27.2d, 0\n"
     "  movi v28.2d, 0\n  movi v29.2d, 0\n  movi v30.2d, 0\n  movi v31.2d, 0\n"
+    "  ldp x19, x20, [x0]\n  ldp x21, x22, [x0, 16]\n  ldp x23, x24, [x0, 32]\n"
+    "  ldp x25, x26, [x0, 48]\n  ldp x27, x28, [x0, 64]\n  ldp x29, x30, [x0, 80]\n"
+    "  ldp x2, x3, [x0, 96]\n  mov sp, x2\n  msr fpcr, x3\n  msr fpsr, xzr\n"
+    "  msr nzcv, xzr\n"
+    "  ldp d8, d9, [x0, 112]\n  ldp d10, d11, [x0, 128]\n"
+    "  ldp d12, d13, [x0, 144]\n  ldp d14, d15, [x0, 160]\n"
     "  mov x1, 0\n  mov x2, 0\n  mov x3, 0\n  mov x4, 0\n  mov x5, 0\n  mov x6, 0\n  mov x7, 0\n"
     "  mov x8, 0\n  mov x9, 0\n  mov x10, 0\n  mov x11, 0\n  mov x12, 0\n  mov x13, 0\n"
-    "  mov x14, 0\n  mov x15, 0\n  mov x16, 0\n  mov x17, 0\n"
+    "  mov x14, 0\n  mov x15, 0\n  mov x16, 0\n  mov x17, 0\n  mov x18, 0\n"
     "  mov w0, 1\n  ret\n"
     ".size context_resume, . - context_resume\n"
 

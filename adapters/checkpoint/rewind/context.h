@@ -8,14 +8,14 @@
  * floating-point modes. context_prepare() adds the rest of the processor's state. */
 struct context {
   uint64_t words[24];
-  /* For XRSTOR, which sets every component that it names to its initial state: an area that says
-   * that it holds nothing. */
+  /* x86-64: for XRSTOR, which sets every component that it names to its initial state: an area that
+   * says that it holds nothing. aarch64: modes. */
   _Alignas(64) unsigned char first_state[576];
 };
 
-/* Finds out what state the processor has; call it before context_save(). Returns 0, or -1 if the
- * processor guards return addresses, so that a context could not be resumed. */
-int context_prepare(struct context *context);
+/* Finds out what state the processor has; call it before context_save(). Returns NULL, or why a
+ * context could not be resumed, for example because the processor guards return addresses. */
+const char *context_prepare(struct context *context);
 
 /* Like setjmp(): returns 0, and once more, with 1, for each context_resume(). The caller's frame
  * must be as it was then; restoring the stack's memory ensures that. */

@@ -312,14 +312,19 @@ static void become_child(void) {
 
 int rewind_prepare(char *reason, size_t reason_bytes) {
   tracking_warn(state.tracking);
+  if (sysconf(_SC_PAGESIZE) != kPageSize) {
+    snprintf(reason, reason_bytes, "this kernel's pages are not of 4 KiB");
+    return -1;
+  }
   if (state.bypass[0] != '\0') {
     snprintf(reason, reason_bytes, "the program called %s before its checkpoint", state.bypass);
     return -1;
   }
   if (snapshot_prepare(reason, reason_bytes) != 0) return -1;
   struct engine *engine = state.engine;
-  if (context_prepare(&engine->context) != 0) {
-    snprintf(reason, reason_bytes, "the processor guards where its functions return to");
+  const char *hindrance = context_prepare(&engine->context);
+  if (hindrance != NULL) {
+    snprintf(reason, reason_bytes, "%s", hindrance);
     return -1;
   }
   clone_robust_list(&engine->robust_list, &engine->robust_list_bytes);

@@ -116,6 +116,8 @@ void threads_let_run(void) {
 
 #include <asm/prctl.h>
 
+static const char *const kNotHere = NULL;
+
 /* What only a thread itself can say; one that is made again has what the first thread has, and no
  * signal for its parent's death. */
 struct attributes {
@@ -226,7 +228,9 @@ static int park_all(void) {
 
 #else
 
-/* Which registers a frame has is not known. */
+/* Which registers a frame has, and how a call is begun again, differs for each processor. */
+static const char *const kNotHere = "threads are carried over on x86-64 only";
+
 static int park_all(void) {
   return -1;
 }
@@ -237,6 +241,7 @@ static int park_all(void) {
  * forked child does, which forgets the interpreter's own. */
 static const char *why_never(void) {
   if (threads_of_process() == 1) return NULL;
+  if (kNotHere != NULL) return kNotHere;
   if (raw_call(SYS_gettid) != state.pid) return "its checkpoint is not in the first thread";
   int is_interpreters = state.level == LEVEL_COMPILED && state.load.interpreter_started_thread;
   return is_interpreters ? "its interpreter has started one" : NULL;

@@ -228,12 +228,16 @@ KIND(floating_point_traps, "")
 static void look_floating_point_traps(void) {
 #if defined(__x86_64__)
   say("%x ", _mm_getcsr());
+#elif defined(__aarch64__)
+  say("%x ", __builtin_aarch64_get_fpcr());
 #endif
   say("%d", fegetexcept());
 }
 static void leave_floating_point_traps(void) {
 #if defined(__x86_64__)
   _mm_setcsr(_mm_getcsr() | 0x8040);
+#elif defined(__aarch64__)
+  __builtin_aarch64_set_fpcr(__builtin_aarch64_get_fpcr() | 1u << 24); /* flush to zero */
 #endif
   feenableexcept(FE_DIVBYZERO);
 }
