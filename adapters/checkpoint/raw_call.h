@@ -36,6 +36,41 @@ static inline long raw_call6(long number, long a, long b, long c, long d, long e
   return x0;
 }
 
+#elif defined(__riscv)
+
+static inline long raw_call6(long number, long a, long b, long c, long d, long e, long f) {
+  register long a7 __asm__("a7") = number;
+  register long a0 __asm__("a0") = a;
+  register long a1 __asm__("a1") = b;
+  register long a2 __asm__("a2") = c;
+  register long a3 __asm__("a3") = d;
+  register long a4 __asm__("a4") = e;
+  register long a5 __asm__("a5") = f;
+  __asm__ volatile("ecall"
+                   : "+r"(a0)
+                   : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5)
+                   : "memory");
+  return a0;
+}
+
+#elif defined(__arm__)
+
+/* The number's register is the frame's in Thumb code, so the compiler does not give it away. */
+static inline long raw_call6(long number, long a, long b, long c, long d, long e, long f) {
+  register long r0 __asm__("r0") = a;
+  register long r1 __asm__("r1") = b;
+  register long r2 __asm__("r2") = c;
+  register long r3 __asm__("r3") = d;
+  register long r4 __asm__("r4") = e;
+  register long r5 __asm__("r5") = f;
+  long kept;
+  __asm__ volatile("mov %1, r7\n\tmov r7, %2\n\tsvc 0\n\tmov r7, %1"
+                   : "+r"(r0), "=&r"(kept)
+                   : "r"(number), "r"(r1), "r"(r2), "r"(r3), "r"(r4), "r"(r5)
+                   : "memory");
+  return r0;
+}
+
 #else
 #error "the system call instruction is not known for this machine"
 #endif

@@ -25,6 +25,22 @@
 #include "say.h"
 #include "steps.h"
 
+#if defined(SYS_setresuid32) /* the calls with the old names take ids of 16 bits */
+enum {
+  kGetUid = SYS_getuid32,
+  kSetGroups = SYS_setgroups32,
+  kSetGids = SYS_setresgid32,
+  kSetUids = SYS_setresuid32
+};
+#else
+enum {
+  kGetUid = SYS_getuid,
+  kSetGroups = SYS_setgroups,
+  kSetGids = SYS_setresgid,
+  kSetUids = SYS_setresuid
+};
+#endif
+
 enum { kFirstClosed = 4 }; /* 3: the control channel of a zygote */
 
 static gid_t groups[NGROUPS_MAX];
@@ -64,9 +80,9 @@ static void become(const char *ids, unsigned long *uid) {
   unsigned gid = read_number(&ids);
   size_t count = 0;
   while (*ids != '\0' && count < NGROUPS_MAX) groups[count++] = read_number(&ids);
-  long result = raw_call(SYS_setgroups, count, groups);
-  if (result == 0) result = raw_call(SYS_setresgid, gid, gid, gid);
-  if (result == 0) result = raw_call(SYS_setresuid, *uid, *uid, *uid);
+  long result = raw_call(kSetGroups, count, groups);
+  if (result == 0) result = raw_call(kSetGids, gid, gid, gid);
+  if (result == 0) result = raw_call(kSetUids, *uid, *uid, *uid);
   if (result == 0 && *uid != 0) {
     /* Already dropped, unless the bridge was started in a way that keeps them. */
     struct __user_cap_header_struct header;
@@ -100,7 +116,7 @@ __attribute__((used)) _Noreturn void step_down(long *stack) {
   if (*list != '-') steps = steps_of((int)read_number(&list));
   take_steps(&steps);
   if (*ids == '-') {
-    uid = (unsigned long)raw_call(SYS_getuid);
+    uid = (unsigned long)raw_call(kGetUid);
   } else {
     become(ids, &uid);
   }
@@ -132,5 +148,29 @@ __asm__(
     "  mov x29, #0\n"
     "  mov x30, #0\n"
     "  mov x0, sp\n"
+    "  bl step_down\n");
+#elif defined(__riscv)
+__asm__(
+    ".text\n"
+    ".globl _start\n"
+    "_start:\n"
+    ".option push\n"
+    ".option norelax\n"
+    "  la gp, __global_pointer$\n"
+    ".option pop\n"
+    "  mv a0, sp\n"
+    "  andi sp, sp, -16\n"
+    "  call step_down\n");
+#elif defined(__arm__)
+__asm__(
+    ".text\n"
+    ".globl _start\n"
+    ".type _start, %function\n"
+    "_start:\n"
+    "  mov fp, #0\n"
+    "  mov lr, #0\n"
+    "  mov r0, sp\n"
+    "  bic r1, r0, #7\n"
+    "  mov sp, r1\n"
     "  bl step_down\n");
 #endif

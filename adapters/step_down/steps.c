@@ -19,6 +19,10 @@
 #include "sandbox/steps.h"
 #include "say.h"
 
+#ifndef SYS_mmap
+#define SYS_mmap SYS_mmap2 /* its place in the file is in pages */
+#endif
+
 enum {
 
   kControl = 3,             /* STEP_READY's channel */
@@ -50,6 +54,11 @@ void *memset(void *at, int byte, size_t size) {
   volatile char *bytes = at;
   for (size_t i = 0; i < size; ++i) bytes[i] = (char)byte;
   return at;
+}
+
+/* The machine's calls that fill a struct stat differ; this one is the same everywhere. */
+static long look_at(long fd, struct statx *status) {
+  return raw_call(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, status);
 }
 
 static long open_path(const char *path, int flags) {
@@ -163,11 +172,11 @@ static void make_folders(char *path) {
 }
 
 static void make_place(long tree, char *path) {
-  struct stat status;
+  struct statx status;
   char *last = path;
   for (char *at = path; *at != '\0'; ++at) last = *at == '/' ? at : last;
-  if (raw_call(SYS_newfstatat, tree, "", &status, AT_EMPTY_PATH) != 0) return;
-  if (S_ISDIR(status.st_mode)) return make_folders(path);
+  if (look_at(tree, &status) != 0) return;
+  if (S_ISDIR(status.stx_mode)) return make_folders(path);
   if (last == path) return;
   *last = '\0';
   make_folders(path);
@@ -226,11 +235,11 @@ static long begin_rules(uint64_t files, uint64_t scoped) {
 }
 
 static long allow(uint64_t if_folder, uint64_t if_none, const char *path) {
-  struct stat status;
+  struct statx status;
   long fd = open_path(path, O_PATH);
   if (fd < 0) return fd;
-  long result = raw_call(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH);
-  struct landlock_path rule = {.allowed = S_ISDIR(status.st_mode) ? if_folder : if_none,
+  long result = look_at(fd, &status);
+  struct landlock_path rule = {.allowed = S_ISDIR(status.stx_mode) ? if_folder : if_none,
                                .folder = (int32_t)fd};
   if (result == 0) {
     result = raw_call(SYS_landlock_add_rule, landlock_fd, kLandlockPathBeneath, &rule, 0);
@@ -336,12 +345,12 @@ static int may_lack(const struct sandbox_step *step) {
 }
 
 struct steps steps_of(int fd) {
-  struct stat status;
-  long result = raw_call(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH);
-  if (result == 0 && status.st_size > 0 && status.st_size <= STEP_MAX_BYTES) {
-    long at = raw_call(SYS_mmap, 0, status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  struct statx status;
+  long result = look_at(fd, &status);
+  if (result == 0 && status.stx_size > 0 && status.stx_size <= STEP_MAX_BYTES) {
+    long at = raw_call(SYS_mmap, 0, status.stx_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     if (at > 0 || at < -4095) {
-      return (struct steps){(const char *)at, (const char *)at + status.st_size};
+      return (struct steps){(const char *)at, (const char *)at + status.stx_size};
     }
   }
   say("cgibridge: sandbox: cannot read what is to be done\n");

@@ -17,6 +17,7 @@
 #include "limits/users.h"
 #include "loop/clock.h"
 #include "policy/connections.h"
+#include "router/elf_file.h"
 #include "sandbox/sandboxes.h"
 
 namespace doctor {
@@ -25,17 +26,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSetUidAndGid = (1ull << CAP_SETUID) | (1ull << CAP_SETGID);
-// What every installation has; cgibridge-static exists only for x86-64.
-constexpr const char* kParts[] = {"libcgibridge_checkpoint.so",
-                                  "cgibridge-step-down",
-#ifdef __x86_64__
-                                  "cgibridge-static",
-#endif
-                                  "perl/CGIBridge.pm",
-                                  "python/start.py",
-                                  "ruby/start.rb",
-                                  "node/start.js",
-                                  "tcl/init.tcl"};
+// What every installation has, on the machines that the checkpoint library is made for.
+constexpr const char* kPartsOfCheckpoint[] = {"libcgibridge_checkpoint.so", "cgibridge-static"};
+constexpr const char* kParts[] = {"cgibridge-step-down", "perl/CGIBridge.pm", "python/start.py",
+                                  "ruby/start.rb",       "node/start.js",     "tcl/init.tcl"};
 
 std::string folder_of(::pid_t pid) {
   return pid > 0 ? fmt::format("/proc/{}", pid) : "/proc/self";
@@ -154,10 +148,12 @@ Rights look_at_rights(::pid_t bridge, const config::Settings& settings,
   }
   look_at_cgroups(bridge, settings.bridge, rights);
   look_at_descriptors(bridge, settings.bridge, rights);
-  for (const char* part : kParts) {
+  const auto look_for = [&](const char* part) {
     const std::string file = adapters + "/" + part;
     if (::access(file.c_str(), R_OK) != 0) rights.missing_parts.push_back(file);
-  }
+  };
+  for (const char* part : kParts) look_for(part);
+  if (router::kHasCheckpoint) std::ranges::for_each(kPartsOfCheckpoint, look_for);
   const sandbox::Sandboxes sandboxes(loop::system_clock(), adapters);
   for (auto& word : sandboxes.words_for(settings)) {
     rights.sandboxes.push_back({word.held, std::move(word.text)});

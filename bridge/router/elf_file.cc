@@ -1,5 +1,6 @@
 #include "router/elf_file.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,6 +47,27 @@ bool has_note_of(std::string_view notes, std::string_view owner) {
 }
 
 }  // namespace
+
+std::string machine_name(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "64-bit ARM (aarch64)";
+    case EM_386:
+      return "32-bit x86 (i386)";
+    case EM_ARM:
+      return "32-bit ARM";
+    case EM_RISCV:
+      return "RISC-V";
+    case EM_PPC64:
+      return "PowerPC 64";
+    case EM_S390:
+      return "s390";
+    default:
+      return fmt::format("machine number {}", machine);
+  }
+}
 
 std::string elf_loader(int fd, const Elf64_Ehdr& header) {
   const auto loaders = contents_of(fd, header, PT_INTERP);

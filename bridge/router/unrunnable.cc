@@ -31,27 +31,6 @@ std::string shown(std::string_view text) {
   return base::printable(text, kNameShown);
 }
 
-std::string machine_name(unsigned machine) {
-  switch (machine) {
-    case EM_X86_64:
-      return "x86-64";
-    case EM_AARCH64:
-      return "64-bit ARM (aarch64)";
-    case EM_386:
-      return "32-bit x86 (i386)";
-    case EM_ARM:
-      return "32-bit ARM";
-    case EM_RISCV:
-      return "RISC-V";
-    case EM_PPC64:
-      return "PowerPC 64";
-    case EM_S390:
-      return "s390";
-    default:
-      return fmt::format("machine number {}", machine);
-  }
-}
-
 // One file on the way, and how messages name it: the program itself, or what runs it.
 struct Subject {
   std::string file;

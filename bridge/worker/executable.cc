@@ -33,15 +33,19 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-// Why a static executable cannot be warm; empty if it can. (The library's static/ is for x86-64.)
-std::string cold_reason_of_static() {
-  if (router::kOwnMachine != EM_X86_64) return "a static executable: nothing can be preloaded";
-  return {};
+// Whether programs that call the kernel by instructions of their own can be warm: the kernel hands
+// these calls back. (The library's static/ and go/.)
+constexpr bool kOwnCallsAreSeen = router::kHasCheckpoint && router::kOwnMachine == EM_X86_64;
+
+std::string no_checkpoint() {
+  return "no checkpoint library for this processor, " + router::machine_name(router::kOwnMachine) +
+         ": it is made for x86-64 and aarch64";
 }
 
 // Why the checkpoint library cannot be loaded into this ELF file; empty if it can, or if it is
 // static and can be run in a program into which the library can be loaded.
 std::string cold_reason_of_elf(int fd, bool& is_static, bool& is_go) {
+  if (!router::kHasCheckpoint) return no_checkpoint();
   Elf64_Ehdr header;
   if (::pread(fd, &header, sizeof header, 0) != sizeof header) return "a file without a header";
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "neither ELF nor a script";
@@ -49,9 +53,13 @@ std::string cold_reason_of_elf(int fd, bool& is_static, bool& is_go) {
     return "an executable for another kind of machine";
   }
   const std::string loader = router::elf_loader(fd, header);
-  is_go = router::elf_is_go(fd, header) && router::kOwnMachine == EM_X86_64;
+  is_go = router::elf_is_go(fd, header) && kOwnCallsAreSeen;
   is_static = loader.empty();
-  if (is_static) return cold_reason_of_static();
+  if (!kOwnCallsAreSeen && is_static) return "a static executable: nothing can be preloaded";
+  if (!kOwnCallsAreSeen && router::elf_is_go(fd, header)) {
+    return "a Go executable: it makes its system calls itself, which is noticed on x86-64 only";
+  }
+  if (is_static) return {};
   if (!starts_with(base_name(loader), "ld-linux")) return "not linked with glibc (" + loader + ")";
   return {};
 }
