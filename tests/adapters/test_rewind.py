@@ -13,7 +13,7 @@ from harness.processes import alive, wait_until
 from harness.programs import UNSEEN_C
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
-TIMES = 50
+TIMES = int(os.environ.get("CGIBRIDGE_TESTS_TIMES", "50"))
 
 
 def rustc():

@@ -3,8 +3,9 @@
     outcome = Guest(folder_of_the_kernel).run(["uname", "-a"])
     outcome.code, outcome.output
 
-The guest's root is this machine's, by 9p; what it writes goes to memory. Each run boots once and leaves
-nothing behind: qemu is ended by its own id, and by the kernel if the process that started it dies.
+The guest's root is this machine's, by 9p, or a folder with the root of another processor (machines.py);
+what it writes goes to memory. Each run boots once and leaves nothing behind: qemu is ended by its own id, and
+by the kernel if the process that started it dies.
 """
 
 import ctypes
@@ -19,7 +20,8 @@ import subprocess
 import tempfile
 import time
 
-QEMU = "qemu-system-x86_64"
+import machines
+
 BUSYBOX = "/bin/busybox"
 MODULES = ["virtio_pci", "9pnet_virtio", "9p"]
 WRITABLE = ["/tmp", "/run", "/var/tmp", "/dev/shm"]
@@ -44,6 +46,10 @@ while read -r folder; do
   busybox mkdir -p "/host$folder"
   busybox mount --bind "/below$folder" "/host$folder"
 done < /shown
+while read -r tag folder; do
+  busybox mkdir -p "/host$folder"
+  plan9 ro,cache=loose "$tag" "/host$folder"
+done < /shared
 busybox mkdir -p /host{EXCHANGE}
 plan9 rw exchange /host{EXCHANGE}
 busybox ip link set lo up
@@ -85,11 +91,15 @@ def archive(files):
 
 
 class Guest:
-    def __init__(self, kernel, shown=(), memory_mib=1500):
+    def __init__(self, kernel, shown=(), memory_mib=1500, machine=None):
         """kernel: the folder that `fetch` filled. shown: folders that stay visible although they are below
-        one of WRITABLE."""
+        one of WRITABLE, or not in the guest's root."""
         self.kernel, self.memory_mib = pathlib.Path(kernel), memory_mib
-        self.shown = [os.path.realpath(path) for path in shown]
+        self.machine = machine or machines.own()
+        shown = [os.path.realpath(path) for path in shown]
+        own_root = self.machine.root == pathlib.Path("/")
+        self.shown = [path for path in shown if own_root and is_hidden(path)]
+        self.shared = {} if own_root else {f"shared{at}": path for at, path in enumerate(outermost(shown))}
 
     def run(self, command, env=None, cwd="/", seconds=600, follow=None):
         """Runs a command; returns its Outcome or raises GuestFailed. follow(text) receives its output as it
@@ -128,15 +138,15 @@ class Guest:
             qemu.wait()
 
     def _qemu(self, folder, exchange):
-        return [QEMU, "-nodefaults", "-nographic", "-no-reboot", "-M", "q35", "-cpu", "Nehalem",
+        return [self.machine.qemu, "-nodefaults", "-nographic", "-no-reboot", *self.machine.words,
                 "-accel", "tcg,thread=multi,tb-size=256", "-smp", "2", "-m", str(self.memory_mib),
                 "-kernel", str(self.kernel / "vmlinuz"), "-initrd", str(folder / "initramfs"),
                 # A guest that panics ends. Protection against spying neighbours costs half the time here,
                 # where there are no neighbours.
-                "-append", "console=ttyS0 quiet panic=-1 mitigations=off nokaslr",
+                "-append", f"console={self.machine.console} quiet panic=-1 mitigations=off nokaslr",
                 "-serial", f"file:{folder}/console",
-                "-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap",
-                "-virtfs", f"local,path={exchange},mount_tag=exchange,security_model=none"]
+                *share("host", self.machine.root), *share("exchange", exchange, access="rw"),
+                *(word for tag, path in self.shared.items() for word in share(tag, path))]
 
     def _confine(self):
         most = (self.memory_mib + 3000) << 20
@@ -145,14 +155,22 @@ class Guest:
 
     def _initramfs(self):
         order = self._modules_in_order()
+        self._make_mount_points()
         files = {name: (0o40755, b"") for name in ("bin", "dev", "modules")}
-        files["bin/busybox"] = 0o100755, pathlib.Path(BUSYBOX).read_bytes()
+        files["bin/busybox"] = 0o100755, self.machine.busybox.read_bytes()
         files["init"] = 0o100755, INIT.encode()
-        files["shown"] = 0o100644, "".join(path + "\n" for path in self.shown if is_hidden(path)).encode()
+        files["shown"] = 0o100644, "".join(path + "\n" for path in self.shown).encode()
+        files["shared"] = 0o100644, "".join(f"{tag} {path}\n" for tag, path in self.shared.items()).encode()
         files["modules/order"] = 0o100644, " ".join(order).encode()
         for module in order:
             files[f"modules/{module}.ko"] = 0o100644, self._module(module)
         return archive(files)
+
+    def _make_mount_points(self):
+        """Inside the guest its root is read-only."""
+        for path in self.shared.values():
+            if not is_hidden(path):
+                (self.machine.root / path[1:]).mkdir(parents=True, exist_ok=True)
 
     def _module(self, name):
         """Names of module files contain - or _, depending on their author."""
@@ -174,6 +192,17 @@ class Guest:
         for name in MODULES:
             add(name)
         return order
+
+
+def share(tag, path, access="ro"):
+    """qemu's words that let the guest mount a folder."""
+    own_access = "readonly=on,multidevs=remap" if access == "ro" else "multidevs=remap"
+    return ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,{own_access}"]
+
+
+def outermost(paths):
+    """Without those that are below others of them."""
+    return [path for path in sorted(set(paths)) if not any(path.startswith(f"{other}/") for other in paths)]
 
 
 def is_hidden(path):

@@ -25,7 +25,7 @@ def test_every_section_has_its_place_and_its_packages():
     assert named == set(sections.ORDER)
     headers = [set(line.strip("[]").split()) for line in (TOP / "tests" / "packages").read_text().splitlines()
                if line.startswith("[")]
-    assert set().union(*headers) == named | {"all", "demo", "bench"}
+    assert set().union(*headers) == named | {"all", "demo", "bench", "cross"}
 
 
 def test_what_is_not_sanitized_or_goes_first_is_there():
