@@ -180,7 +180,7 @@ compare::Answer answer_of(const Heard& heard) {
     if (field && cgi::same_name(field->name, "Status")) {
       answer.status = std::atoi(std::string(field->value).c_str());
     } else {
-      answer.head.append(line).append("\n");
+      compare::add_field(answer, line);
     }
   }
   answer.body = rest;

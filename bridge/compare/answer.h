@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "compare/namespace.h"
 
@@ -10,10 +11,15 @@ namespace compare {
 
 struct Answer {
   int status = 0;    // 0: no proper head
-  std::string head;  // "Name: value\n" for each field except Status, in order
+  std::string head;  // "Name: value\n" for each field except Status, as add_field() sorts them
   std::string body;
   std::uint32_t exit_code = 0;
   std::string ended_by;  // "killed by signal 11"; empty: by itself
 };
+
+// Adds a field, without its line end, to the head: in the order of the fields' names, because the
+// order of different ones means nothing (RFC 9110 §5.3), and programs that keep them in a hash
+// change it each time. Fields of one name stay as the program ordered them.
+void add_field(Answer& answer, std::string_view line);
 
 }  // namespace compare

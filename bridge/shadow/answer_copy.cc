@@ -26,8 +26,7 @@ void AnswerCopy::take_head(const cgi::ResponseHead& head) {
     rest.remove_prefix(end);
     while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || is_status(line)) continue;
-    answer_.head += line;
-    answer_.head += '\n';
+    compare::add_field(answer_, line);
   }
 }
 
