@@ -30,6 +30,12 @@ bool is_for_the_bridge(std::string_view name) {
          name == "NOTIFY_SOCKET" || name == "FCGI_WEB_SERVER_ADDRS";
 }
 
+// Where a shell was when it started the bridge says nothing about a program; a script that only
+// executes another program would never suit a warm one that was started in its own folder.
+bool is_of_a_shell(std::string_view name) {
+  return name == "PWD" || name == "OLDPWD" || name == "SHLVL" || name == "_";
+}
+
 // fcgiwrap gives a program its own variables as well, but none that belong to a request.
 std::vector<std::pair<std::string, std::string>> inherited(
     const std::vector<std::string>& environment) {
@@ -37,8 +43,8 @@ std::vector<std::pair<std::string, std::string>> inherited(
   for (const std::string& entry : environment) {
     const std::string name = entry.substr(0, entry.find('='));
     if (name.size() == entry.size() || !config::is_environment_name(name)) continue;
-    if (name.starts_with("HTTP") || cgi::is_meta_variable(name) || is_for_the_bridge(name))
-      continue;
+    if (name.starts_with("HTTP") || cgi::is_meta_variable(name)) continue;
+    if (is_for_the_bridge(name) || is_of_a_shell(name)) continue;
     variables.emplace_back(name, entry.substr(name.size() + 1));
   }
   return variables;

@@ -98,6 +98,19 @@ def without_empty(report):
     return [f"{name}={value}" for name, value in report.items() if name != "env"] + env
 
 
+def test_a_shell_that_started_it_does_not_keep_wrappers_from_being_warm(site):
+    """Such a shell leaves PWD in the environment; a script that executes another program has its own."""
+    real = programs.report(site)
+    script = site.sh("wrapper", f"exec {real}\n")
+    bridge = start(site, env={**OWN, "PWD": "/", "OLDPWD": "/usr", "SHLVL": "0", "_": "/bin/true"})
+    first = reported(ask(bridge.address, script))
+    bridge.wait_warm(script)
+    warm = reported(ask(bridge.address, script))
+    assert warm["env"]["PWD"] == first["env"]["PWD"] == str(site.cgi_bin)
+    assert "OLDPWD" not in warm["env"] and warm["env"]["FROM_THE_UNIT"] == "yes"
+    assert bridge.program(script)["arms"]["rewind"]["requests"] == 1
+
+
 @pytest.mark.parametrize("folder, cwd", [("/usr", "/usr"), ("-", os.getcwd()), ("", None)])
 def test_the_folder_that_the_web_server_names(site, folder, cwd):
     """fcgiwrap's since 1.1.0."""

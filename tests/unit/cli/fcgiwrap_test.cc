@@ -81,7 +81,8 @@ TEST(FcgiwrapSettings, limit_how_many_run_only_if_asked_to) {
 TEST(FcgiwrapSettings, give_programs_the_variables_of_the_process) {
   const auto settings = settings_for(
       {}, {"PATH=/bin", "HOME=/var/www", "EMPTY=", "PERL5LIB=/lib", "HTTPS=on", "HTTP_X=1",
-           "QUERY_STRING=a", "LISTEN_FDS=1", "NOTIFY_SOCKET=/n", "CGIBRIDGE_X=1", "a.b=c", "x"});
+           "QUERY_STRING=a", "LISTEN_FDS=1", "NOTIFY_SOCKET=/n", "CGIBRIDGE_X=1", "a.b=c", "x",
+           "PWD=/", "OLDPWD=/usr", "SHLVL=0", "_=/bin/sh"});
   const std::vector<std::pair<std::string, std::string>> expected = {
       {"PATH", "/bin"}, {"HOME", "/var/www"}, {"EMPTY", ""}, {"PERL5LIB", "/lib"}};
   EXPECT_EQ(settings.defaults.fallback_env, expected);
