@@ -180,9 +180,10 @@ compare::Answer answer_of(const Heard& heard) {
     if (field && cgi::same_name(field->name, "Status")) {
       answer.status = std::atoi(std::string(field->value).c_str());
     } else {
-      compare::add_field(answer, line);
+      answer.head.append(line).append("\n");
     }
   }
+  answer.head = compare::sorted(answer.head);
   answer.body = rest;
   return answer;
 }

@@ -11,15 +11,15 @@ namespace compare {
 
 struct Answer {
   int status = 0;    // 0: no proper head
-  std::string head;  // "Name: value\n" for each field except Status, as add_field() sorts them
+  std::string head;  // "Name: value\n" for each field except Status, as sorted() has them
   std::string body;
   std::uint32_t exit_code = 0;
   std::string ended_by;  // "killed by signal 11"; empty: by itself
 };
 
-// Adds a field, without its line end, to the head: in the order of the fields' names, because the
-// order of different ones means nothing (RFC 9110 §5.3), and programs that keep them in a hash
-// change it each time. Fields of one name stay as the program ordered them.
-void add_field(Answer& answer, std::string_view line);
+// The fields ("Name: value\n" each) in the order of their names: the order of different ones means
+// nothing (RFC 9110 §5.3), and programs that keep them in a hash change it each time. Fields of one
+// name stay as the program ordered them.
+std::string sorted(std::string_view fields);
 
 }  // namespace compare

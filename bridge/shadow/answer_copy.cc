@@ -26,8 +26,10 @@ void AnswerCopy::take_head(const cgi::ResponseHead& head) {
     rest.remove_prefix(end);
     while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || is_status(line)) continue;
-    compare::add_field(answer_, line);
+    answer_.head += line;
+    answer_.head += '\n';
   }
+  answer_.head = compare::sorted(answer_.head);
 }
 
 void AnswerCopy::add_body(base::ByteView piece) {
