@@ -91,7 +91,7 @@ def statistics(site):
 
 def ask(site, name, binds):
     """What harness.drop_in found."""
-    asked = {**SITES[name], "name": name, "rounds": 1, "times": 3, "keep": str(site.folder),
+    asked = {**SITES[name], "name": name, "rounds": 1, "times": 3, "settled": 0, "keep": str(site.folder),
              "requests": list(SITES[name]["requests"]),
              "binds": {path: str(site.folder / own) for path, own in binds.items()}}
     done = subprocess.run(
