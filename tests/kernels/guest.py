@@ -196,8 +196,8 @@ class Guest:
 
 def share(tag, path, access="ro"):
     """qemu's words that let the guest mount a folder."""
-    own_access = "readonly=on,multidevs=remap" if access == "ro" else "multidevs=remap"
-    return ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,{own_access}"]
+    more = ",readonly=on,multidevs=remap" if access == "ro" else ""
+    return ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none{more}"]
 
 
 def outermost(paths):
