@@ -24,7 +24,7 @@ HEADER = struct.Struct("=IHHI")
 DONE_HEAD = struct.Struct("=QiIIIIIIIIIII")
 REQUEST_HEAD = struct.Struct("=QIIII")
 PACKET_MAX = 60 * 1024
-PATIENCE = 60.0
+PATIENCE = 30.0 * float(os.environ.get("CGIBRIDGE_TESTS_PATIENCE", "2"))
 
 LAUNCH_ENV = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
