@@ -180,6 +180,9 @@ static int checks_tags(void) {
 const char *context_prepare(struct context *context) {
   uint64_t features = 0, svcr = 0;
   memset(context, 0, sizeof *context);
+#if !defined(CGIBRIDGE_REWIND_ON_AARCH64)
+  return "it is not proven on aarch64 that a rewind puts all back";
+#endif
   if (returns_are_guarded()) return "the processor guards where its functions return to";
   if (checks_tags()) return "its memory is tagged";
   for (int feature = 0; feature < FEATURES; ++feature) {
