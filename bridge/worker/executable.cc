@@ -53,10 +53,10 @@ std::string cold_reason_of_elf(int fd, bool& is_static, bool& is_go) {
     return "an executable for another kind of machine";
   }
   const std::string loader = router::elf_loader(fd, header);
-  is_go = router::elf_is_go(fd, header) && kOwnCallsAreSeen;
+  is_go = router::elf_is_go(fd, header);
   is_static = loader.empty();
   if (!kOwnCallsAreSeen && is_static) return "a static executable: nothing can be preloaded";
-  if (!kOwnCallsAreSeen && router::elf_is_go(fd, header)) {
+  if (!kOwnCallsAreSeen && is_go) {
     return "a Go executable: it makes its system calls itself, which is noticed on x86-64 only";
   }
   if (is_static) return {};

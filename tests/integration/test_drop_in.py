@@ -117,6 +117,7 @@ def test_the_bridge_in_its_place_answers_as_it_does(site, name):
     for one in found["requests"]:
         request = one["request"]
         assert one["compared"] >= 3 and one["bytes"] > 0
+        assert one["varying_lines"] is not None, request  # otherwise nothing was compared
         assert not one["differences"], request
         assert one["status"] == expected[request], request
     assert found["program"]["arm"] == "persistent/rewind", found["program"]
