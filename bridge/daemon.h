@@ -30,7 +30,7 @@ class Daemon {
   struct Origin {
     std::string binary;              // the file that an upgrade starts,
     std::vector<std::string> words;  // and its command
-    std::string settings_file;       // is watched; empty: there is none
+    std::string settings_file;       // watched; empty: there is none
   };
 
   // adapters: the folder of the adapters.
@@ -42,7 +42,7 @@ class Daemon {
   base::Status start(std::vector<gateway::InheritedSocket> inherited);
 
   // The same for a bridge that takes over from one that is still running, through channel: makes
-  // programs warm, and accepts no connections before it is told to.
+  // programs warm, and accepts no connections until it is told to.
   base::Status take_over(base::UniqueFd channel);
 
   // Serves until it is drained or stopped. Returns the exit code.
@@ -64,9 +64,10 @@ class Daemon {
   void settings_changed();
   base::Status reopen(const char* asked_by);
   std::vector<std::string> prewarm();  // returns the programs
-  // announced: how long it says before that it is about to end (bridge.health), and still serves.
+  // announced: for how long before that it says (bridge.health) that it is about to end, and still
+  // serves.
   void drain(const char* asked_by, base::Duration announced = {});
-  // Begins to make what is at path warm. Returns the program; "" if there is none.
+  // Begins to warm up what is at path. Returns the program; "" if there is none.
   std::string refresh(const std::string& path, std::string_view environment,
                       const std::vector<std::string>& learned);
 

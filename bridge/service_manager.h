@@ -1,4 +1,4 @@
-// The service manager that started the bridge (systemd), if there is one, and what it is told.
+// The service manager that started the bridge (systemd), if any, and what is reported to it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ class ServiceManager {
   // started; the manager knows about it through hand_over_to().
   enum class Start { first, taken_over };
   void ready(Start start);
-  // The bridge ends when what is open is done.
+  // The bridge is ending: it finishes what is open.
   void stopping();
   // That process is the service from now on; this one ends soon and sends nothing more.
   void hand_over_to(pid_t successor);

@@ -58,9 +58,9 @@ Status reopen_log();
 // The number of lines that the file did not accept.
 std::uint64_t log_lines_dropped();
 
-// text in visible UTF-8, cut after bytes_max: control characters and bytes of no character are
-// shown as \n, \x1b and so on. So text from a program or a peer may appear in a log line or in a
-// terminal, but can neither forge a line nor steer the terminal.
+// text in visible UTF-8, cut after bytes_max: control characters and bytes that form no character
+// are shown as \n, \x1b and so on. So text from a program or a peer may appear in a log line or in
+// a terminal, but can neither forge a line nor steer the terminal.
 std::string printable(std::string_view text, std::size_t bytes_max = 1000);
 
 }  // namespace base

@@ -34,8 +34,8 @@ class OutBuffer {
     commit(more.size());
   }
 
-  // How many of the bytes, from the front, somebody needs: all of them, unless it was said that
-  // only so many are, which holds until more are appended.
+  // How many of the bytes, from the front, somebody needs: all of them, unless a smaller number was
+  // set, which holds until more are appended.
   std::size_t needed() const { return needed_; }
   void need_only(std::size_t count) {
     BRIDGE_ASSERT(count <= needed_);

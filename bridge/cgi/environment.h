@@ -21,7 +21,7 @@ struct Environment {
   std::size_t count = 0;
   // CONTENT_LENGTH as a number; none: the request has no body.
   std::optional<std::uint64_t> content_length;
-  // The first parameter that was kept back because of its name; empty: none. PATH does not count,
+  // The first parameter that was withheld because of its name; empty: none. PATH does not count,
   // because web servers send their own. A view of the variables.
   std::string_view kept_back;
   // Whether a local redirect (RFC 3875 6.2.2) may be left to this web server: Apache's mod_fcgid
@@ -55,7 +55,7 @@ inline constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 //   if a name is sent twice, the last counts.
 // Everything else passes unchanged, including HTTP_AUTHORIZATION and REDIRECT_STATUS.
 // configured overrides everything and may set any name, even a forbidden one. rules can let
-// forbidden names pass, or keep back all that are not CGI's own.
+// forbidden names pass, or withhold all that are not CGI's own.
 //
 // Refuses with 400 a CONTENT_LENGTH that is not a 64-bit number, and a NUL byte in split or
 // script_filename.

@@ -14,7 +14,7 @@ struct Answer {
   std::string head;  // "Name: value\n" for each field except Status, as sorted() has them
   std::string body;
   std::uint32_t exit_code = 0;
-  std::string ended_by;  // "killed by signal 11"; empty: by itself
+  std::string ended_by;  // "killed by signal 11"; empty: it ended by itself
 };
 
 // The fields ("Name: value\n" each) in the order of their names: the order of different ones means

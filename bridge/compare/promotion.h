@@ -31,7 +31,7 @@ struct PromotionRule {
   bool operator==(const PromotionRule&) const = default;
 };
 
-// One step of a program. From shadow to shadow: it was found unfit to go on.
+// One step of a program. From shadow to shadow: it was found unfit for promotion.
 struct Step {
   Stage from, to;
   std::string why;  // with its figures: "1000 compared, 0 different; errors 0.0 % against 0.1 %"
@@ -40,7 +40,7 @@ struct Step {
 
 // The promotion of one program. It moves up a stage once `after` requests were fine: compared ones
 // in shadow, persistent ones in split. It goes back to shadow at once, and is held there until
-// reset() (the program, its settings or the operator's mind changed), when the rule is broken:
+// reset() (after a change of the program, its settings or its mode), when the rule is broken:
 // - more than max_diff of a stage's compared requests differ;
 // - the persistent side makes more errors than it may in `after` requests; the count starts again
 //   every `after`. The allowance is classic's own error rate (over all its answers since reset())

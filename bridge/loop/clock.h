@@ -23,8 +23,8 @@ class Clock {
   // and for comparison with file times.
   virtual std::int64_t wall_ns() const = 0;
 
-  // The clock that the kernel uses for file times, which is up to a few milliseconds behind
-  // wall_ns() (CLOCK_REALTIME_COARSE, clock_gettime(2)). In nanoseconds as well.
+  // The clock that the kernel uses for file times, which lags wall_ns() by up to a few milliseconds
+  // (CLOCK_REALTIME_COARSE, clock_gettime(2)). In nanoseconds as well.
   virtual std::int64_t file_stamp_ns() const = 0;
 
   // wall_ns() in milliseconds.

@@ -12,7 +12,7 @@
 
 namespace message {
 
-// What a worker is told about one request. All of it is borrowed for the call that encodes it.
+// What a worker gets of one request. All of it is borrowed for the call that encodes it.
 struct RequestStrings {
   base::ByteView cwd;
   const std::vector<std::string>& argv;         // the program's own words

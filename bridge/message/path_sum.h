@@ -1,4 +1,4 @@
-/* Stands for a path in the words that a zygote is launched with: for C and C++. */
+/* A number that stands for a path when a zygote is launched: for C and C++. */
 #ifndef CGIBRIDGE_PATH_SUM_H
 #define CGIBRIDGE_PATH_SUM_H
 

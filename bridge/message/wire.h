@@ -75,7 +75,7 @@ enum note_kind {
   NOTE_FILE = 4,      /* files the checkpoint is made of, one per line; a change renews it */
   NOTE_FOLDERS = 5,   /* from a zygote: where its interpreter looks for modules, one per line */
   NOTE_READ = 6,      /* variables that were read before the checkpoint, one name per line */
-  NOTE_LEVEL = 7      /* from a zygote: why its level will be less deep than asked for */
+  NOTE_LEVEL = 7      /* from a zygote: why its level will be shallower than asked for */
 };
 
 struct message_header {
@@ -136,7 +136,7 @@ struct message_done {
 };
 #define DONE_RARE_CALL 1u /* a call that changes kernel state */
 #define DONE_FORKED 2u    /* it had children, and waited for them */
-#define DONE_ASKED 4u     /* the kernel is asked what else it has changed */
+#define DONE_ASKED 4u     /* the kernel was asked what else it changed */
 
 struct message_retired {
   uint32_t retirement; /* enum retirement */
