@@ -44,8 +44,8 @@ class Cgroup {
   Figures figures() const;
 
   // How a process enters it: by writing "0" to each of these files, in the trees of v1; in the tree
-  // of v2, if the cgroup has a part there, by being made in this folder's cgroup (clone3(2)), or by
-  // writing "0" to that file.
+  // of v2, if the cgroup has a part there, by being created in this folder's cgroup (clone3(2)), or
+  // by writing "0" to that file.
   const std::vector<std::string>& tasks_files() const { return tasks_files_; }
   const std::string& unified() const { return unified_; }
   const std::string& unified_procs() const { return unified_procs_; }

@@ -42,7 +42,7 @@ struct Figures {
   std::uint64_t memory_peak = 0;    // 0: not known (v2 before Linux 5.19)
   std::uint64_t processes = 0;      // now, including threads
   std::uint64_t oom_kills = 0;      // processes that the kernel killed because of the memory limit
-  std::uint64_t forks_refused = 0;  // because of the limit of processes
+  std::uint64_t forks_refused = 0;  // because of the limit on processes
 
   bool operator==(const Figures&) const = default;
 };

@@ -16,8 +16,8 @@
 namespace limits {
 
 // text: a number, or the name of a user or a group. Asks the system each time, which may take a
-// while if a server on the network answers: for the start, for reloads, and for a user's first
-// request.
+// while if a server on the network answers: so only at the start, at reloads, and for a user's
+// first request.
 base::Result<::uid_t> uid_of(std::string_view text);
 base::Result<::gid_t> gid_of(std::string_view text);
 

@@ -1,6 +1,6 @@
 // What Apache's configuration says where mod_proxy_fcgi passes requests to the bridge; the whole of
-// it, with the reasons, is config/apache/apache-proxy-fcgi.conf. Pure. Every text is to be put
-// after indent, and its further lines begin with it.
+// it, with the reasons, is config/apache/apache-proxy-fcgi.conf. Pure. Each text belongs after
+// indent, with which its further lines begin.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Reads a web server's whole configuration: the main file, and what it includes. Which files exist
-// is asked of a ConfigFiles, so that a test can make them up.
+// Reads a web server's whole configuration: the main file, and what it includes. A ConfigFiles says
+// which files exist, so that a test can make them up.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ class ConfigFiles {
   virtual base::Result<SourceFile> read(const std::string& path) = 0;
   // The paths that a pattern of glob(3) matches, in alphabetical order.
   virtual std::vector<std::string> matching(const std::string& pattern) = 0;
-  // Every file in this folder and below it, in alphabetical order; empty if it is none.
+  // Every file in this folder and below it, in alphabetical order; empty if it is not a folder.
   virtual std::vector<std::string> below(const std::string& folder) = 0;
 };
 
-// More of them are not read, and that is a Problem.
+// Beyond these nothing is read, and that is a Problem.
 struct ReadLimits {
   std::size_t files = 2000;
   unsigned depth = 30;  // of includes within includes
@@ -38,7 +38,7 @@ struct ApacheTree : Tree {
 
 // Apache: an `Include` is relative to ServerRoot, which is the folder of the main file (or the one
 // above, if that is called conf) until a directive says otherwise. Conditions (IfModule, IfDefine)
-// are decided, what is in them stands in their place, and ${VARIABLES} have their values.
+// are evaluated and replaced by what they contain, and ${VARIABLES} have their values.
 // variables: of Apache's environment, such as APACHE_RUN_USER.
 ApacheTree read_apache(const std::string& main, ConfigFiles& files,
                        const std::map<std::string, std::string>& variables,

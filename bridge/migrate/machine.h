@@ -30,7 +30,7 @@ struct WalkLimits {
 
 // The programs of a place: files that are executable, and that begin like a script or an
 // executable. Links to programs count, links to folders are not followed. Hidden files and folders
-// are left out. programs: gets those that it does not have yet, and the place's number otherwise.
+// are left out. programs: those that it lacks are added; the others get the place's number.
 PlaceFiles find_programs(const Place& place, std::size_t number, const WalkLimits& limits,
                          std::vector<FoundProgram>& programs);
 

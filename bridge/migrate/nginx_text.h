@@ -8,8 +8,8 @@
 
 namespace migrate {
 
-// Includes are directives like any other here. Of a file with a mistake nothing is returned, only
-// where the mistake is. Lua blocks (..._by_lua_block) are stepped over. Blocks can be nested in at
+// Includes are directives like any other here. For a file with a mistake, only the place of the
+// mistake is returned. Lua blocks (..._by_lua_block) are stepped over. Blocks can be nested in at
 // most kDepthMax levels.
 Parsed parse_nginx(std::string_view text);
 

@@ -9,7 +9,7 @@
 
 namespace migrate {
 
-// text after these edits of it. Of equal edits one is made; an edit that overlaps an earlier one is
+// text after these edits. Equal edits are made once; an edit that overlaps an earlier one is
 // left out, and refused says how many were.
 struct Edited {
   std::string text;

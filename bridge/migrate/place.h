@@ -21,8 +21,8 @@ struct Edit {
 
 // Which files a place runs.
 struct Programs {
-  // A folder or a program; after a star in it, any name of a file or folder. What the server's
-  // configuration says only in part ends in the middle: "/usr/lib/cgi-bin/" of all that begin so.
+  // A folder or a program; after a star in it, any name of a file or folder. If the configuration
+  // gives only the beginning, it ends in the middle: "/usr/lib/cgi-bin/" for all that begin so.
   std::string path;
   bool whole = false;                   // path is all of it: one program
   std::vector<std::string> suffixes{};  // {".cgi"}: only those; empty: all that are executable
@@ -34,7 +34,7 @@ struct Place {
   std::string where;  // "location /cgi-bin/", "ScriptAlias /cgi-bin/"
   std::string by;     // what runs them now: "unix:/run/fcgiwrap.socket", "mod_cgid"
   Programs programs;
-  std::string user;  // as whom, "NAME", "NAME:GROUP" or "owner"; empty: as the place does not say
+  std::string user;  // as whom, "NAME", "NAME:GROUP" or "owner"; empty: the place does not say
   std::vector<std::pair<std::string, std::string>> variables{};  // those with a fixed value
   std::size_t file = 0;
   unsigned line = 0;

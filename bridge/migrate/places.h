@@ -20,13 +20,13 @@ struct PlaceOptions {
 // that speak FastCGI themselves, are left alone, and say so.
 std::vector<Place> nginx_places(const Tree& tree, const PlaceOptions& options);
 
-// As which user nginx runs; empty: it does not say.
+// The user that nginx runs as; empty: it does not say.
 std::string nginx_user(const Tree& tree);
 
 // Every ScriptAlias, SetHandler and AddHandler of mod_cgi, mod_cgid and mod_fcgid.
 std::vector<Place> apache_places(const ApacheTree& tree, const PlaceOptions& options);
 
-// As which user and group Apache runs; empty: it does not say.
+// The user and group that Apache runs as; empty: it does not say.
 std::string apache_user(const ApacheTree& tree);
 
 }  // namespace migrate

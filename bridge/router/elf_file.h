@@ -25,7 +25,7 @@ inline constexpr Elf64_Half kOwnMachine = EM_S390;
 #error "the number of this machine in ELF files is not known"
 #endif
 
-// The machines that adapters/checkpoint is made for; on others programs run classic.
+// The machines that adapters/checkpoint is built for; on others programs run classic.
 inline constexpr bool kHasCheckpoint =
     sizeof(void*) == 8 && (kOwnMachine == EM_X86_64 || kOwnMachine == EM_AARCH64);
 

@@ -7,10 +7,10 @@
 
 namespace router {
 
-// Opens a regular file for reading, and nothing else: a script's first line may name anything, and
-// to open a FIFO would wait, to open a device might do something. Nor does it wait for somebody who
-// holds a lease on the file. None, with errno, if it cannot be opened; EACCES for what is not
-// regular, as execve(2) has it.
+// Opens a regular file for reading, and nothing else: a script's first line may name anything,
+// opening a FIFO would wait, and opening a device might do something. Nor does it wait for somebody
+// who holds a lease on the file. None, with errno, if it cannot be opened; EACCES for what is not
+// regular, as from execve(2).
 base::UniqueFd open_regular(const std::string& path);
 
 }  // namespace router

@@ -15,7 +15,7 @@ enum class Sockets {
   files_alone      // AF_UNIX: there is no namespace
 };
 
-// Returns the instructions, as the bytes of struct sock_filter. The filter refuses with EPERM to
+// Returns the instructions, as the bytes of struct sock_filter. The filter refuses, with EPERM, to
 // change another process's limits, priority, scheduling or memory policy, named by its pid. It also
 // refuses the caller's own pid, because a filter cannot know it; libraries and shells use 0 for the
 // caller itself, which is allowed.

@@ -38,7 +38,7 @@ class Sandboxes {
   // adapters: the folder with cgibridge-step-down, which stays visible to programs.
   Sandboxes(const loop::Clock& clock, const std::string& adapters);
 
-  // The sandbox for starting program, a path. nullptr: it wishes none. Refuses with 500 what this
+  // The sandbox for starting program, a path. nullptr: it wants none. Refuses with 500 what this
   // machine cannot enforce, unless the settings accept less (best_effort). Shared, because
   // processes of a generation may still be started in it when other settings have come into force.
   cgi::OrRefusal<std::shared_ptr<const Sandbox>> of(const Wish& wish, const std::string& program);
