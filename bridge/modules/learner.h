@@ -35,7 +35,7 @@ class Learner {
   // program is its name in the log; it must outlive this object.
   explicit Learner(const std::string& program) : program_(program) {}
 
-  // Takes a NOTE_LOADED's text. Returns whether it taught a name that was not known.
+  // Takes a NOTE_LOADED's text. Returns whether it named a module that was not known.
   bool hear(std::string_view text, const Terms& terms);
   // Takes over what another bridge has learned about the program.
   void inherit(const std::vector<std::string>& names);

@@ -24,15 +24,14 @@ class LoadedFiles {
   static constexpr std::size_t kFilesMax = 2000;
 
   // A file that changed since launched_ns (loop::Clock::file_stamp_ns()) counts as changed from the
-  // beginning, because nobody knows whether it was read before or after; 0: no file counts as
-  // changed so. program is left out, because it is checked for each request anyway. clock outlives
-  // this object.
+  // beginning, because nobody knows whether it was read before or after; 0: this does not apply.
+  // program is left out, because it is checked for each request anyway. clock outlives this object.
   explicit LoadedFiles(const loop::Clock& clock, std::int64_t launched_ns = 0,
                        std::string program = {})
       : clock_(&clock), launched_ns_(launched_ns), program_(std::move(program)) {}
 
-  // paths: one per line. Those that are not absolute, or that exceed kFilesMax, are ignored. Of one
-  // that ends with a slash only another file in its place counts as a change.
+  // paths: one per line. Those that are not absolute, or that exceed kFilesMax, are ignored. If a
+  // path ends with a slash, only another file in its place counts as a change.
   void add(std::string_view paths);
   // Adds what is mapped into a process: the program or its interpreter, and shared libraries.
   void add_mapped(pid_t pid);
@@ -69,7 +68,7 @@ class ChangeDamper {
   void note_start(base::TimePoint now);
   // How long the present generation has lived; kCalm or more if there is none.
   base::Duration life(base::TimePoint now) const;
-  // The reason for the changes is known and is no more: they do not count.
+  // The reason for the changes is known and gone: they no longer count.
   void forgive() { *this = ChangeDamper(); }
   // How much longer to wait before a start; zero: it may happen now.
   base::Duration wait(base::TimePoint now) const;

@@ -25,14 +25,14 @@ class RestlessFiles {
 
   explicit RestlessFiles(const loop::Clock& clock) : clock_(&clock), watch_(clock) {}
 
-  // A change of path has ended a generation that had lived for so long, in which so many requests
-  // came. Returns whether the file is restless from now on.
+  // A change of path has ended a generation after this lifetime and this many requests. Returns
+  // whether the file is restless from now on.
   bool note_change(const std::string& path, base::Duration lived, std::uint64_t requests);
   // Whether none of them has changed for long enough. Checks the files now and then.
   bool are_calm();
   // They may be looked at before the checkpoint again.
   void let_go();
-  // The program is another one.
+  // The program has been replaced.
   void forget() { *this = RestlessFiles(*clock_); }
 
   const std::vector<std::string>& paths() const { return paths_; }

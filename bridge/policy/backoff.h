@@ -10,7 +10,8 @@ namespace policy {
 // Failures in a row double the pause, up to most; a success resets it.
 class Backoff {
  public:
-  // at_once: the first so many failures in a row are followed by another try without a pause.
+  // at_once: the first failures in a row, as many as this, are followed by another try without a
+  // pause.
   Backoff(base::Duration first, base::Duration most, unsigned at_once = 0)
       : first_(first), most_(most), at_once_(at_once) {}
 

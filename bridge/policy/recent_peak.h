@@ -10,8 +10,8 @@
 
 namespace policy {
 
-// The greatest of a number's recent values; it is told each change. It remembers at most one entry
-// for each number up to the greatest.
+// The greatest of a number's recent values; each change must be noted. It remembers at most one
+// entry for each number up to the greatest.
 class RecentPeak {
  public:
   // From now on the number is at_once. window: how long a greater earlier number still counts.

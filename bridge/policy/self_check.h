@@ -26,7 +26,7 @@ struct RestingWorker {
   base::TimePoint idle_since{};
 };
 
-// The worker comes first whose behaviour has been compared least often, so that new behaviour of a
+// The worker whose behaviour has been compared least often comes first, so that new behaviour of a
 // program is checked at once; among equals, the one that has rested longest. Comparisons take at
 // most per_cent of the time, over any period longer than a few of them.
 class SelfCheck {

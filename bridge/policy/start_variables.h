@@ -44,7 +44,7 @@ class StartVariables {
   static constexpr std::size_t kReadNamesMax = 1000;
 
   StartVariables() = default;
-  // launched: the program's variables, without those that make it stop.
+  // launched: the program's variables, without those that make it stop at its checkpoint.
   // through_shell: a shell passes the variables on, and only what means nothing to it passes as it
   // comes.
   StartVariables(LaunchVariables launched, const std::vector<std::string>& assignments,
@@ -63,7 +63,7 @@ class StartVariables {
   bool counts(std::string_view name, worker::Language language, config::Level level) const;
 
   LaunchVariables launched_;
-  // By env(1) or a shell, so a request's value does not matter.
+  // Assigned by env(1) or a shell, so a request's value does not matter.
   std::set<std::string, std::less<>> assigned_;
   bool through_shell_ = false;
   ReadNames read_;

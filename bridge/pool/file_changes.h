@@ -1,4 +1,4 @@
-// What changes of the files that a program loads lead to.
+// What happens when files that a program loads change.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,11 @@ class FileChanges {
   void note_request() { ++requests_; }
   // A generation begins.
   void note_start();
-  // A file that the present generation has loaded is another one now.
+  // A file that the present generation has loaded has changed.
   void note_file(const std::string& path);
   // That, or a change of the program itself, ends the generation.
   void note_end() { damper_.note_change(clock_.now()); }
-  // The program is another one.
+  // The program has been replaced.
   void forget_restless() { restless_.forget(); }
 
   // How much longer to wait before a start; logs if that is new.

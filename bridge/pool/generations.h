@@ -118,7 +118,7 @@ class Generations {
   std::unique_ptr<Generation> active_, upcoming_;
   std::vector<std::unique_ptr<Generation>> outgoing_;  // destroyed at the end of the turn
   std::uint64_t newest_ = 0;                           // its number
-  policy::Retry retry_;     // of what did not become warm, or is less deep than it can be
+  policy::Retry retry_;     // of what did not become warm, or is shallower than it can be
   loop::Timer calm_timer_;  // runs while changes come too fast
 };
 

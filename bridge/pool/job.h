@@ -1,4 +1,4 @@
-// What a request brings to its program, and who is told what becomes of the request.
+// What a request brings to its program, and who learns what becomes of the request.
 #pragma once
 
 #include <array>

@@ -27,7 +27,7 @@ class Run {
   // Ends the program; on_ended() follows when it has died.
   void terminate();
 
-  // The client again has room for output that it is told about.
+  // The client has room again for output that it gets by AnswerSink.
   void resume();
 
   // From now on another client is told about its end. Only while it runs.

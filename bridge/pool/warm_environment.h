@@ -51,7 +51,7 @@ struct WarmEnvironment {
 
 // The variables that a request brings ("K=V\0...", borrowed), changed as env(1) in the program's
 // first line, or its shell, would change them: each assignment replaces the variable of that name,
-// or is added at the end; dash drops what is no name of its own.
+// or is added at the end; dash drops what is not a name to it.
 class RequestVariables {
  public:
   RequestVariables(std::string_view environment, std::uint32_t count,

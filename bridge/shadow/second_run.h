@@ -43,7 +43,7 @@ class SecondRun : public pool::RunClient {
   struct Outcome {
     bool has_run = false;  // otherwise the side was not available
     compare::Observation
-        observation{};  // arm, times, memory and bytes; failure and status are open
+        observation{};  // arm, times, memory and bytes; failure and status are not set yet
     compare::Answer answer{};
   };
   // Runs on the loop, once; may not destroy the SecondRun.

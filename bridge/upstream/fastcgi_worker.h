@@ -41,8 +41,9 @@ struct StartSpec {
 // FCGI_GET_VALUES, or has accepted that connection and closed it. Its standard error goes to the
 // log, its standard output nowhere.
 //
-// The program is responsible for what a request leaves in the process, except for what shows from
-// outside: a process whose priority or process group (setpgid, setsid) has changed is replaced.
+// The program is responsible for what a request leaves in the process, except for what can be seen
+// from outside: a process whose priority or process group (setpgid, setsid) has changed is
+// replaced.
 //
 // A request that its client gives up is aborted (FCGI_ABORT_REQUEST); if the program has not ended
 // it kill_grace later, it gets SIGTERM, and after the same time again SIGKILL.

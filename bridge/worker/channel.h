@@ -49,8 +49,7 @@ class Channel {
   // The other side sees the end of the channel after what was sent; what it sends still arrives.
   void hang_up();
 
-  // Reports at once everything that has already arrived: for the moment when the other side has
-  // died.
+  // Reports at once everything that has already arrived: to be called when the other side has died.
   void drain();
 
  private:

@@ -104,7 +104,7 @@ class LogPipe {
  public:
   LogPipe(loop::Loop& loop, base::UniqueFd reading_end, std::string label, std::uint64_t bytes_max);
 
-  // Reads what is there now, up to a bound: for the moment when the process has died.
+  // Reads what is there now, up to a bound: to be called when the process has died.
   void drain();
   const std::string& last_line() const { return lines_.last_line(); }
 

@@ -1,4 +1,4 @@
-// The states of a worker's life, how a request's program ended, and what is told about both.
+// The states of a worker's life, how a request's program ended, and what is reported about both.
 #pragma once
 
 #include <sys/wait.h>
@@ -59,7 +59,7 @@ struct Ending {
   // known).
   std::chrono::microseconds cpu{};
   std::uint64_t peak_kib = 0;
-  bool incomplete = false;  // it ended without a word, in a protocol that has one for the end
+  bool incomplete = false;  // it ended without the end message that its protocol has
   // Its worker keeps the descriptors 0, 1 and 2, which nobody else has, for another request without
   // a body: message/wire.h.
   bool keeps_streams = false;
