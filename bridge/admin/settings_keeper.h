@@ -43,7 +43,7 @@ class SettingsKeeper {
   const std::string& path() const { return path_; }
   // Why the file, as it was last read, is refused; empty: it is in force.
   const std::vector<std::string>& refused() const { return refused_; }
-  // The settings in force that only a restart or an upgrade takes over.
+  // The changed settings that take effect only after a restart or an upgrade.
   std::vector<std::string> waiting_for_restart() const;
 
  private:

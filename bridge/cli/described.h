@@ -26,8 +26,7 @@ struct DescribedCommand {
   std::string footer;                    // what its --help ends with, such as its exit codes
 };
 
-// Every command that is shown, in the order of --help; of a command with commands of its own,
-// those.
+// Every command that is shown, in the order of --help; for a command with subcommands, those.
 std::vector<DescribedCommand> described_commands(const CLI::App& app);
 
 // Pages and scripts made from such a table. commands: of a program called cgibridge.

@@ -9,9 +9,9 @@
 
 namespace cli {
 
-// user: as whom ("NAME", "NAME:GROUP", "owner"), if this is root, which without a user does not try
-// it. Everybody else tries it as themselves.
-// variables: what the web server sends with each request. The process has ended when it returns.
+// user: the user to try it as ("NAME", "NAME:GROUP", "owner") if this is root; without one, root
+// does not try it. Everybody else tries it as themselves. variables: what the web server sends with
+// each request. The process has ended when it returns.
 migrate::Checked check_program(const std::string& program, const std::string& user,
                                const std::vector<std::pair<std::string, std::string>>& variables,
                                std::chrono::seconds timeout);

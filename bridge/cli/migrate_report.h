@@ -24,7 +24,7 @@ std::vector<migrate::Problem> problems_of(const migrate::Findings& findings);
 std::string migration_text(const Migration& migration, const Terminal& terminal);
 nlohmann::json migration_json(const Migration& migration);
 
-// What patch(1) applies with -p1 in "/", after lines that it passes over. bytes: unchanged, or, for
+// What patch(1) applies with -p1 in "/", after lines that it ignores. bytes: unchanged, or, for
 // a terminal, such that no byte steers it.
 enum class PatchBytes { unchanged, visible };
 std::string migration_diff(const Migration& migration, PatchBytes bytes);

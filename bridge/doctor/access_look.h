@@ -6,8 +6,8 @@
 
 namespace doctor {
 
-// For each address of the settings; none: for those that the running bridge names. As root, each
-// connects once with the rights of each server, in its file system, and leaves.
+// Looks at each address in the settings or, if there is none, at those that the running bridge
+// names. As root, it connects once to each with the rights of each server, in its file system.
 std::vector<Listening> look_at_sockets(const config::Settings& settings, const Observations& seen);
 
 // The roots, at most kFilesMax files of each, and the users that their programs run as.

@@ -5,7 +5,7 @@
 
 namespace doctor {
 
-// who: as whom to try, if this process may become others; none: as itself.
+// who: the user to try as, if this process may become others; none: as itself.
 Kernel try_kernel(const std::optional<Who>& who);
 
 }  // namespace doctor

@@ -23,7 +23,7 @@ struct Trial {
   std::string why() const;
 };
 
-// What this kernel allows to a process as which programs run.
+// What this kernel allows a process that runs as programs do.
 struct Kernel {
   std::string tried_as = {};  // a user's name
   Trial scan = {}, soft_dirty = {}, dispatch = {}, ptrace = {}, seccomp = {};
@@ -39,7 +39,7 @@ struct Needs {
   std::string tracking = "auto";                       // rewind.tracking of [defaults]
 };
 
-// What the bridge may do, or, if none runs, what one that the user who asks starts may do.
+// What the bridge may do or, if none runs, what one started by the user who asks could do.
 struct Rights {
   // guessed: one runs, and only its user is known. own: none runs, these are this process's.
   enum class Of { bridge, guessed, own };
@@ -69,7 +69,7 @@ struct Bridge {
   nlohmann::json status = {};      // what it says; null if unreached
 };
 
-// A worker process of a web server, for all that have the same rights.
+// A worker process of a web server; it stands for all that have the same rights.
 struct WebServer {
   std::string name = {};  // "nginx"
   ::pid_t pid = 0;

@@ -1,4 +1,4 @@
-// Whether a user may use a file, and what on a path hinders him: the rules of path_resolution(7)
+// Whether a user may use a file, and what on a path prevents it: the rules of path_resolution(7)
 // and acl(5). Pure.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace doctor {
 
-// A user as the kernel sees one of his processes.
+// A user as the kernel sees one of their processes.
 struct Who {
   std::string name;  // "www-data"; its number, if it has none
   ::uid_t uid = 0;
@@ -68,7 +68,7 @@ struct PathRights {
   bool seen() const { return unseen.empty(); }
 };
 
-// Why that user may not use what the path leads to; empty: he may, as far as could be seen.
+// Why that user may not use what the path leads to; empty: nothing that could be seen forbids it.
 std::string why_not(const Who& who, const PathRights& path, unsigned wanted);
 
 }  // namespace doctor

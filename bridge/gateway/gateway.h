@@ -85,7 +85,7 @@ class Gateway {
   std::size_t connections() const { return connections_.size(); }
   void connection_gone() { sweep_.schedule(); }
   void look_after_connections();  // one has begun a request whose params are not complete
-  // A param of that name is kept from programs: logged once.
+  // A param of that name is withheld from programs: logged once.
   void tell_kept_back(std::string_view name);
   // Ends the program of a request that was given up, and reads what it writes until it is dead.
   void bury(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stderr,
@@ -97,7 +97,7 @@ class Gateway {
   compare::Comparisons& comparisons() { return comparisons_; }
   const compare::Comparisons& comparisons() const { return comparisons_; }
   shadow::Shadows& shadows() { return shadows_; }
-  journal::Journal& journal() { return journal_; }  // what is written down of requests
+  journal::Journal& journal() { return journal_; }  // what is recorded about requests
   const journal::Journal& journal() const { return journal_; }
   // A request for that program is over. May promote the program, or take promotion back.
   void observe(const std::string& program, const compare::Observation& observation);

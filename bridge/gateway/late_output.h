@@ -14,8 +14,8 @@ namespace gateway {
 // the wait is for output that keeps coming, and not for long.
 class LateOutput {
  public:
-  // How long nothing may come, and how long it may take in all, from when that is read which was in
-  // the pipe at the program's end.
+  // How long nothing may come, and how long it may take in all, once what was in the pipe at the
+  // program's end has been read.
   static constexpr std::chrono::milliseconds kQuiet{250};
   static constexpr std::chrono::seconds kMost{10};
 
@@ -28,8 +28,8 @@ class LateOutput {
 
   bool may_come() const { return writers_ == Writers::anybody; }
 
-  // How much of the output will have been read when all is that was in the pipe at the program's
-  // end. Said only if one read was not enough; otherwise nothing is due.
+  // How much of the output has to be read to have all that was in the pipe at the program's end.
+  // Set only if one read was not enough; otherwise nothing is due.
   bool knows_due() const { return due_ > 0; }
   void set_due(std::uint64_t due) { due_ = due; }
 

@@ -26,7 +26,7 @@ base::Result<base::UniqueFd> listen_on(const config::ListenAddress& address, ::m
 // settings name as well.
 bool is_bound_to(const base::UniqueFd& socket, const config::ListenAddress& address);
 
-// The program of the address at which an accepted connection came in; empty: it is none of these.
+// The program bound to the address at which an accepted connection came in; empty: there is none.
 // 0.0.0.0 and [::] are all addresses of the machine. A connection that another bridge has accepted
 // is known by its address as well.
 std::string program_bound_to(const base::UniqueFd& connection,

@@ -14,9 +14,9 @@ enum class Accepting { off, on };
 
 class Listener {
  public:
-  // on_connection gets each new connection, close-on-exec and non-blocking. make_room is asked for
-  // a descriptor if none is left, unless it is empty: whether one will be free at the end of this
-  // turn. Neither may destroy the listener.
+  // on_connection gets each new connection, close-on-exec and non-blocking. If no descriptor is
+  // left, make_room, unless it is empty, is asked whether one will be free at the end of this turn.
+  // Neither may destroy the listener.
   Listener(loop::Loop& loop, base::UniqueFd fd, std::string name,
            std::function<void(base::UniqueFd)> on_connection, std::function<bool()> make_room = {});
 

@@ -22,7 +22,7 @@ class Remains : public pool::RunClient {
  public:
   // run: is running. The pipes' reading ends may be closed already. on_over: the program is dead;
   // it runs on the loop, and must not destroy this object before the end of the turn. stderr_max:
-  // limits.error_output. entry: is told how it ended; none: the journal does not need it.
+  // limits.error_output. entry: notes how it ended; none: the journal does not need it.
   Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
           base::UniqueFd stderr_end, const std::string& label, std::uint64_t stderr_max,
           std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over);

@@ -32,8 +32,8 @@ After after_its_output(const ProcessLook& first, const ProcessLook& now, base::D
 
 // Made when the program of a request starts, and owned by the request, which destroys it when the
 // program has ended. The answer is complete when nobody can write to the program's standard output
-// any more. Nearly always the program ends then, and its death says more than its silence: so that
-// is awaited as long as the process is ending. A program that lives on goes on in the background.
+// any more. Nearly always the program ends then, and its death says more than its silence: so its
+// death is awaited as long as it is ending. A program that lives on goes on in the background.
 class RequestTime {
  public:
   // All run on the loop, and none may destroy this object.

@@ -54,8 +54,8 @@ class ResponseStream {
   ResponseStream(loop::Loop& loop, Answer& answer, ResponseEvents& events, const Wishes& wishes,
                  worker::Label label);
 
-  // The program's ends are ready. The arguments, our ends, must not block. Once more, with others,
-  // if the worker that had got the first ones was gone before it began.
+  // The program's ends are ready. The arguments, our ends, must not block. Called again, with
+  // others, if the worker that had got the first ones was gone before it began.
   void connect(base::FdPair ours);
 
   // The same without pipes, for a program that speaks FastCGI: its output and its standard error,
@@ -76,7 +76,7 @@ class ResponseStream {
   // The program ended: what is in the pipes now is the rest, and what others that have its standard
   // output still write within a moment (LateOutput). kept: its worker has it, for another request.
   // Returns the reading ends of kept pipes, if all has been read; otherwise none, and they are
-  // closed in time.
+  // closed later.
   enum class Pipes { closed, kept };
   base::FdPair program_ended(Pipes pipes = Pipes::closed);
 

@@ -22,8 +22,8 @@ using Wanted = std::function<bool(std::string_view)>;
 
 // The values after wanted names in NAME=VALUE and NAME: VALUE, encoded in any way and inside of
 // other values (next=/x%3Fpassword%3D1), and the user and password of URLs ("userinfo"). A value
-// ends at the next "&", or at a ";" before another NAME=; as that is a guess for what is inside of
-// another value, such a value has everything up to there. After ":" it ends as it does in JSON, or
+// ends at the next "&", or at a ";" before another NAME=; inside another value that is only a
+// guess, so such a value includes everything up to there. After ":" it ends as it does in JSON, or
 // with its line.
 std::vector<Field> text_fields(std::string_view text, const Wanted& wanted);
 

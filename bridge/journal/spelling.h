@@ -1,4 +1,4 @@
-// A text as it is meant, whatever it is written like.
+// A text as it is meant, however it is written.
 #pragma once
 
 #include <cstddef>
