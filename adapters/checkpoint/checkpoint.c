@@ -17,8 +17,9 @@ _Noreturn void checkpoint_refuse(const char *reason) {
   give_up(0);
 }
 
-/* What a fork would lack: threads are made again in each worker. Some libraries end theirs before a
- * fork. A failure is for the bridge to see: the process still has its threads. */
+/* A fork would lack the threads: they are made again in each worker. Some libraries end theirs
+ * before a fork. The bridge sees a failure by the number of threads, which the process still
+ * has. */
 static void end_threads(char *reason, size_t reason_bytes) {
   sigset_t all, before;
   sigfillset(&all);

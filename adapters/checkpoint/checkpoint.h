@@ -45,7 +45,8 @@ enum {
 enum learn_what { LEARN_INSTALLED, LEARN_ALL, LEARN_NONE };
 
 struct checkpoint_state {
-  /* What each request changes is side by side, because each page of it has to be put back. */
+  /* The fields that each request changes are next to each other: each page of them has to be put
+   * back. */
   enum role role;
   struct processor_time processor;
   unsigned touched;         /* enum touched, since the request began */
@@ -75,7 +76,7 @@ struct checkpoint_state {
   struct engine *engine;   /* of RESET_REWIND */
   enum retirement doubt;   /* why the process cannot be put back, and by which call */
   char doubtful_call[48];
-  int goes_by; /* the program asked the loader for a function in a way by which it is not ours */
+  int goes_by; /* the program asked the loader for a function in a way that does not give it ours */
   char bypass[48]; /* the call by which the program reaches libc past our functions, or empty */
   int main_argc;
   int (*real_main)(int, char **, char **);

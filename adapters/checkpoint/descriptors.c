@@ -94,8 +94,8 @@ static void read_info(int fd, char *text, size_t bytes) {
   text[got == 0 && length < bytes ? length : 0] = '\0';
 }
 
-/* Nobody can open it a second time, but a new one with the same count is the same. One that counts
- * down by ones (a semaphore) is not accepted as such. */
+/* Nobody can open it a second time, but a new one with the same count is equivalent. One that
+ * counts down by ones (a semaphore) is not accepted as such. */
 static int is_event(const char *text, struct open_file *file) {
   const char *count = strstr(text, "eventfd-count:");
   if (count == NULL || strstr(text, "eventfd-semaphore: 1") != NULL) return 0;
@@ -114,7 +114,7 @@ static int is_named(int fd, const char *name) {
   return strncmp(link, name, strlen(name)) == 0;
 }
 
-/* One that is not set, and has not run off either. */
+/* A timer that is not set and has not expired. */
 static int is_idle_timer(const char *text, struct open_file *file) {
   const char *clock = strstr(text, "clockid:");
   file->kind = FILE_TIMER;
@@ -124,7 +124,7 @@ static int is_idle_timer(const char *text, struct open_file *file) {
          strstr(text, "it_interval: (0, 0)\n") != NULL;
 }
 
-/* What has no name in the file system. NULL, or why no worker can have its own. */
+/* For what has no name in the file system: NULL, or why no worker can have its own. */
 static const char *look_at_nameless(int fd, const struct stat *status, struct open_file *file) {
   char text[4096];
   if (S_ISFIFO(status->st_mode) && is_named(fd, "pipe:[")) return pipe_take(fd, status, file);

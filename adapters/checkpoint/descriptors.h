@@ -1,4 +1,4 @@
-/* What a process holds at its checkpoint, and which of that each worker gets as its own. */
+/* What a process holds at its checkpoint, and of which of these each worker gets its own. */
 #ifndef CGIBRIDGE_DESCRIPTORS_H
 #define CGIBRIDGE_DESCRIPTORS_H
 
@@ -56,8 +56,8 @@ int descriptors_look_at_new(const unsigned char *known, char *reason, size_t rea
 void descriptors_close_at_exec(void); /* all that were opened since the start */
 int descriptors_make_private(void);   /* in a worker: own offsets for state.files */
 /* Done early instead of at the process's end, which does the same: closes all but the channel, has
- * the kernel undo semaphore adjustments, and runs no handler any more. -1: that is left to the end,
- * which alone releases mapped files, and stops other threads before it closes theirs. */
+ * the kernel undo semaphore adjustments, and runs no more handlers. -1: it is left to the process's
+ * end, which alone releases mapped files, and stops other threads before closing theirs. */
 int let_go_for_good(int channel);
 /* For a process that lives on after its answer: puts the null device in place of what the request
  * opened and others can see, under the same numbers. What was open at the checkpoint stays. */
@@ -75,7 +75,7 @@ int descriptor_turn(const struct open_file *file);
 int descriptor_make_anew(const struct open_file *file);
 /* Moves fd to the file's number, with its flag for exec: 0 or < 0. Raw calls only. */
 int descriptor_place(long fd, const struct open_file *file);
-int descriptor_least_own(void);   /* from there up, if the limit allows: */
+int descriptor_least_own(void);   /* from there up ours lie, if the limit allows */
 int descriptor_move_high(int fd); /* to a close-on-exec number out of the program's way, or -1 */
 
 /* polls.c: reads an epoll instance's text below fdinfo into state.watches; -1: it watches too much.
@@ -87,8 +87,8 @@ int poll_make(const struct open_file *file); /* its number, or < 0 */
 /* pipes.c: why this end of a pipe cannot be made anew, or NULL. Reads without taking anything out.
  */
 const char *pipe_take(int fd, const struct stat *status, struct open_file *file);
-/* Asked when all descriptors have been checked: finds the two ends of each pipe. -1, or an end
- * whose other end is not found. */
+/* Asked when all descriptors have been checked: finds the two ends of each pipe. Returns -1, or an
+ * end whose other end is not found. */
 int pipes_pair(void);
 int pipe_make(const struct open_file *reading); /* both ends, under their numbers: 0 or < 0 */
 /* What is in a pipe: its size, or -1 if it is more than kPipeBytesMax, or unknown. */

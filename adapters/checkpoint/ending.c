@@ -1,5 +1,5 @@
-/* For an interpreter whose own end takes long after the program can do nothing more: it announces
- * that its next turn in its event loop belongs to that end, and DONE is sent there. */
+/* For an interpreter that takes long to end once the program can do nothing more: it announces that
+ * its next turn in its event loop belongs to its end, and DONE is sent there. */
 #include <link.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -23,8 +23,8 @@ unsigned long long ending_count_loads(void) {
   return loads;
 }
 
-/* A library that was loaded later may have an end of its own, in which it writes: the interpreter
- * makes its end with it, as far as ending_leave(). */
+/* A library that was loaded later may write at its own end: then the interpreter ends by itself, as
+ * far as ending_leave(). */
 int ending_expect(int exit_code) {
   int expected = (exit_code & 0xff) + 1;
   if (ending_count_loads() != state.loads_at_start) {
@@ -44,7 +44,7 @@ void ending_leave(void) {
 
 /* Other threads have loops of their own. By then Node has ended those that its program started, so
  * a thread that hangs keeps the request open, as it does in classic. A worker that is put back
- * needs no end at all; one that was forked makes it, with its own pipes. */
+ * needs no end at all; a forked one goes through it, with its own pipes. */
 static void waits_for_events(void) {
   if (state.end_expected == 0 || state.role != ROLE_ANSWERING || gettid() != state.pid) return;
   int exit_code = state.end_expected - 1;

@@ -4,13 +4,12 @@
 
 /* The answer is complete, with this exit code. 0: the main thread's next wait for events comes
  * after it, and ends the request. -1: a library that was loaded since the start may still write;
- * then the interpreter makes its own end, as far as ending_leave(). */
+ * then the interpreter ends by itself, as far as ending_leave(). */
 int ending_expect(int exit_code);
 
 /* Called before something of the checkpoint is removed that cannot be put back. If it is the main
- * thread of a worker that rewinds, in the interpreter's own end: what was loaded later has made its
- * end by now, except for its exit handlers and destructors, so the process exits here. Else
- * returns.
+ * thread of a worker that rewinds, in the interpreter's own end, the process exits here: what was
+ * loaded later has ended by now, except for its exit handlers and destructors. Else returns.
  */
 void ending_leave(void);
 

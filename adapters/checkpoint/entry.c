@@ -7,7 +7,7 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-/* Of its dynamic section. Libc has added the base to addresses there, or not. */
+/* From its dynamic section. libc may or may not have added the base to the addresses there. */
 struct dynamic {
   uintptr_t base;
   const char *strings;

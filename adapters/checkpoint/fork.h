@@ -12,8 +12,8 @@ pid_t clone_worker(void);
 pid_t clone_bare(void);
 int *clone_tid_address(void); /* where libc keeps this thread's id, or NULL */
 void clone_robust_list(void **head, size_t *bytes);
-/* Of a thread of this process. When the owner of a robust mutex is gone, the kernel tells those
- * that wait for it: at the end of a process or a thread, not of a request. */
+/* Of a thread of this process. The kernel tells those who wait for a robust mutex that its owner is
+ * gone only when a process or a thread ends, not when a request does. */
 int clone_robust_list_has_mutex(const void *head);
 void clone_restore_robust_list(void *head, size_t bytes);
 

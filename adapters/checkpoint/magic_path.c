@@ -71,7 +71,7 @@ static int level_of(const char *name) {
   return 0;
 }
 
-/* Less deep than the bridge asked for, if the adapter says so. */
+/* Stops at a shallower level than the bridge asked for, if the adapter says so. */
 static ssize_t stand(const char *level, char *buffer, size_t size) {
   int wanted = level_of(level);
   if (state.role != ROLE_ZYGOTE || wanted == 0 || wanted > state.level) return refuse();

@@ -79,8 +79,8 @@ int pipe_make(const struct open_file *reading) {
   int ends[2];
   int common = reading->flags & writing->flags & O_NONBLOCK;
   if (raw_call(SYS_pipe2, ends, O_CLOEXEC | common) != 0) return -1;
-  /* What stands under the numbers is closed already, or is there to be replaced; but no new end may
-   * lie where the other belongs. */
+  /* The descriptors with these numbers are closed already, or are to be replaced; but no new end
+   * may get the number where the other belongs. */
   int is_crosswise = ends[1] == reading->fd || ends[0] == writing->fd;
   if (is_crosswise || descriptor_place(ends[0], reading) != 0 ||
       descriptor_place(ends[1], writing) != 0) {

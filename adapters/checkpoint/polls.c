@@ -1,6 +1,6 @@
 /* epoll instances at the checkpoint. Ruby (3.3) has one, with which its timer waits; it watches
  * only an eventfd. Node has several. A new one that watches the same descriptors in the same way is
- * the same, unless the first has already reported an event that it reports only once. */
+ * equivalent, unless the first has already reported an event that it reports only once. */
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <poll.h>

@@ -55,7 +55,8 @@ static inline long raw_call6(long number, long a, long b, long c, long d, long e
 
 #elif defined(__arm__)
 
-/* The number's register is the frame's in Thumb code, so the compiler does not give it away. */
+/* In Thumb code the number's register is the frame pointer, so the compiler does not give it away.
+ */
 static inline long raw_call6(long number, long a, long b, long c, long d, long e, long f) {
   register long r0 __asm__("r0") = a;
   register long r1 __asm__("r1") = b;

@@ -3,7 +3,7 @@
  * ruby_options(), which loads the -r libraries and compiles the script, and ruby_run_node(), which
  * runs it. So the adapter, itself a -r library, names the code that is to run in between.
  *
- * An interpreter that contains libruby does not call these; then nothing is promised. */
+ * An interpreter that contains libruby does not call these, so this cannot be used there. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +42,8 @@ static int end(int failed) {
   return cleanup(failed);
 }
 
-/* Ruby's last step but one: finalizers have run, files are closed. What is left is to give all
- * memory back, which would take a rewinding worker longer to undo than all the rest. */
+/* Ruby's last step but one: finalizers have run, files are closed. All that is left is to free
+ * memory, which would take a rewinding worker longer to undo than all the rest. */
 static void spare_the_rest(void *vm) {
   (void)vm;
   if (state.ruby_end != 0 && state.role == ROLE_ANSWERING && getpid() == state.pid) {

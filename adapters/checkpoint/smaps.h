@@ -8,7 +8,7 @@ struct address_range {
   uintptr_t start, end;
 };
 
-/* flags: a two-letter word, in blanks, for each (proc(5), VmFlags). Valid during the call. */
+/* flags: a two-letter word, between blanks, for each (proc(5), VmFlags). Valid during the call. */
 struct smaps_entry {
   struct address_range range;
   int is_private;

@@ -1,5 +1,5 @@
 /* What a process may hold when it is copied. If it holds anything that a copy would share with its
- * siblings, or would lack although a fresh process has it, the checkpoint is too deep for the
+ * siblings, or would lack although a fresh process has it, the checkpoint is too deep for this
  * program. */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 
-/* By the system call itself: an ended thread may have held any lock of libc's. */
+/* Uses the system call itself: an ended thread may have held any of libc's locks. */
 unsigned threads_of_process(void) {
   struct stat status;
   long result = raw_call(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0);

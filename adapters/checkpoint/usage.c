@@ -21,7 +21,7 @@ struct usage usage_now(const struct rusage *children) {
   return now;
 }
 
-/* No process lives without a page fault. */
+/* Every process that has run has had a page fault. */
 static long faults(const struct rusage *usage) {
   return usage->ru_minflt + usage->ru_majflt;
 }

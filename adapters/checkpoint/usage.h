@@ -19,7 +19,7 @@ struct processor_time {
   int lowers_limit;    /* the request has lowered the hard limit */
 };
 
-/* children: as they are known to be, or NULL. */
+/* children: their usage, if it is known, or NULL. */
 struct usage usage_now(const struct rusage *children);
 /* Of processor time, user and system. */
 uint64_t usage_microseconds(const struct rusage *usage);

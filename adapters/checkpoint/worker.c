@@ -48,7 +48,7 @@ static void become_fresh(const int *fds) {
     if (fds[i] > 2) close(fds[i]);
   }
   worker_enter_directory();
-  /* As the bridge sets it for what it launches itself. */
+  /* As the bridge does for what it launches itself. */
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
@@ -143,8 +143,8 @@ static void flush_all(void) {
 void worker_finish(int exit_code, void *unused) {
   (void)unused;
   if (state.role != ROLE_ANSWERING) return;
-  /* A stream of the program's own kind runs its code when it is flushed. A clean request has no
-   * child or thread that could be here. */
+  /* Flushing a stream of the program's own kind runs its code. A clean request has no child or
+   * thread that could be here. */
   int is_flushed = state.reset == RESET_REWIND && state.is_clean;
   if (is_flushed) flush_all();
   if (state.reset == RESET_REWIND) clean_end();

@@ -12,7 +12,8 @@
 #include "rewind/engine.h"
 #include "rewind/threads.h"
 
-/* The newest call that this list knows: any number above may change a process in its own way. */
+/* The newest call that this list knows: any higher number may change a process in ways of its own.
+ */
 enum { kNewestKnown = 469 };
 
 /* membarrier(2): the commands that register the process for something. */

@@ -1,6 +1,6 @@
 /* Processes that a request makes as copies of its own: they must have nothing that reaches the
  * worker, whatever rights they keep or give up, and share nothing that outlives the request.
- * Children that execute a program lose the library's descriptors by that (O_CLOEXEC). */
+ * Children that execute a program thereby lose the library's descriptors (O_CLOEXEC). */
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 #include "rewind/engine.h"
 #include "rewind/threads.h"
 
-/* What a process may share with a copy of itself, apart from a thread. A descriptor table that is
- * shared is the next request's, too. */
+/* What a process may share with a copy of itself, apart from a thread. A shared descriptor table
+ * would be shared with the next request, too. */
 static const unsigned long kShared = CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_SYSVSEM;
 
 /* In a child whose memory and descriptors are its own: the channel, and what this library has open

@@ -45,7 +45,7 @@ enum { kMaskBytes = 8, kCallBytes = 2, kNoCall = -1 };
 enum { kAnsweredMost = 64 }; /* in a request; after that, its calls are not handed back */
 static const uint64_t kOurSignal = 1ull << (SIGSYS - 1);
 
-/* A newer one may have functions that are not sorted. */
+/* A newer one may have functions that are not classified. */
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 static const char kLibcVersion[] = TEXT(__GLIBC__) "." TEXT(__GLIBC_MINOR__);
@@ -82,8 +82,8 @@ static void signal_was_sent(void) {
   raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGSYS);
 }
 
-/* What tells something, at once, and changes nothing: what the kernel's own page of functions falls
- * back to, and some that a runtime library asks by itself. */
+/* Calls that only read something, at once: those that the vDSO falls back to, and some that runtime
+ * libraries make by themselves. */
 static int only_tells(long number) {
   switch (number) {
     case SYS_clock_gettime:
@@ -104,7 +104,7 @@ static int only_tells(long number) {
   }
 }
 
-/* All that a process can do without us. */
+/* All that a process can do without our knowing. */
 static void expect_anything(long number, const long *words) {
   call_note_number(number, words);
   __atomic_store_n(&state.touched_signals, ~0ull, __ATOMIC_SEQ_CST);
@@ -128,11 +128,11 @@ static void on_call(int number, siginfo_t *info, void *frame) {
     return;
   }
   expect_anything(is_of_64_bits ? call : kNoCall, words);
-  registers[REG_RIP] -= kCallBytes; /* its number still is in its place */
+  registers[REG_RIP] -= kCallBytes; /* its number is still in place */
 }
 
-/* What the program has for the signal is not to be imitated, and it may be blocked only while none
- * of the program's code runs. */
+/* The program's own action for the signal cannot be imitated, and the signal may be blocked only
+ * while none of the program's code runs. */
 static int signal_is_free(const struct engine *engine) {
   uint64_t masked = engine->signal_mask;
   for (int signal = 1; signal < kSignalsMax; ++signal) {
@@ -146,7 +146,7 @@ static void nothing(int number) {
   (void)number;
 }
 
-/* How libc has a handler return: a call that is not handed back either. */
+/* Where libc has a handler return to: its call is not handed back either. */
 static void *restorer_of_libc(void) {
   struct sigaction wanted = {.sa_handler = nothing}, before;
   struct signal_action now = {0};
@@ -222,7 +222,7 @@ static int has_handlers(const struct engine *engine) {
 
 void clean_watch(struct engine *engine) {
   engine->clean.has_handlers = has_handlers(engine);
-  /* A test that leaves parts out of the reset would also keep what is put back for this. */
+  /* A test that leaves parts out of the reset would also leave out what this needs. */
   if (parked_threads.count != 0 || engine->left_out != 0) return;
   engine->clean.hands_back_calls = !program_has_traps() && hand_back_calls(engine) == 0;
   engine->clean.knows_calls = engine->clean.hands_back_calls || program_is_static();

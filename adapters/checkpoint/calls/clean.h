@@ -1,17 +1,17 @@
-/* Whether a request is clean: it made no call that the kernel remembers of a process, apart from
- * memory, signal actions and descriptors, for which there are looks of their own. After a clean
- * request the kernel is not asked for what cannot have changed.
+/* Whether a request is clean: it made no call whose effect the kernel keeps for the process, apart
+ * from memory, signal actions and descriptors, which are checked separately. After a clean request
+ * the kernel is not asked for what cannot have changed.
  *
- * That is known only where no call goes by unnoticed. libc's functions that leave something are
- * interposed (libc_functions.txt), and end it by call_touch(). All other system calls of the
- * thread, by the program's own instruction, the loader's, or another copy of libc, are handed back
- * by the kernel before they are made (PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11, x86-64): the first
- * one ends it, and is made then. The kernel reads state.is_clean itself: while it is 0, no call is
- * handed back. Where the kernel does not offer that, no request is clean; static executables have
- * all their calls handed back, and are sorted by their numbers.
+ * That is known only where no call goes unnoticed. libc's functions that leave something are
+ * interposed (libc_functions.txt), and make it unclean by call_touch(). All other system calls of
+ * the thread, by the program's own instruction, the loader's, or another copy of libc, are handed
+ * back by the kernel before they are made (PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11, x86-64): the
+ * first one makes it unclean, and is made then. The kernel reads state.is_clean itself: while it is
+ * 0, no call is handed back. Where the kernel does not offer that, no request is clean; static
+ * executables have all their calls handed back, and these are classified by number.
  *
  * The signal by which that is done, SIGSYS, must not be blocked meanwhile: whoever blocks it, or
- * has an action of its own for it, ends it first. */
+ * sets an action for it, makes the request unclean first. */
 #ifndef CGIBRIDGE_CLEAN_H
 #define CGIBRIDGE_CLEAN_H
 
@@ -26,14 +26,14 @@ struct engine;
 
 struct clean_watch {
   struct address_range code; /* libc's */
-  uintptr_t restorer;        /* by which libc has a handler return; it is in its code */
+  uintptr_t restorer;        /* where libc has a handler return to; it is in libc's code */
   int knows_calls, hands_back_calls;
   int has_handlers;            /* of signals, at the checkpoint */
   struct signal_action action; /* for the calls that are handed back */
-  unsigned answered;           /* of the request's: what only told something */
+  unsigned answered;           /* the request's calls that only read something */
 };
 
-/* In the zygote; then in a new worker that is put back, without libc. */
+/* The first in the zygote; then, in a new worker that is put back, without libc. */
 void clean_find_libc(struct engine *engine);
 void clean_watch(struct engine *engine);
 /* At the beginning of a request, when this library has nothing more to do in it. */

@@ -18,7 +18,7 @@ struct table {
   const char *library;
 };
 
-/* The loader has made addresses of what are offsets in the file, unless it maps it read-only. */
+/* The loader has turned the file's offsets into addresses, unless it maps them read-only. */
 static const void *in_memory(const struct dl_phdr_info *library, uintptr_t place) {
   return (const void *)(place < library->dlpi_addr ? library->dlpi_addr + place : place);
 }

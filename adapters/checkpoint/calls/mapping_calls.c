@@ -1,6 +1,6 @@
 /* Calls that map, unmap and protect memory. How much is mapped is compared at each reset, and
  * writable pages are found again by their registration; but if read-only memory is replaced by as
- * much, it looks the same. So a call that replaces memory of the checkpoint has every mapping
+ * much, nothing looks different. So a call that replaces memory of the checkpoint has every mapping
  * checked, or retires the worker; see rare_calls.c. */
 #include <errno.h>
 #include <locale.h>
@@ -56,8 +56,7 @@ static void note_replaced(const void *start, size_t bytes, const char *call) {
   if ((stood & STOOD_CONSTANT) != 0) call_doubt(RETIRED_MAPPINGS, call);
 }
 
-/* The same, of which nothing is there any more: what is mapped elsewhere may hide that by its size.
- */
+/* The same, if nothing is there any more: a mapping of that size elsewhere may hide it. */
 static void note_removed(const void *start, size_t bytes, const char *call) {
   note_replaced(start, bytes, call);
   if (memory_stood(start, bytes) != 0) call_touch(TOUCHED_MAPPINGS);
@@ -75,7 +74,7 @@ void note_munmap(const void *start, size_t bytes) {
 
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed) {
   note_removed(old, old_bytes, "mremap of what stood");
-  /* What is moved there brings along what it was advised. */
+  /* Memory that is moved there brings its advice along. */
   if ((flags & MREMAP_FIXED) != 0 && memory_stood(fixed, bytes) != 0) {
     call_doubt(RETIRED_MAPPINGS, "mremap over what stood");
   }
@@ -146,8 +145,8 @@ INTERPOSED void *shmat(int id, const void *start, int flags) {
 
 /* ---- what libc maps by itself ---- */
 
-/* A locale's mapped files may be unmapped and another's take their place. (Libraries have writable
- * memory, whose loss the reset notices.) */
+/* A locale's mapped files may be unmapped, and another's may take their place. (Libraries have
+ * writable memory, whose loss the reset notices.) */
 void note_locale(void) {
   if (state.engine != NULL && state.engine->has_data_files) call_touch(TOUCHED_MAPPINGS);
 }

@@ -14,8 +14,8 @@ static int is_on_pages(int advice) {
          advice == MADV_COLD || advice == MADV_PAGEOUT || advice == MADV_NORMAL;
 }
 
-/* What a page that is never written has lost is in no snapshot: a table of addresses, which the
- * loader filled, is its file's again. */
+/* Whether it drops contents. Those of pages that are never written are in no snapshot: a table of
+ * addresses that the loader filled would be its file's again. */
 static int loses_contents(int advice) {
   return advice == MADV_DONTNEED || advice == MADV_FREE;
 }
@@ -27,15 +27,15 @@ void note_madvise(const void *start, size_t bytes, int advice) {
     call_doubt(RETIRED_MAPPINGS, "madvise, which drops what is only read");
 }
 
-/* On which memory stands in the program's own, which may be anywhere. */
+/* The ranges are in the program's own memory, and may be anywhere. */
 void note_process_madvise(int advice) {
   call_touch(TOUCHED_PAGES);
   if (!is_on_pages(advice) || loses_contents(advice))
     call_doubt(RETIRED_MAPPINGS, "process_madvise");
 }
 
-/* What the kernel may take some day (MADV_FREE) is given back at once: a later request may come
- * between. */
+/* What the kernel may take at any later time (MADV_FREE) is given back at once: that could be
+ * during a later request. */
 long madvise_watched(void *start, size_t bytes, int advice) {
   note_madvise(start, bytes, advice);
   long result = libc_call(SYS_madvise, start, bytes, advice);

@@ -1,6 +1,6 @@
 /* Functions that are noted and passed on. Their arguments, and their return address, are as the
  * program made them: some check who calls (dlsym, dlopen), some take any number of arguments, some
- * return twice. So none of them is called from here, but jumped to. */
+ * return twice. So they are not called from here, but jumped to. */
 #include "calls/passed_calls.h"
 
 #include <dlfcn.h>

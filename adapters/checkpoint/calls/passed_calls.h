@@ -58,8 +58,8 @@ static inline const void *caller_of(const long *arguments) {
 /* Finds all of them now, so that no request that is put back has to: this library's own code calls
  * them, too. */
 void passed_calls_find(void);
-/* libc_symbols.c: an address in the libc of this process, found without the loader's help; NULL:
- * it has none. */
+/* libc_symbols.c: an address in this process's libc, found without the loader's help; NULL: it has
+ * none. */
 void *libc_symbol(const char *name);
 int is_of_this_library(const void *address);
 void *passed_dlsym_of_libc(void *library, const char *name);

@@ -43,8 +43,8 @@
 #endif
 
 /* name, what it may change, why it cannot be undone, what its arguments mean. A change of users
- * also clears what the kernel keeps for the parent's death and for dumps, and going back does not
- * put that back. */
+ * also clears what the kernel keeps for the parent's death and for dumps, and changing back does
+ * not restore that. */
 #define PASSED_CALLS(X)                                                 \
   X(ulimit, TOUCHED_LIMITS, RETIRED_NOT, NULL)                          \
   X(vlimit, TOUCHED_LIMITS, RETIRED_NOT, NULL)                          \

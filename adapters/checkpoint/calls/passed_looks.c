@@ -24,7 +24,7 @@ int is_of_this_library(const void *address) {
   return (const char *)address >= __ehdr_start && (const char *)address < _end;
 }
 
-/* A program that asks a library for a function of libc's gets ours, like one that links with it. */
+/* A program that asks a library for a libc function gets ours, like one that links with it. */
 static void *dlsym_by_handle(void *library, const char *name) {
   void *found = passed_dlsym_of_libc(library, name);
   Dl_info of_found, of_libc;
@@ -55,7 +55,7 @@ void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
   return (void *)(uintptr_t)dlsym_by_handle;
 }
 
-/* Likewise: what it finds may be called without our knowing, also long after. */
+/* Likewise: what it finds may be called without our knowing, even long after. */
 void *look_at_dlvsym(const struct passed_call *call, const long *arguments) {
   (void)call;
   if (!is_of_this_library(caller_of(arguments))) state.goes_by = 1;
@@ -100,7 +100,7 @@ static int is_of_processes(const struct statfs *status) {
   return 0;
 }
 
-/* For devices, the check of descriptors knows which may be open at the checkpoint. */
+/* The check of descriptors knows which devices may be open at the checkpoint. */
 static int is_device(const char *path) {
   struct stat status;
   return libc_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISCHR(status.st_mode);
@@ -113,7 +113,7 @@ void note_open_of_load(const char *function, const char *path, int flags, const 
   if (!reads && !is_device(path)) load_watch_note(IMPURE_FILES, function, caller);
 }
 
-/* What is put back anyway if there was a child. */
+/* Whether it is put back anyway if there was a child. */
 static int is_put_back(long fd) {
   static const char *const kNames[] = {"/comm", "/oom_score_adj", "/oom_adj", "/coredump_filter",
                                        "/timerslack_ns"};
@@ -233,7 +233,7 @@ void *look_at_descriptors(const struct passed_call *call, const long *arguments)
 
 void note_socket(long level, long option) {
   if (level != SOL_SOCKET) return;
-  /* With it, data that is sent is read later, from its original place. */
+  /* With it, data to be sent is read later, from its original place. */
   if (option == SO_ZEROCOPY) call_doubt(RETIRED_CALL, "setsockopt with SO_ZEROCOPY");
   if (option != SO_LINGER) return;
   call_touch(TOUCHED_LINGERS);

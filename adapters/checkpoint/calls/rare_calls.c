@@ -1,6 +1,6 @@
 /* Calls that few programs make and whose effect the kernel does not show cheaply. They are passed
- * on, and noted: `touched` has the reset put back what they may have changed; a `doubt` retires the
- * worker. This file has those on limits, schedule, attributes, and what cannot be undone;
+ * on, and noted: `touched` makes the reset put back what they may have changed; a `doubt` retires
+ * the worker. This file has those on limits, schedule, attributes, and what cannot be undone;
  * memory_calls.c, signal_calls.c and calls_by_number.c have the others. For what a program does by
  * the machine's own system call instruction see clean.h. */
 #include <dlfcn.h>

@@ -21,7 +21,7 @@ enum touched {
   TOUCHED_SEMAPHORES = 1 << 8, /* semaphore adjustments that the kernel is to undo */
   TOUCHED_BY_OTHERS = 1 << 9,  /* there was a child, which may have changed its parent */
   TOUCHED_RESERVED = 1 << 10, /* reserved room was committed, or advised on: all of it is emptied */
-  TOUCHED_ASKED = 1 << 11,    /* what the kernel is asked for after a request that is not clean */
+  TOUCHED_ASKED = 1 << 11,    /* what the kernel is asked about after an unclean request */
   TOUCHED_STREAMS = 1 << 12,  /* 0, 1 or 2 is another file, or their pipes have other flags, locks,
                                * owners or holders */
   TOUCHED_LINGERS = 1 << 13   /* to close a socket may wait for its peer; a process that ends does
@@ -34,7 +34,7 @@ enum {
                    TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS | TOUCHED_FILES |
                    TOUCHED_BY_OTHERS
 };
-/* What says nothing of the kernel's memory of the process: see clean.h. */
+/* These do not make a request unclean: see clean.h. */
 enum {
   kTouchedElse =
       TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_FILES | TOUCHED_RESERVED | TOUCHED_STREAMS
@@ -70,26 +70,26 @@ long madvise_watched(void *start, size_t bytes, int advice);
 
 /* mapping_calls.c */
 enum stood { STOOD_SAVED = 1 << 0, STOOD_RESERVED = 1 << 1, STOOD_CONSTANT = 1 << 2 };
-/* Which of these parts of the range were at the checkpoint: in the snapshot, reserved room, or
- * constants, of which nothing can be put back. 0: nothing of it was there. */
+/* What the range held at the checkpoint: memory in the snapshot, reserved room, or constants, which
+ * cannot be put back. 0: nothing was there. */
 unsigned memory_stood(const void *start, size_t bytes);
 void note_mmap(const void *start, size_t bytes, int flags, int fd);
 void note_munmap(const void *start, size_t bytes);
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);
 void note_mprotect(const void *start, size_t bytes, int prot);
-/* What the kernel keeps of a mapping, and forgets with it: reserved room is mapped anew. */
+/* Advice that the kernel keeps with a mapping and forgets with it: reserved room is mapped anew. */
 void note_advice(const void *start, size_t bytes, enum retirement kind, const char *call);
 void note_shmat(int flags);
 void note_locale(void); /* libc may map other files for a locale */
 
 /* Whether there may be memory at an address that the program has given to libc or the kernel, which
- * answers EFAULT if not: the lowest 64 KiB and the kernel's half hold none, and are what a program
- * gives by mistake, or to find out. */
+ * answers EFAULT if not: the lowest 64 KiB and the kernel's half hold none, and these are what
+ * programs pass by mistake, or as a test. */
 static inline int may_be_memory(const void *address) {
   return (uintptr_t)address >= 1 << 16 && (intptr_t)address > 0;
 }
 
-/* passed_looks.c: opened for writing, a file of the kernel's changes a process. */
+/* passed_looks.c: some of the kernel's files change a process when they are written to. */
 void note_open(int directory, const char *path, int flags);
 /* Before the checkpoint: what is drawn from, and what is changed. */
 void note_open_of_load(const char *function, const char *path, int flags, const void *caller);
@@ -100,7 +100,7 @@ void note_socket(long level, long option); /* setsockopt() */
 void note_signal(long number);
 
 /* stream_calls.c */
-/* This number gets another file, or none. */
+/* This descriptor gets another file, or none. */
 void note_number(long fd);
 /* What is changed belongs to the open file, or to the file: seen through other numbers as well. */
 void note_file_of(long fd);

@@ -1,6 +1,6 @@
-/* Functions whose effect the kernel remembers of a process, in the form of passed_calls.h: a
- * request that calls one is not clean (clean.h); those on descriptors count if it is one of the
- * library's own. */
+/* Functions whose effect the kernel keeps for the process, in the form of passed_calls.h: a
+ * request that calls one is not clean (clean.h); those on descriptors count only if the descriptor
+ * is one of the library's own. */
 #ifndef CGIBRIDGE_REMEMBERED_LIST_H
 #define CGIBRIDGE_REMEMBERED_LIST_H
 

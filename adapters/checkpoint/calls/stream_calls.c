@@ -20,7 +20,7 @@ void note_number(long fd) {
   if (is_stream((int)fd)) call_touch(TOUCHED_STREAMS);
 }
 
-/* Any copy of a stream is a pipe as well. */
+/* Any pipe counts, because a copy of a stream is one, too. */
 void note_file_of(long fd) {
   struct stat status;
   if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND) return;
@@ -49,8 +49,8 @@ void note_fcntl(long fd, long command) {
   }
 }
 
-/* Of a userfaultfd (linux/userfaultfd.h), or a scan of a pagemap: they can say of a page that was
- * written that it was not. */
+/* Of a userfaultfd (linux/userfaultfd.h), or a scan of a pagemap: they can make a written page look
+ * unwritten. */
 static int is_on_marks(unsigned request) {
   enum { kUserfaults = 0xaa };
   return _IOC_TYPE(request) == kUserfaults || (_IOC_TYPE(request) == _IOC_TYPE(PAGEMAP_SCAN_CALL) &&

@@ -10,7 +10,8 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 
-/* Calls between whose two halves, the kernel's and the note, a thread may be, or may be ended. */
+/* Calls of which a thread may have done only the kernel's half and not the note, and may be ended
+ * there. */
 static int calls_under_way;
 
 static void call_begins(void) {

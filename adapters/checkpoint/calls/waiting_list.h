@@ -1,4 +1,4 @@
-/* Functions that wait, and whose wait a signal would end, or leave half done, though its handler
+/* Functions that wait, and whose wait a signal would end or leave half done, although its handler
  * asks for it to go on (SA_RESTART), in the form of passed_calls.h. Some are watched for other
  * reasons as well: load/load_calls.h, stream_list.h, remembered_list.h. */
 #ifndef CGIBRIDGE_WAITING_LIST_H

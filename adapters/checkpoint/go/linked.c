@@ -49,8 +49,8 @@ static int is_note_of_go(const Elf64_Phdr *segment, uintptr_t base) {
   return 0;
 }
 
-/* Of the executable, the first of the list: 1; or -1 if it has not the note of Go's compiler, which
- * stripping leaves. */
+/* Reads the executable, the first of the list: 1; or -1 if it lacks the note of Go's compiler,
+ * which stripping leaves. */
 static int read_image(struct dl_phdr_info *info, size_t bytes, void *unused) {
   (void)bytes;
   (void)unused;
@@ -74,7 +74,7 @@ static _Noreturn void refuse(const char *why) {
   checkpoint_refuse(reason);
 }
 
-/* Its libraries must be above it: what the kernel lets pass is one range. */
+/* Its libraries must be above it: the kernel lets only one range pass. */
 static int libraries_are_above(uintptr_t end) {
   return (uintptr_t)refuse > end && (uintptr_t)getauxval > end &&
          (uintptr_t)getauxval(AT_SYSINFO_EHDR) > end;

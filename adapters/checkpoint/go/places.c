@@ -48,7 +48,7 @@ static const char *const kCodes[CODES] = {[CODE_THREAD_RANDOM] = "runtime.mrandi
 static const char *const kMapMakers[] = {"syscall.copyenv", "syscall.init.func1",
                                          "syscall.init.func2", "syscall.glob..func1"};
 
-/* What a program has that cannot be stopped: code whose calls are not seen. */
+/* Functions of programs that cannot be stopped: their code makes calls that are not seen. */
 static const struct {
   const char *name, *reason;
 } kRefused[] = {{"plugin.open", "it opens plugins"},
@@ -108,8 +108,8 @@ static int stands_at(uintptr_t place, uintptr_t end, const char *code, size_t by
   return place + bytes <= end && memcmp(bytes_of(place), code, bytes) == 0;
 }
 
-/* The next place from `from` on where these bytes stand and the four after them are the function's,
- * too; 0: none. */
+/* The next place from `from` on where these bytes stand, followed by four more of the function; 0:
+ * none. */
 static uintptr_t next_of(const struct go_function *function, uintptr_t from, const char *code,
                          size_t bytes) {
   for (uintptr_t at = from; at != 0 && at + bytes + 4 <= function->end; ++at) {
@@ -256,7 +256,7 @@ static int main_comes_first(struct go_places *places) {
 
 static const struct {
   const char *code;
-  size_t code_bytes, bytes; /* that are known; of the whole */
+  size_t code_bytes, bytes; /* that are known; of the whole beginning */
 } kBeginnings[GO_BEGINNINGS] = {[GO_COMPARES] = {"\x49\x3b\x66\x10", 4, 4},
                                 [GO_COMPARES_FAR] = {"\x4c\x8d\x64\x24", 4, 5},
                                 [GO_COMPARES_FARTHER] = {"\x4c\x8d\xa4\x24", 4, 8},
@@ -278,7 +278,7 @@ static int beginnings_are_known(struct go_places *places) {
                                           kBeginnings[kind].code_bytes) != 0) {
       ++kind;
     }
-    /* main.main() is never passed, so that it may begin in any way. */
+    /* main.main() is never passed, so it may begin in any way. */
     if (kind == GO_BEGINNINGS && mark->kind != GO_MAIN) return 0;
     mark->beginning = (enum go_beginning)kind;
   }

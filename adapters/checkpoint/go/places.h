@@ -11,8 +11,8 @@ struct byte_range {
   uintptr_t start, end;
 };
 
-/* A function whose place is known: from its name in the table follows where all others are. It
- * begins with a jump to another one. */
+/* A function whose place is known: its entry in the table shows where all others are. It begins
+ * with a jump to another one. */
 struct go_known {
   const char *name, *jumps_to;
   uintptr_t place;
@@ -69,7 +69,7 @@ struct go_mark {
   enum go_watched kind;
   enum go_beginning beginning;
   const char *name;
-  unsigned char code[kGoMarkBytes]; /* what stands there, while something else does */
+  unsigned char code[kGoMarkBytes]; /* the original code, while it is replaced */
   int is_set;
 };
 
@@ -78,7 +78,7 @@ struct go_places {
   struct go_mark marks[kGoMarksMax]; /* the first is main.main() */
   size_t mark_count;
   /* The function that makes the map of all variables, once, when the first is asked for; it is
-   * called without arguments. Several may be it; 0: none. */
+   * called without arguments. There may be several candidates; 0: none. */
   uintptr_t map_makers[kGoMapMakersMax];
   /* Its generators: a ChaCha8 state and a word in each of the runtime's threads (struct m), and one
    * state for all (Go 1.22 and newer); before that only the word. */
@@ -89,13 +89,14 @@ struct go_places {
   size_t thread_state, thread_word; /* where in struct m; thread_state 0: there is none */
 };
 
-/* 0; -1 with the reason. */
+/* Returns 0, or -1 with the reason. */
 int go_places_find(struct go_places *places, const struct go_image *image, const char **reason);
 
 /* How many bytes are imitated. */
 size_t go_beginning_bytes(enum go_beginning beginning);
 
-/* Whether the function contains an address of itself to this place, as code on x86-64 names data.
+/* Whether the function refers to this place by an address relative to itself, as code on x86-64
+ names data.
  */
 int go_code_names(const struct go_function *function, uintptr_t place);
 

@@ -62,7 +62,7 @@ void go_program_enter(int argc, char **argv, char **envp) {
 
 /* ---- signals of the runtime ---- */
 
-/* The first thread stands, and would get it only in a request, which then gets it. */
+/* The first thread is stopped, and would get it only in a request, which then gets it. */
 static int is_put_off(const long *words) {
   struct go_program *go = &state.executable.go;
   if (state.role != ROLE_ZYGOTE || go->stage != GO_STANDS) return 0;
@@ -85,7 +85,7 @@ long go_program_tgkill(const long *words) {
   return raw_call(SYS_tgkill, words[0], id_now((pid_t)words[1]), words[2]);
 }
 
-/* One that came before it was put off. */
+/* Takes one that came before signals were put off. */
 static void take_pending_signals(void) {
   uint64_t preempt = 1ull << (kPreemptSignal - 1);
   const struct timespec at_once = {0, 0};
@@ -103,7 +103,7 @@ static void note_variables_of_runtime(void) {
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) environment_watch_note(kNames[i]);
 }
 
-/* By its own frame, which holds all registers; the stack that is left is not needed any more. */
+/* Leaves by the frame, which holds all registers; the present stack is not needed any more. */
 static _Noreturn void leave_for_program(const ucontext_t *context) {
   __asm__ volatile("mov %0, %%rsp\n  mov $15, %%eax\n  syscall\n" : : "r"(context) : "memory");
   __builtin_unreachable();

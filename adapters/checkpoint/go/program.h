@@ -2,10 +2,9 @@
  * threads are parked like any other program's (rewind/threads.h).
  *
  * What package initialization draws, asks and prints would be the same for all visitors, so it is
- * watched: system calls as they are handed back; what does not come to the kernel by a system call
- * at the beginning of a function of the standard library, where a system call is put instead of the
- * first instruction until main.main() is reached. Each request then gets its own variables, words
- * and random numbers. */
+ * watched: system calls as they are handed back; what needs no system call, at the beginning of
+ * functions of the standard library, whose first instruction is replaced by a system call until
+ * main.main() is reached. Each request then gets its own variables, words and random numbers. */
 #ifndef CGIBRIDGE_GO_PROGRAM_H
 #define CGIBRIDGE_GO_PROGRAM_H
 
@@ -29,18 +28,18 @@ struct go_program {
   size_t data_count;
   int argc; /* as it was entered */
   char **argv, **envp;
-  char *stack; /* on which it stands at the checkpoint */
+  char *stack; /* the one in use at the checkpoint */
   ucontext_t *context;
   int stage;      /* enum go_stage; a word that threads wait at, see threads.c */
   pid_t first_id; /* of the first thread, as the runtime knows it */
-  int is_called;  /* its first thread was sent the runtime's signal while it stood */
+  int is_called;  /* its first thread was sent the runtime's signal while it was stopped */
   uintptr_t variable_lists[kGoListsMax]; /* slices of all variables */
   size_t variable_list_count;
   int asked_for_variable; /* so it has made its map of them */
-  const char *refused;    /* why it cannot stand at main.main(); or NULL */
+  const char *refused;    /* why it cannot stop at main.main(); or NULL */
   int timer;              /* the kernel's id of the request's, plus one; 0: none */
   size_t thread_bytes; /* the executable's own memory in each of libc's threads, below its block */
-  size_t goroutine_at; /* how far below a thread's block it says which goroutine it runs */
+  size_t goroutine_at; /* how far below a thread's block is the goroutine that it runs */
   uintptr_t threads[kGoThreadsMax]; /* the runtime's m of each of its threads at the checkpoint */
   size_t thread_count;
 };
@@ -50,8 +49,7 @@ int program_is_go(void);
 /* The same, and a loader has linked it with libc, which is this library's, too. */
 int program_is_linked_go(void);
 
-/* program.c: which of an executable's memory is what, by its program headers; all but what is
- * known. */
+/* program.c: what an executable's memory is, by its program headers; all fields except `known`. */
 void go_image_read(struct go_image *image, const Elf64_Phdr *segments, unsigned count,
                    uintptr_t base);
 /* The executable is mapped, and none of its code has run: 0; or -1 with the reason. The program is
@@ -65,7 +63,7 @@ long go_program_tgkill(const long *words);
 
 /* linked.c: executables that a loader links with libc.
  * Before any constructor, when this library's variables were taken out of envp: if the program is
- * to stop at main.main(), it is to the rest of this library one that has no adapter, as at the
+ * to stop at main.main(), the rest of this library treats it as one without an adapter, as at the
  * level `linked`; and if its first instruction is Go's own, it is marked. */
 void go_program_begin(int argc, char **argv, char **envp);
 /* What libc calls in the place of the main() of one (state.real_main). */
@@ -80,7 +78,7 @@ void go_linked_thread_drop(struct go_thread_start *start);
 /* watch.c, all of it until the checkpoint. */
 int go_marks_set(void); /* 0 or -1 */
 int go_marks_take_away(void);
-/* A system call was made at this place: whether it is a mark, which was then dealt with. */
+/* A system call was made at this place: whether it is a mark; if so, it was dealt with. */
 int go_mark_reached(uintptr_t place, ucontext_t *context);
 /* The function at a mark, which stays, is entered all the same: its beginning is imitated, and the
  * program continues after that. */
@@ -94,20 +92,20 @@ int go_place(char *place, size_t bytes);
 void go_threads_see_call(long number, const long *words);
 int go_call_may_wait(long number, const long *words); /* waits.c */
 /* A thread that wants to pause, in the zygote: whether it was made to wait instead, until the
- * program goes on after main.main(). So the one that looks after all others (sysmon) does not find
- * that main.main() takes long, and each request would begin with an interruption. */
+ * program goes on after main.main(). Otherwise the one that looks after all others (sysmon) would
+ * find that main.main() takes long, and each request would begin with an interruption. */
 int go_threads_hold(long number, const long *words);
 void go_threads_tell(enum go_stage stage);
 /* A request begins, or has ended; in between all threads are made after some milliseconds in any
  * case, for a program that waits in a loop. The timer's signal is the one of a handed-back call. */
 void go_threads_expect(void);
-/* C code of the program's is about to wait, or to start a thread; or to make this call. */
+/* The program's C code is about to wait, or to start a thread; or to make this call. */
 void go_threads_see_wait(void);
 void go_threads_see_c_call(long number, const long *words);
 void go_threads_expect_no_more(void);
 int go_threads_are_due(const siginfo_t *info); /* whether this signal is the timer's */
 
-/* renewal.c: what the request's process has of its own. -1: it cannot be given to this one. */
+/* renewal.c: what each request's process has of its own. -1: this one cannot be given it. */
 int go_renewal_find(void); /* at the checkpoint: 0, or -1 if the lists of variables are not found */
 /* The first thread and those that are parked: 0, or -1 if one is not Go's. */
 int go_renewal_find_threads(void);

@@ -26,7 +26,7 @@ static int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The process began a moment ago, or this is something else. */
+/* It must say that the process began a moment ago; otherwise it is something else. */
 static void check_start_time(void) {
   const int64_t kAge = 600000000000;
   struct go_program *go = &state.executable.go;
@@ -124,7 +124,7 @@ static int renew_variables(const struct request *request) {
   return 0;
 }
 
-/* The map is of the zygote's variables. So it is made again, by a call that returns to main.main().
+/* The map has the zygote's variables, so it is made again, by a call that returns to main.main().
  */
 static int renew_map(greg_t *registers) {
   struct go_program *go = &state.executable.go;
@@ -185,7 +185,7 @@ static int find_thread(uintptr_t block, uintptr_t expected) {
   return 0;
 }
 
-/* A word of its own there has the value that is looked for; 0 if none has it, or more than one. */
+/* How far below the block the one word with this value is; 0 if there is none, or more than one. */
 static size_t find_goroutine(uintptr_t block, uintptr_t g) {
   size_t found = 0, count = 0;
   for (size_t at = sizeof g; at <= state.executable.go.thread_bytes; at += sizeof g) {

@@ -1,4 +1,4 @@
-/* What a Go executable knows of its own functions, also when it is stripped: its runtime walks
+/* What a Go executable knows about its own functions, even when it is stripped: its runtime walks
  * stacks by this table (runtime/symtab.go, internal/abi/symtab.go; Go 1.18 and newer). */
 #ifndef CGIBRIDGE_GO_TABLE_H
 #define CGIBRIDGE_GO_TABLE_H

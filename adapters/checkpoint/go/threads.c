@@ -1,5 +1,5 @@
 /* When a Go program needs its parked threads. Until then a request has one thread: to the runtime
- * the others are idle, or, once it has woken one, slow to come. A goroutine for which it wakes one
+ * the others look idle or, once it has woken one, slow to come. A goroutine for which it wakes one
  * runs in the first thread as soon as the goroutine there waits for anything, and that is often
  * soon enough: a thread is needed when the first one itself is about to wait, or to start another,
  * and for what computes at the same time. */
@@ -29,8 +29,8 @@ static void await_change_of(enum go_stage stage, const struct timespec *most) {
   raw_call(SYS_futex, &state.executable.go.stage, FUTEX_WAIT, stage, most, NULL, 0);
 }
 
-/* Packages whose initialization takes longer than this get back who looks after their goroutines;
- * their requests then begin with an interruption. Shorter pauses are made while threads look for
+/* If package initialization takes longer than this, the thread that looks after goroutines is let
+ * go; requests then begin with an interruption. Shorter pauses are made while threads look for
  * work. */
 enum { kHoldsMost = 20, kHoldNanoseconds = 10000000, kLeastPause = 20000 };
 
@@ -107,13 +107,13 @@ static int starts_thread(long number, const long *words) {
   return number == SYS_clone && (words[0] & CLONE_THREAD) != 0;
 }
 
-/* What is not allowed any more cannot be done for them later. */
+/* Calls after which making threads may be forbidden: it could not be done later. */
 static int forbids_calls(long number, const long *words) {
   return number == SYS_seccomp || (number == SYS_prctl && words[0] == PR_SET_SECCOMP);
 }
 
-/* A thread that is made again compares the word at its address once more, so it may come after what
- * was to wake it. */
+/* A thread that is made again compares the word at its address once more, so it may be made after
+ * its wake-up. */
 void go_threads_see_call(long number, const long *words) {
   if (!are_missing()) return;
   if (starts_thread(number, words) || forbids_calls(number, words) ||

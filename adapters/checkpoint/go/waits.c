@@ -1,6 +1,6 @@
 /* Whether a system call may wait. The timer of a Go program's request (threads.c) sends a signal,
- * after which the kernel begins most waits again, but not these: they end, or what was done until
- * then is the result. */
+ * after which the kernel resumes most waits, but not these: they end, or return what was done until
+ * then. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -27,7 +27,8 @@ static int may_wait_to_read(long fd) {
   return !is_ready(fd, POLLIN) && blocks(fd);
 }
 
-/* An empty pipe takes as much as it has room for; one that is not full, what is written at once. */
+/* An empty pipe takes as much as it has room for; one that is not full takes what is written
+ * atomically. */
 static int has_room(long pipe, size_t bytes) {
   enum { kAtOnce = 4096 }; /* PIPE_BUF */
   int held = 0;

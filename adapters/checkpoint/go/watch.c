@@ -20,7 +20,7 @@ _Static_assert(sizeof kCall == sizeof((struct go_mark *)NULL)->code, "one takes 
 /* ---- marks ---- */
 
 /* Another thread may execute the function at this moment: it finds the old bytes or the new ones,
- * as functions are aligned, and may execute its page all the time. */
+ * because functions are aligned, and its page stays executable throughout. */
 static int write_code(uintptr_t place, const unsigned char *code) {
   long memory = raw_call(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC);
   long written = memory < 0 ? -1 : raw_call(SYS_pwrite64, memory, code, sizeof kCall, place);
@@ -168,7 +168,7 @@ static int is_kept(const struct go_mark *mark, const ucontext_t *context) {
   struct go_function function = {.name = ""};
   for (size_t i = 0; i < sizeof kKept / sizeof *kKept; ++i) {
     if (!starts_with(mark->name, kKept[i].asked)) continue;
-    /* Who asks, past the functions of the package that is asked. */
+    /* Finds who asks, skipping the functions of the package that is asked. */
     while (go_table_function_at(table, walk.address, &function) == 0 &&
            starts_with(function.name, kKept[i].asked) && walk_on(&walk) == 0) {
     }

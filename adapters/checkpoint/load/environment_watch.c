@@ -1,5 +1,5 @@
 /* getenv(), watched until the checkpoint: a constructor or an interpreter's module that reads a
- * variable of the request there would freeze one request's answer into all others. Any other
+ * variable of the request before that would freeze one request's answer into all others. Any other
  * variable that is read is reported to the bridge, which gives such a zygote only requests that
  * bring the value of its launch. What libc reads by itself passes through no function of ours: the
  * locale is seen by the calls that ask for it, the time zone by what libc has made of it. */

@@ -18,7 +18,7 @@ struct names_read {
 /* Call it before the first constructor of the program. */
 void environment_watch_begin(void);
 void environment_watch_remember(char **envp);  /* as the program gets it */
-void environment_watch_note(const char *name); /* the program reads it, past getenv() */
+void environment_watch_note(const char *name); /* the program reads it, bypassing getenv() */
 /* At the checkpoint of a program that has no adapter: notes what constructors have set and removed.
  * -1: that cannot be repeated in another environment. */
 int environment_note_changes(void);

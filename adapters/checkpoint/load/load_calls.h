@@ -3,8 +3,8 @@
 #define CGIBRIDGE_LOAD_CALLS_H
 
 /* The watched functions, in the form of passed_calls.h. (std::random_device is here because it asks
- * the processor, which cannot be watched; OpenSSL's generators are, because what libcrypto itself
- * draws is only its seed. The last ones change nothing: the bridge is told what was looked at.) */
+ * the processor, which cannot be watched; OpenSSL's generators are here because libcrypto itself
+ * draws only its seed. The last ones change nothing: the bridge only learns what was looked at.) */
 #define CALLS_OF_A_LOAD(X)                                                    \
   X(time, 0, RETIRED_NOT, look_at_time)                                       \
   X(gettimeofday, 0, RETIRED_NOT, look_at_time)                               \

@@ -53,7 +53,7 @@ void load_left_begin(void) {
   descriptors_list(left->open);
 }
 
-/* A library's own threads, but none that the interpreter started for a script: by it the language
+/* Only a library's own threads count, not those that the interpreter started for a script: it
  * numbers them, and a fork ends them. */
 static int threads_are_left(int may_rest, char *why, size_t why_bytes) {
   if (may_rest && !state.load.left.has_interpreters_thread) {

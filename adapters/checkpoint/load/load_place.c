@@ -1,5 +1,5 @@
 /* Where a program is while it loads, in its language's own words: to say who did something. Nothing
- * that a collector manages may be allocated here: the caller may be a collection. */
+ * that a garbage collector manages may be allocated here: the caller may be the collector. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ int load_place_asks_age(void) {
   return 0;
 }
 
-enum { kFramesMax = 256, kLeastObject = 4096 }; /* nil is less; versions of Ruby differ */
+enum { kFramesMax = 256, kLeastObject = 4096 }; /* nil is less in all versions of Ruby */
 
 /* The innermost file that is being loaded, and its line: what a library's function does counts as
  * done by the file that calls it there. libruby has functions for profilers that list frames

@@ -233,7 +233,7 @@ int load_watch_is_random(const char *path) {
   return 0;
 }
 
-/* Files of the kernel that tell what its calls would. */
+/* Files of the kernel that say what its calls would return. */
 void load_watch_note_file(const char *path, const void *caller) {
   if (load_watch_is_random(path)) load_watch_note(IMPURE_RANDOM, path, caller);
   if (strcmp(path, "/proc/uptime") == 0) load_watch_note(IMPURE_TIME, path, caller);

@@ -17,7 +17,7 @@ enum impurity {
   IMPURE_CHILDREN,
   IMPURE_SOCKETS,
   IMPURE_FILES,
-  IMPURE_SEED, /* this one and the next no operator can allow */
+  IMPURE_SEED, /* no operator can allow this one and the next */
   IMPURE_RESTLESS,
   IMPURITIES
 };
@@ -39,7 +39,7 @@ struct load_left {
 
 /* A standard stream that is a pipe until the checkpoint. */
 struct caught_stream {
-  int kept;    /* what it is otherwise; 0: it is that now */
+  int kept;    /* the original stream; 0: it is in place */
   ino_t inode; /* of the pipe */
 };
 
@@ -64,7 +64,7 @@ void load_watch_begin(const char *renewed);
 /* From here until the end standard input is a pipe at its end, and standard output one that nobody
  * else reads. */
 void load_watch_catch_streams(void);
-/* They are what they were again, for a program that is executed instead. */
+/* Puts the original streams back, for a program that is executed instead. */
 void load_watch_release_streams(void);
 /* The same, whatever the program has put in their place. */
 void load_watch_put_back_streams(void);
@@ -88,8 +88,9 @@ void load_watch_note_file(const char *path, const void *caller);
 /* What was found, or "". Also checks what was printed. */
 const char *load_watch_found(void);
 /* load_left.c: what the load has permanently left in the process since the watch began, in words,
- * or "". A library that is loaded ahead leaves it also to requests that do not load it. Threads are
- * left too; threads_may_rest: only those that would keep the process from being copied. */
+ * or "". A library that is loaded ahead leaves it even to requests that do not load it. Threads
+ * count as left; with threads_may_rest, only those that would keep the process from being copied.
+ */
 void load_left_remember_start(void);
 void load_left_begin(void);
 const char *load_left(int threads_may_rest);

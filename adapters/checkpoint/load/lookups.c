@@ -1,7 +1,7 @@
 /* What was read before the checkpoint, looked at, or looked for and not found: settings that a
  * module reads when it is loaded, the listing of a folder of such; a file whose age it compares; a
  * module in a folder that is searched first, one that is used if it is installed, a file that
- * switches something on. The bridge is told about these as about files that were loaded: when one
+ * switches something on. The bridge learns about these as about files that were loaded: when one
  * changes, vanishes or appears, a new generation starts. Reads of standard input, which belongs to
  * a request alone, are noticed as well. */
 #include <dlfcn.h>
@@ -114,7 +114,7 @@ static int is_missing(long result) {
   return result == -ENOENT || result == -ENOTDIR;
 }
 
-/* Of a folder, or a socket, only its being there: its times change with each use. */
+/* For a folder or a socket only its existence counts: its times change with each use. */
 void lookups_see_look(int directory, const char *path, const void *caller) {
   struct stat status;
   if (!is_watching() || !may_be_memory(path) || (directory != AT_FDCWD && path[0] != '/')) return;
@@ -161,7 +161,7 @@ void lookups_see_open(int directory, const char *path, int flags, const void *ca
   errno = failure;
 }
 
-/* The bridge passes over a line that is no absolute path. */
+/* The bridge ignores a line that is not an absolute path. */
 static void forget(struct path_list *list, const char *path, size_t length) {
   for (char *line = list->lines; line < list->lines + list->bytes;) {
     char *end = memchr(line, '\n', (size_t)(list->lines + list->bytes - line));
@@ -179,7 +179,7 @@ void lookups_forget_folders(const char *paths) {
 }
 
 int lookups_see_input(void) {
-  /* libc's own streams do not read by a function of ours; but the null device ends at once. */
+  /* libc's own streams do not read through a function of ours; but the null device ends at once. */
   return state.lookups.input_was_read || feof(stdin);
 }
 

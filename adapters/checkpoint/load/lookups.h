@@ -6,7 +6,7 @@
 
 enum { kReadMax = 96 * 1024, kLookedMax = 32 * 1024, kKnownPaths = 4096, kRestlessMax = 4 };
 
-/* A path a line; if it ends with a slash, only whether the same file is still there matters. */
+/* One path per line; if it ends with a slash, only whether the same file is still there matters. */
 struct path_list {
   char *lines;
   size_t bytes, most;
@@ -17,7 +17,7 @@ struct lookups {
   struct path_list read;   /* files and folders that were read, or are missing */
   struct path_list looked; /* what was looked at, but not read */
   char read_lines[kReadMax], looked_lines[kLookedMax];
-  unsigned known[kKnownPaths]; /* sums of the lines, 0: free */
+  unsigned known[kKnownPaths]; /* sums of the lines; 0: free */
   /* Sums of lines that change all the time: what looks at them is left to the requests. */
   unsigned restless[kRestlessMax];
   char is_held;        /* a lock */
@@ -30,7 +30,7 @@ void lookups_begin(void);
 void lookups_mind_restless(const char *sums);
 /* A file is about to be opened. */
 void lookups_see_open(int directory, const char *path, int flags, const void *caller);
-/* It is asked what is there: by stat(), access(), readlink() and the like. */
+/* The program asks what is there, by stat(), access(), readlink() and the like. */
 void lookups_see_look(int directory, const char *path, const void *caller);
 /* A folder is about to be listed. */
 void lookups_see_folder(const char *path, const void *caller);
@@ -40,7 +40,7 @@ void lookups_forget_folders(const char *paths);
 int lookups_see_input(void);
 /* Whether the current folder differs from the one at the start. */
 int lookups_left_folder(void);
-/* At the checkpoint: sends NOTE_FILE to the bridge, what was read first. */
+/* At the checkpoint: sends NOTE_FILE to the bridge, beginning with what was read. */
 void lookups_tell(void);
 
 #endif

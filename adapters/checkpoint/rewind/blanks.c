@@ -17,7 +17,7 @@ static uintptr_t end_of_zeros(uintptr_t start, uintptr_t end) {
   return start;
 }
 
-/* Pages that are zeros were only read, or were used by an earlier request: now and then they are
+/* Pages of zeros were only read, or were used by an earlier request: now and then they are
  * given back. Returns how many were not. */
 static uint32_t zero_pages(const struct engine *engine, const struct region *blank, uintptr_t start,
                            uintptr_t end) {

@@ -16,7 +16,7 @@ enum {
   kProtectionKeys = 11, /* the register, or kNoKeys */
   kBaseOfGs = 12,
   kHasBases =
-      13, /* whether a program can write it by itself; what the kernel is asked for is noted */
+      13, /* whether a program can write it itself; if it asks the kernel instead, that is noted */
   kSelectors = 14 /* ds, es, gs, 16 bits each. Without fs there is no C, and no request's end. */
 };
 _Static_assert(offsetof(struct context, first_state) == 192, "as the assembly below has it");
@@ -228,7 +228,7 @@ __asm__(
     "  pfalse p12.b\n  pfalse p13.b\n  pfalse p14.b\n  pfalse p15.b\n"
     "  wrffr p0.b\n1:\n"
     ".arch_extension nosve\n"
-    /* What is wider than 128 bits is cleared with the rest. */
+    /* Registers wider than 128 bits are cleared with the rest. */
     "  movi v0.2d, 0\n  movi v1.2d, 0\n  movi v2.2d, 0\n  movi v3.2d, 0\n"
     "  movi v4.2d, 0\n  movi v5.2d, 0\n  movi v6.2d, 0\n  movi v7.2d, 0\n"
     "  movi v16.2d, 0\n  movi v17.2d, 0\n  movi v18.2d, 0\n  movi v19.2d, 0\n"

@@ -8,8 +8,8 @@
  * floating-point modes. context_prepare() adds the rest of the processor's state. */
 struct context {
   uint64_t words[24];
-  /* x86-64: for XRSTOR, which sets every component that it names to its initial state: an area that
-   * says that it holds nothing. aarch64: modes. */
+  /* x86-64: an area for XRSTOR that says that it holds nothing, so that every component named is
+   * set to its initial state. aarch64: modes. */
   _Alignas(64) unsigned char first_state[576];
 };
 

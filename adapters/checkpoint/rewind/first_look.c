@@ -8,9 +8,9 @@
 #include "rewind/engine.h"
 #include "rewind/threads.h"
 
-/* Where there is no group to step aside to: one call returns the best priority for input and output
- * in a group, and this process's own can be made the worst for a moment. Members that are of the
- * worst themselves are not seen. */
+/* For when there is no group to move to: one call returns the best I/O priority in a group, and
+ * this process's own can be made the worst for a moment. Members that have the worst themselves are
+ * not seen. */
 static int seems_alone_in_group(const struct engine *engine) {
   enum { kProcess = 1, kGroup = 2, kIdle = 3 << 13 };
   if (raw_call(SYS_ioprio_set, kProcess, 0, kIdle) != 0) return 1;
@@ -32,8 +32,8 @@ static int is_alone_in_group(const struct engine *engine) {
   return raw_call(SYS_setpgid, 0, own) == 0 && others == -ESRCH;
 }
 
-/* struct rseq: what a program may leave there would be looked at by the kernel whenever it
- * interrupts the process, also when the memory that it points into is gone. */
+/* struct rseq: the kernel looks at what a program leaves there whenever it interrupts the process,
+ * even when the memory that it points into is gone. */
 static void leave_restart_section(const struct engine *engine) {
   enum { kCriticalSection = 8 };
   if (engine->volatile_words == NULL) return;

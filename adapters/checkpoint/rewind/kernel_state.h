@@ -23,8 +23,8 @@ struct process_words {
   uint64_t address_space; /* bytes mapped */
 };
 
-/* As the kernel takes it. aarch64 has the restorer only for programs of 32 bits, and yet room for
- * it. */
+/* As the kernel takes it. aarch64 uses the restorer only for 32-bit programs, but always has room
+ * for it. */
 struct signal_action {
   void (*handler)(int);
   unsigned long flags;
@@ -44,7 +44,7 @@ struct kernel_state {
   uint32_t capabilities[6];
   long seccomp, no_new_privileges, dumpable, personality, io_priority;
   long session_keyring; /* its serial number */
-  long group_aside;     /* the bridge's process group, to step into for a moment; 0: none */
+  long group_aside;     /* the bridge's process group, to move into for a moment; 0: none */
   long prctls[5];       /* as kernel_state.c reads them */
   struct rlimit limits[RLIM_NLIMITS];
   unsigned long affinity[128 / sizeof(unsigned long)];

@@ -13,8 +13,8 @@
 #include "rewind/engine.h"
 #include "rewind/parked_threads.h"
 
-/* A file that was open at the checkpoint gets a description of its own again: this drops another's
- * position, flags and locks. */
+/* A file that was open at the checkpoint gets a new description: this drops the request's position,
+ * flags and locks. */
 static int file_put_back(const struct engine *engine, size_t index) {
   const struct open_file *file = &state.files[index];
   if (descriptor_is_made_anew(file)) return descriptor_make_anew(file);
@@ -70,7 +70,7 @@ enum retirement descriptors_put_back(struct engine *engine) {
   /* state is in the program's memory, but what is read from it here was fixed at the checkpoint. */
   for (int turn = 0; turn < kDescriptorTurns; ++turn) {
     for (size_t i = 0; i < state.file_count; ++i) {
-      /* What is opened here must not get descriptors 0 to 2. */
+      /* Files opened here must not get descriptors 0 to 2. */
       if (descriptor_turn(&state.files[i]) != turn || file_put_back(engine, i) == 0) continue;
       strcpy(engine->reason, "a file that was open at the checkpoint cannot be opened again");
       return RETIRED_DESCRIPTORS;

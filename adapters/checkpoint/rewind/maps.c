@@ -61,7 +61,7 @@ static int is_same_kind(const struct mapping *a, const struct mapping *b) {
          a->inode == b->inode && a->kind == b->kind;
 }
 
-/* Whether b, at some address above a's start, shows what a would show there. */
+/* Whether b, which begins above a's start, maps what a would map there. */
 static int continues(const struct mapping *a, const struct mapping *b) {
   return is_same_kind(a, b) && (a->inode == 0 || b->offset - a->offset == b->start - a->start);
 }
@@ -108,7 +108,8 @@ static enum retirement lost(struct engine *engine, const struct mapping *then, u
   return RETIRED_MAPPINGS;
 }
 
-/* Libc's, for the growth of a heap, which it opens by an internal call; V8's, for code; Java's. */
+/* For example libc's, for a heap to grow, which it opens by an internal call; V8's, for code;
+ * Java's. */
 int mapping_is_reserved(const struct mapping *mapping) {
   return mapping->prot == PROT_NONE && mapping->inode == 0 && !mapping->is_shared;
 }

@@ -27,14 +27,14 @@ static int is_same_shape(struct engine *engine) {
   return now > then && mappings_drop_new(engine, &dropped) == 0 && now - dropped == then;
 }
 
-/* A thread's end gives libc's room back, or not, by internal calls. What was committed and is only
- * inaccessible again still has its content. */
+/* When a thread ends, libc may give its room back, by internal calls. Room that was committed and
+ * only made inaccessible again still has its content. */
 static int may_have_committed(const struct engine *engine) {
   return (engine->touched & (TOUCHED_RESERVED | TOUCHED_THREADS)) != 0;
 }
 
-/* What was mapped anew in place of memory that is kept from children would be theirs, too. Its list
- * is in the memory that has just been put back. */
+/* Memory mapped anew in place of what is withheld from children would be theirs, too. The list of
+ * it is in the memory that has just been put back. */
 static enum retirement withhold(struct engine *engine) {
   if (unforked_withhold() == 0) return RETIRED_NOT;
   strcpy(engine->reason, "memory cannot be kept from children again");

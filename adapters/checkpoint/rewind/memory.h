@@ -29,7 +29,7 @@ struct mapping {
   enum { MAPPING_PLAIN, MAPPING_HEAP, MAPPING_STACK, MAPPING_KERNEL } kind;
 };
 
-/* A private mapping, as part of the snapshot: writable, or code that was generated. */
+/* A private mapping that is part of the snapshot: writable, or generated code. */
 struct region {
   uintptr_t start, end;
   uint32_t first_page;
@@ -52,7 +52,7 @@ enum retirement wiped_put_back(struct engine *engine);
 /* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. */
 long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list);
 /* Whether it is part of the snapshot: private and writable, or anonymous, like code and constants
- * that a compiler in the process writes in moments in which they are writable. */
+ * that a compiler in the process writes while they are writable for a moment. */
 int mapping_is_saved(const struct mapping *mapping);
 /* Puts every mapping back in its place, and unmaps what is new. changed is set to 1 if one of the
  * snapshot's was changed in a way that the tracking in use may not see: then its pages have to be
@@ -66,8 +66,8 @@ enum retirement reservations_put_back(struct engine *engine);
  * -1. */
 int mappings_drop_new(struct engine *engine, uint64_t *bytes);
 
-/* memory.c: how much is mapped now, into address_space_now: 0 or -1; all of it: mappings, pages,
- * what is empty in a forked child, what is kept from one. */
+/* memory.c: the first reads how much is mapped now into address_space_now: 0 or -1; the second puts
+ * all of it back: mappings, pages, what is empty in a forked child, what is withheld from one. */
 int address_space_read(struct engine *engine);
 enum retirement memory_put_back(struct engine *engine);
 
@@ -87,9 +87,9 @@ int pages_read_entries(struct engine *engine, uintptr_t address, uint32_t count)
 /* The next pages of a range that exist, in the process of this page map. 1, or 0: there are none;
  * -1: not known, because before Linux 6.7 no more than 4 GiB are looked through. */
 int pages_next_there(int pagemap_fd, uintptr_t start, uintptr_t end, struct address_range *run);
-/* A page that is written to by most requests is put back without a look at it, which costs as much;
- * at each kLookEvery-th rewind such pages are looked at, whether they still are. */
-enum { kLookEvery = 16, kDropPages = 128 }; /* so many contiguous new pages are given back */
+/* A page that most requests write to is put back without looking at it, which would cost as much;
+ * every kLookEvery-th rewind checks whether such pages are still written to. */
+enum { kLookEvery = 16, kDropPages = 128 }; /* this many contiguous new pages are given back */
 int pages_look_again(const struct engine *engine);
 /* Whether a page may have changed, by its entry in /proc/self/pagemap. */
 typedef int page_suspect(const struct region *region, uint64_t entry, const char *then);

@@ -17,8 +17,8 @@ enum { kThreadSignal = 33, kRestartableBytes = 32 };
 typedef void thread_visit(pid_t thread, void *context);
 long threads_visit(thread_visit *visit, void *context);
 
-/* Handles kThreadSignal in each of them, with all signals blocked, on the stack where it is: that
- * for signals may be too small, or gone. (Only Go sees to it that it always has one, and goroutines
+/* Handles kThreadSignal in each of them, with all signals blocked, on the stack in use: the one for
+ * signals may be too small, or gone. (Only Go makes sure that it always has one, because goroutines
  * have small stacks.) replaced: what was there before. 0 or -1. */
 typedef void thread_handler(int number, siginfo_t *info, void *frame);
 int threads_handle(thread_handler *handler, struct signal_action *replaced);

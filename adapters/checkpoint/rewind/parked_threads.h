@@ -28,7 +28,7 @@ struct parked_thread {
     uintptr_t stack, place;
   } wait;
   int is_parked; /* enum parking */
-  int differs;   /* has attributes of its own, in which it is not made again */
+  int differs;   /* has attributes of its own, with which it would not be made again */
 };
 
 /* Of this process; part of its memory like everything else. */

@@ -106,7 +106,8 @@ static void wipe_request(struct engine *engine) {
     raw_call(SYS_munmap, engine->big_text, engine->big_text_bytes);
     engine->big_text = NULL;
   } else {
-    /* With what the program may have written after them, as some do to be listed by another name.
+    /* Including what the program may have written after them, as some do to be listed by another
+     name.
      */
     size_t used = engine->packet.head.strings_bytes;
     size_t end = (used + 2 * kPageSize - 1) & ~(size_t)(kPageSize - 1);
@@ -237,8 +238,8 @@ static int open_own_all(struct engine *engine, int channel) {
              : 0;
 }
 
-/* On the engine's stack: from here on no libc. The memory is the zygote's of a moment ago, which
- * has continued after its checkpoint. */
+/* On the engine's stack: from here on no libc. The memory is a copy of the zygote's, which has
+ * continued after its checkpoint. */
 static _Noreturn void begin(void) {
   struct engine *engine = state.engine;
   if (kernel_state_record(engine) != 0) give_up(kBadRequest);

@@ -39,7 +39,7 @@ static void find_volatile_words(struct engine *engine) {
 }
 
 /* Free pieces are scattered over a heap, and a request would write to as many pages. Once they are
- * taken, it allocates contiguous memory from the end. */
+ * taken, it allocates contiguous memory at the heap's end. */
 static void take_free_pieces(size_t bytes, const char *end, int *left) {
   while (--*left > 0) {
     char *piece = malloc(bytes);
@@ -118,7 +118,7 @@ static unsigned part_of(const struct engine *engine, const struct mapping *mappi
 
 enum region_kind { REGION_SAVED, REGION_BLANK };
 
-/* A mapping of ours next to one of the same kind is a single line with it in the list. */
+/* A mapping of ours next to one of the same kind shares one line with it in the list. */
 static void add_piece(struct engine *engine, uintptr_t start, uintptr_t end,
                       const struct mapping *mapping, enum region_kind kind) {
   if (start >= end || engine->region_count == kRegionsMax) return;
@@ -140,7 +140,7 @@ static int may_have_blanks(const struct engine *engine, const struct mapping *ma
          mapping->end - mapping->start >= kLargeBytes && engine->region_count < kRegionsMax / 2;
 }
 
-/* [from, at) is not yet listed, and blank only in places that are too short. */
+/* [from, at) is not listed yet; its blank stretches are too short. */
 static void add_region(struct engine *engine, uintptr_t start, uintptr_t end,
                        const struct mapping *mapping) {
   uintptr_t from = start, at = start;

@@ -38,7 +38,7 @@ enum { kInheritsPriority = 0x20, kProtectsPriority = 0x40, kHasPriority = 0x60 }
 enum { kIsShared = 0x80, kElision = 0x300, kKinds = kTypes | kHasPriority | kIsShared | kElision };
 enum { kUsersMost = 0xffff, kHeldForWriting = 3, kPrefersMost = 2, kBelowCeiling = 0x7ffff };
 
-/* From an address on. What follows is of pages that nobody has touched, so zero. */
+/* The words from an address on. Those beyond are in pages that nobody has touched, so zero. */
 struct words {
   const uint32_t *at;
   size_t left;
@@ -67,8 +67,8 @@ static int is_locked(struct words words, uint32_t kind) {
   return lock == 1 || lock == 2;
 }
 
-/* Of one that is held; the rest is as pthread_mutex_init() left it. A robust one is in its thread's
- * list. */
+/* Whether this is a mutex that is held, with the rest as pthread_mutex_init() left it. A robust one
+ * is in its thread's list. */
 static int is_held_mutex(struct words words) {
   uint32_t kind = word(words, kMutexKind), spins = word(words, kMutexSpins);
   int is_counted = (kind & kTypes) == kRecursive || (kind & kHasPriority) != 0;
@@ -102,8 +102,8 @@ static int run_has_lock(const struct address_range *run) {
   return 0;
 }
 
-/* 1: found; 0: not; -1: which pages exist is not known. What is on the stack below this function's
- * frame is of calls that are over. */
+/* 1: found; 0: not; -1: which pages exist is not known. The stack below this function's frame
+ * belongs to calls that are over. */
 static int range_has_lock(int pagemap, const struct mapping *mapping) {
   uintptr_t frame = (uintptr_t)__builtin_frame_address(0), page = frame & -(uintptr_t)kPageSize;
   int is_own_stack = mapping->start <= frame && frame < mapping->end;

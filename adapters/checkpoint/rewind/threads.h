@@ -26,8 +26,8 @@ int threads_rest(char *reason, size_t reason_bytes);
  * refuses one, the process ends, and with it the request. Does nothing if there was none, or if
  * they were made already. */
 void threads_make_again(void);
-/* The same at the beginning of a request, unless somebody sees when one is needed: in a Go program
- * each call comes by (go/threads.c). */
+/* The same at the beginning of a request, unless it is noticed when one is needed: in a Go program
+ * each call is seen (go/threads.c). */
 void threads_begin_request(void);
 
 /* Which thread called exit() or _exit(). The first is the one that the process began with, in which
@@ -45,12 +45,12 @@ _Noreturn void rewind_end(int exit_code, enum leaver leaver);
 void threads_claim_end(enum leaver leaver, int exit_code, void (*end)(void));
 
 /* Ends every thread but this one, which must be the first; a program that never had another pays
- * one system call. Returns 1 when this thread is alone in its memory, or 0 with a reason if not
- * within some 250 ms: what cannot be interrupted, or blocks every signal by the system call itself.
- * Nothing of the process's memory is written by an ended thread after that. */
+ * one system call. Returns 1 when this thread is alone in its memory, or 0 with a reason if that
+ * takes more than some 250 ms: a thread cannot be interrupted, or blocks every signal by the system
+ * call itself. Nothing of the process's memory is written by an ended thread after that. */
 int threads_end(struct engine *engine);
 
-/* In a child: one that was forked while threads were being ended has the handler for that. */
+/* In a child: if it was forked while threads were being ended, it has the handler for that. */
 void threads_end_forget(void);
 
 #endif

@@ -46,8 +46,8 @@ static const unsigned long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SI
                                     CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 static const unsigned long kIdFlags = CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
-/* A wait that a signal's handler ends. libc's waits on futexes go on after one; what waits for
- * signals finds them pending. (Go's runtime begins all of its waits again.) */
+/* Whether a signal's handler ends the wait. libc's waits on futexes go on after one; waits for
+ * signals find them pending. (Go's runtime begins all of its waits again.) */
 static int ends_by_signal(const struct parked_thread *thread) {
   switch (thread->wait.number) {
     case SYS_futex:
@@ -69,7 +69,7 @@ static void await_wait(const struct parked_thread *thread, pid_t id) {
   }
 }
 
-/* With every signal blocked: none may come to a thread before it has its own mask. */
+/* With every signal blocked: none may reach a thread before it has its own mask. */
 void threads_make_again(void) {
   uint64_t all = ~0ull, before;
   if (parked_threads.count == 0) return;

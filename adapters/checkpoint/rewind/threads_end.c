@@ -14,8 +14,8 @@
 
 enum { kPatience = 250000000, kLooksAtOnce = 10, kLookNanoseconds = 100000 };
 
-/* Who ends the request: the first thread, or another that waits for the first to take over, or does
- * no longer wait. */
+/* Who ends the request: the first thread, or another, which waits for the first to take over or no
+ * longer waits. */
 enum ender { ENDER_NONE, ENDER_CALLS_FIRST, ENDER_FIRST, ENDER_OTHER };
 
 static int is_handled; /* the handler below is installed */
@@ -124,8 +124,8 @@ static int tell_all(void) {
   return handle_end() != 0 || threads_visit(tell, NULL) < 0 ? -1 : 0;
 }
 
-/* Refused while another thread, or another process in this memory, is alive: not by a thread that
- * is about to be gone, but still writes its last words to memory and holds descriptors. */
+/* Refused while another thread, or another process in this memory, is alive; but not because of a
+ * thread that is about to be gone, which may still write to memory and hold descriptors. */
 static long share_nothing(unsigned long what) {
   long result = raw_call(SYS_unshare, what);
   if (result == -EPERM || result == -ENOSYS) return threads_of_process() == 1 ? 0 : -EINVAL;

@@ -106,7 +106,7 @@ static void give_order(int what) {
   raw_call(SYS_futex, &order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* One that has not come yet finds the order when it comes. */
+/* A thread that has not parked yet finds the order when it does. */
 void threads_let_run(void) {
   give_order(ORDER_RUN);
   parked_threads.count = 0;
@@ -118,7 +118,7 @@ void threads_let_run(void) {
 
 static const char *const kNotHere = NULL;
 
-/* What only a thread itself can say; one that is made again has what the first thread has, and no
+/* What only a thread itself can read. A thread that is made again has the first thread's, and no
  * signal for its parent's death. */
 struct attributes {
   long slack, rights, personality, death_signal;
@@ -149,7 +149,7 @@ static int differs_from_first(void) {
 }
 
 /* The kernel has either arranged for the call to be made once more, or left that to the program,
- * which does not get to know of it: all arguments are still in their registers. */
+ * which does not notice: all arguments are still in their registers. */
 static int wait_begins_again(const struct parked_thread *thread, greg_t *registers) {
   enum { kCallBytes = 2 };
   uintptr_t place = (uintptr_t)registers[REG_RIP];
@@ -220,7 +220,7 @@ static int park_all(void) {
     if (!program_is_static()) thread->restartable = thread_restartable((void *)thread->block);
   }
   all_stand &= threads_visit(only_count, NULL) == (long)parked_threads.count;
-  /* libc's own handler would not know what to do with the signal of one that comes late. */
+  /* libc's own handler would not know what to do with the signal of a thread that comes late. */
   if (all_came) raw_call(SYS_rt_sigaction, kThreadSignal, &replaced, NULL, 8);
   if (!all_stand) threads_let_run();
   return all_stand ? 0 : -1;
@@ -237,8 +237,8 @@ static int park_all(void) {
 
 #endif
 
-/* Why threads cannot be parked however they wait, or NULL. An adapter has its interpreter do what a
- * forked child does, which forgets the interpreter's own. */
+/* Why threads cannot be parked however they wait, or NULL. An adapter makes its interpreter behave
+ * as in a forked child, which forgets the interpreter's own threads. */
 static const char *why_never(void) {
   if (threads_of_process() == 1) return NULL;
   if (kNotHere != NULL) return kNotHere;

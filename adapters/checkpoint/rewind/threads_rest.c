@@ -52,8 +52,8 @@ int thread_read_wait(struct parked_thread *thread, pid_t id) {
 }
 
 /* Waits that end only by what another thread or process does, and that can be begun once more with
- * the same arguments as if nothing had been. A moment that a wait is limited to would be over when
- * a request comes. */
+ * the same arguments as if nothing had happened. A time limit would have passed when a request
+ * comes. */
 static int waits_without_limit(const struct parked_thread *thread) {
   const unsigned long *arguments = thread->wait.arguments;
   switch (thread->wait.number) {
@@ -79,7 +79,7 @@ static int waits_without_limit(const struct parked_thread *thread) {
     case SYS_pselect6:
       return arguments[4] == 0;
     case SYS_read:
-      return arguments[0] > 2; /* what may be open at a checkpoint is for descriptors.c to say */
+      return arguments[0] > 2; /* descriptors.c decides what may be open at a checkpoint */
 #ifdef SYS_pause
     case SYS_pause:
 #endif

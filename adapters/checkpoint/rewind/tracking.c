@@ -70,9 +70,9 @@ static long put_back_marked(struct engine *engine) {
   return pages_compare(engine);
 }
 
-/* Marks can be set anew by whoever may open this process's pagemap or clear_refs: a child of the
- * request can. What it did is not seen, so every page is compared then. The scan comes first all
- * the same: it shows whether all mappings are there, and keeps what is known of hot pages. */
+/* Whoever may open this process's pagemap or clear_refs can set marks anew: a child of the request
+ * can. What it did is not seen, so every page is compared after that. The scan comes first all the
+ * same: it shows whether all mappings are there, and keeps what is known of hot pages. */
 long tracking_put_back(struct engine *engine) {
   long restored = put_back_marked(engine);
   int is_sure = engine->tracking == TRACKING_COMPARE || (engine->touched & TOUCHED_BY_OTHERS) == 0;

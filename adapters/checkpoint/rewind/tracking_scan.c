@@ -42,7 +42,7 @@ int scan_begin_anew(struct engine *engine) {
   return 0;
 }
 
-/* A container's filter refuses the call; who may open the device needs no call. */
+/* A container's filter refuses the call; with the device no call is needed. */
 static long open_by_device(void) {
   long device = raw_call(SYS_openat, AT_FDCWD, "/dev/userfaultfd", O_RDWR | O_CLOEXEC, 0);
   if (device < 0) return -1;
@@ -171,7 +171,7 @@ static void put_back_some(struct engine *engine, const struct region *region, ui
                           uintptr_t end, uint64_t categories, struct walk *walk) {
   if (walk->what != WALK_PUTS_BACK) return;
   if (region->is_blank) {
-    if ((categories & kThere) == 0) return; /* though it may count as written */
+    if ((categories & kThere) == 0) return; /* although it may count as written */
     walk->restored += blank_put_back_run(engine, region, start, end);
   } else if ((categories & PAGE_WRITTEN) != 0) {
     put_back_run(engine, region, start, end, walk);

@@ -6,7 +6,7 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 
-/* All pages are protected again once so many more had to be compared than had changed. */
+/* All pages are protected again once this many more had to be compared than had changed. */
 enum { kIdleMax = 64 };
 
 static int protect_all(int clear_fd) {

@@ -163,7 +163,7 @@ static void compare(struct findings *findings, const struct engine *engine) {
   compare_schedule(findings);
 }
 
-/* The kernel's flag of a process that takes itself apart (PF_EXITING); the ninth field of stat. */
+/* The kernel's flag for a process that is ending (PF_EXITING); the ninth field of stat. */
 static int takes_itself_apart(const char *stat) {
   enum { kFlagsAt = 9, kExiting = 4 };
   const char *at = strrchr(stat, ')');
@@ -171,8 +171,8 @@ static int takes_itself_apart(const char *stat) {
   return at != NULL && (strtoul(at + 1, NULL, 10) & kExiting) != 0;
 }
 
-/* Killed by somebody while it was compared: what is found of it by then says nothing. SIGKILL is
- * pending until the process begins to take itself apart. */
+/* Whether somebody killed it while it was compared: then what was found means nothing. SIGKILL is
+ * pending until the process begins to end. */
 static int is_ending(struct findings *findings) {
   static const char kPending[] = "\nSigPnd:\t";
   const unsigned long long kKilled = 1ull << 8;

@@ -50,8 +50,8 @@ static unsigned compare_numbers(struct findings *findings) {
 
 /* ---- what they are ---- */
 
-/* Of a line of fdinfo that has to be the same: how much of it; 0: it may differ. What an epoll
- * instance watches ends with numbers of its own kind. */
+/* How much of a line of fdinfo has to be the same; 0: it may differ. Lines on what an epoll
+ * instance watches end with numbers that differ. */
 static size_t watched_bytes(const struct open_file *file, const char *line) {
   static const char *const kLines[] = {"eventfd-", "clockid:", "ticks:", "it_"};
   const char *end = strchr(line, '\n');
@@ -142,7 +142,8 @@ static void compare_pipe(struct findings *findings, const struct open_file *file
   }
 }
 
-/* Those of its last request may have been kept for the next one: all of them, and as they came. */
+/* The streams of its last request may have been kept for the next one: then all of them, unchanged.
+ */
 static void compare_streams(struct findings *findings, unsigned open) {
   enum { kAll = 7, kModeOfPipes = S_IFIFO | 0600 };
   if (open == 0) return;

@@ -74,7 +74,7 @@ static void compare_region(struct findings *findings, const struct engine *engin
   }
 }
 
-/* What is there of a blank region has to be zeros. */
+/* The pages that exist in a blank region have to be zeros. */
 static void compare_blank(struct findings *findings, const struct engine *engine,
                           const struct region *blank, int pagemap) {
   static const char kZeros[kPageSize];

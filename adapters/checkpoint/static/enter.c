@@ -57,7 +57,7 @@ size_t count_of_strings(char **list) {
   return count;
 }
 
-/* What the vector says of the program is what the kernel would say of the executable. */
+/* What the vector says about the program must be what the kernel would say about the executable. */
 static uintptr_t auxiliary_value(uintptr_t kind, uintptr_t value, const char *random) {
   switch (kind) {
     case AT_PHDR:
@@ -88,7 +88,7 @@ int static_executable_main(int argc, char **argv, char **envp) {
   size_t variables = count_of_strings(envp), words = 0;
   const uintptr_t *vector = request_auxiliary_vector(&words);
   /* If the checkpoint is at main(), requests have room for more variables than there are now. They
-   * and a copy of the vector come to where these empty ones are. */
+   * and a copy of the vector take the place of these empty ones. */
   size_t room = executable->main != 0 ? kVariablesMax + words : 0;
   size_t total = 1 + (size_t)argc + 1 + variables + room + 1 + words;
   uintptr_t *stack = alloca((total + 2) * sizeof *stack);
@@ -121,7 +121,7 @@ int static_executable_main(int argc, char **argv, char **envp) {
 
 /* ---- at main() ---- */
 
-/* What stands in main()'s place until it is reached is a system call, which is handed back. */
+/* Until main() is reached, a system call stands in its place, which is handed back. */
 static int change_main(const unsigned char *code) {
   char *place = (char *)state.executable.main;
   uintptr_t first = (uintptr_t)place & ~(uintptr_t)(kPageSize - 1);

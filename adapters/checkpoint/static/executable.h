@@ -3,14 +3,14 @@
  * this library in it, and the library maps the executable's segments as execve() would have.
  *
  * The checkpoint is before the executable's first instruction, which each request enters on a stack
- * as execve() makes one. If the executable is glibc's, and has no constructors of its own, it is
- * entered before, and the checkpoint is where it would call main(): nothing of the program itself
- * has run then, and libc has only seen the process.
+ * as execve() makes one. If the executable is linked with glibc, and has no constructors of its
+ * own, it is entered before the checkpoint, which is where it would call main(): none of the
+ * program itself has run then, and libc has only seen the process.
  *
  * Such a program calls the kernel by its own instructions. The kernel hands each of these calls
  * back (Syscall User Dispatch, Linux 5.11) in the form of a signal, whose handler notes it as the
- * functions of calls/ do, and makes it. So it is with the program's threads and children, until
- * they execute another program.
+ * functions of calls/ do, and makes it. The same holds for the program's threads and children,
+ * until they execute another program.
  *
  * x86-64 only; elsewhere these programs run classic. */
 #ifndef CGIBRIDGE_STATIC_EXECUTABLE_H
@@ -22,7 +22,7 @@
 
 #include "go/program.h"
 
-/* What a thread has from the libc that made it. */
+/* What a thread has got from the libc that made it. */
 struct thread_of_libc {
   uintptr_t block; /* the thread pointer */
   int *tid_address;
@@ -43,7 +43,7 @@ struct static_executable {
   char path[PATH_MAX];        /* empty: the program is an ordinary one */
   uintptr_t entry;            /* its first instruction; 0: it was not mapped */
   uintptr_t main;             /* main(), if the checkpoint is there; or 0 */
-  unsigned char main_code[2]; /* what stands there, while something else does */
+  unsigned char main_code[2]; /* the original code, while it is replaced */
   uintptr_t headers;          /* its program headers, in memory */
   unsigned header_count;
   struct thread_of_libc ours, theirs; /* of the preloaded libc; of the executable's, at main() */
@@ -66,7 +66,8 @@ int static_executable_main(int argc, char **argv, char **envp);
 /* The executable has reached main(), of which these are the registers: the checkpoint. Returns in a
  * worker, with a request for main(). */
 void static_executable_at_main(void *ucontext);
-/* Whether the executable holds a mutex whose next owner the kernel would tell of its end. */
+/* Whether the executable holds a mutex about whose release at its end the kernel would tell the
+ * next owner. */
 int static_executable_holds_robust_mutex(void);
 /* At the end of a request, in the first thread: it has what the preloaded libc gave it, and its
  * calls are its own. Does nothing in a program whose calls are not handed back. */

@@ -1,4 +1,4 @@
-/* Where main() is in a static executable of glibc's, which has no name for it. */
+/* Where main() is in a static executable linked with glibc, which has no name for it. */
 #ifndef CGIBRIDGE_STATIC_MAIN_PLACE_H
 #define CGIBRIDGE_STATIC_MAIN_PLACE_H
 
@@ -11,7 +11,7 @@
 uintptr_t main_place(const unsigned char *code, size_t bytes, uintptr_t address);
 
 /* Whether nothing of the program itself runs before main(): it has no constructor except the
- * compiler's own. An executable without a list of its sections does not say. */
+ * compiler's own. This is not known of an executable without a list of its sections. */
 int has_no_constructors(int file, const Elf64_Ehdr *head);
 
 #endif

@@ -51,11 +51,11 @@ static uintptr_t page_after(uintptr_t address) {
 
 /* ---- the file ---- */
 
-/* Whoever writes to an executable that runs is refused by the kernel, but not if it is only mapped.
+/* The kernel refuses writing to an executable that runs, but not to one that is only mapped.
  * So what is mapped is a copy, which no change of the file can reach. */
 static int copy_file(const char *path, int *copy, char *reason, size_t reason_bytes) {
   struct stat status;
-  /* What execve() asks: also whether the file system lets anything execute. */
+  /* As execve() checks, including whether the file system lets anything execute. */
   if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0) {
     return refuse_failed(reason, reason_bytes, "may not be executed");
   }
@@ -144,7 +144,7 @@ static int map_at(uintptr_t start, uintptr_t end, int protection, int file, off_
   int flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE | (file < 0 ? MAP_ANONYMOUS : 0);
   void *there = mmap((void *)start, end - start, protection, flags, file, offset);
   if (there == (void *)start) return 0;
-  if (there != MAP_FAILED) { /* Linux before 4.17 takes the address for a wish */
+  if (there != MAP_FAILED) { /* Linux before 4.17 takes the address as a wish */
     munmap(there, end - start);
     errno = EEXIST;
   }
@@ -243,7 +243,7 @@ int program_has_traps(void) {
 
 /* The end of the heap is the executable's from its first instruction on. The preloaded libc would
  * not notice that it moves, and hand out, or give back, what the executable's libc has: from here
- * on it maps what it has no free piece for. */
+ * on it gets new memory by mapping it. */
 static void leave_heap_to_executable(void) {
   mallopt(M_MMAP_MAX, INT_MAX);
   mallopt(M_MMAP_THRESHOLD, 0);

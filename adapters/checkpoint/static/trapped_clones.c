@@ -1,4 +1,4 @@
-/* Threads and processes whose parent's memory is theirs, too. Such a child cannot return from the
+/* Threads and processes that share their parent's memory. Such a child cannot return from the
  * handler like its parent: it takes the program's registers and goes on in the program at once. */
 #include <errno.h>
 #include <linux/sched.h>
@@ -13,7 +13,7 @@
 #if defined(__x86_64__)
 
 /* What the kernel keeps for a system call, in the order in which the assembly below takes it. rax
- * is the child's 0, and rcx and r11 are the call's. */
+ * is the child's 0, and the call itself uses rcx and r11. */
 struct registers {
   greg_t rbx, rbp, r12, r13, r14, r15, rdi, rsi, rdx, r10, r8, r9, rip;
 };
@@ -96,7 +96,7 @@ int clone_shares_memory_or_has_stack(long number, const long *words) {
   return (wanted.flags & CLONE_VM) != 0 || wanted.stack != 0;
 }
 
-/* A child that the parent waits for leaves nothing that is shared; see children.c. */
+/* A child for which the parent waits shares nothing that outlives it; see children.c. */
 static void note(unsigned long flags) {
   if ((flags & CLONE_THREAD) != 0) return call_touch(TOUCHED_THREADS);
   if ((flags & CLONE_VFORK) != 0) return;
@@ -107,7 +107,7 @@ static void note(unsigned long flags) {
 
 /* ---- what is set aside ---- */
 
-/* While the child of vfork() runs, its parent stands in a call within this handler. */
+/* While the child of vfork() runs, its parent is in a call within this handler. */
 enum { kAsideMax = 4, kKeptMax = 16 * 1024, kWaitBytes = 8 * 1024, kMaskBytes = 8 };
 struct aside {
   int taken; /* first: read by assembly */
@@ -176,10 +176,10 @@ static long clone_on_own_stack(long number, const long *words, uintptr_t stack,
 /* ---- on its parent's stack ---- */
 
 /* The child of vfork() uses the stack below its parent's stack pointer, where the frames of this
- * handler are. So they are kept aside until the child is gone, and the parent waits elsewhere. The
- * child leaves the handler by the frame of its signal, which is still there at that moment. A
- * signal that comes meanwhile would take the stack for signals for unused, and its frame would lie
- * over that one: all are blocked, until both leave by the frame, which has the mask. */
+ * handler are. So they are saved elsewhere until the child is gone, and the parent waits elsewhere.
+ * The child leaves the handler by the frame of its signal, which is still there at that moment. A
+ * signal that comes meanwhile would find the stack for signals unused, and its frame would
+ * overwrite that one: all are blocked, until both leave by the frame, which has the mask. */
 /* The call, whose child leaves the handler after on(word); the parent gets the result. */
 long clone_out_of_handler(long number, const long *words, ucontext_t *context,
                           void (*on)(uintptr_t), uintptr_t word)

@@ -39,7 +39,7 @@ static int names_own_executable(const char *path) {
   return number == state.pid || number == raw_call(SYS_getpid);
 }
 
-/* The kernel has read the path before, so that it can be read. */
+/* Whether it can be read: the kernel reads the path first. */
 static int can_be_read(long path) {
   return path != 0 && raw_call(SYS_faccessat, AT_FDCWD, path, F_OK) != -EFAULT;
 }

@@ -16,8 +16,8 @@ enum { kMaskBytes = 8, kSignalStackMin = 2048 };
 enum { kAutoDisarm = INT_MIN }; /* SS_AUTODISARM */
 static const uint64_t kTrapSignal = 1ull << (SIGSYS - 1);
 
-/* The program's own action for it, and which of its threads block it: for one that somebody sent.
- * A thread that has no place here counts as one that does not. */
+/* The program's own action for it, and which threads block it: for a signal that somebody sent. A
+ * thread that has no place here counts as not blocking it. */
 enum { kBlockersMax = 128 };
 struct blocker {
   pid_t thread; /* 0: none */
@@ -65,7 +65,7 @@ void own_signal_copied(int is_blocked) {
   own_signal_inherit(is_blocked);
 }
 
-/* Whether one came for it meanwhile. */
+/* Whether a signal came for it meanwhile. */
 static int blocker_end(struct blocker *blocker) {
   int is_pending = blocker->is_pending;
   __atomic_store_n(&blocker->thread, 0, __ATOMIC_SEQ_CST);
@@ -128,7 +128,7 @@ static long trapped_sigprocmask(const long *words, ucontext_t *context) {
   return words[2] != 0 ? copy_out(words[2], &before, sizeof before) : 0;
 }
 
-/* A mask for the time of a wait; the handler that ends it must be able to make calls. */
+/* A mask for the duration of a wait; the handler that ends it must be able to make calls. */
 static long trapped_wait(long number, const long *words, int mask_word) {
   long changed[6];
   uint64_t mask;
@@ -165,7 +165,7 @@ static int is_within(uintptr_t address, const stack_t *stack) {
  * because the kernel refuses it from the stack itself, and the handler is left by its frame at
  * once. */
 static _Noreturn void replace_own_signal_stack(const stack_t *wanted, ucontext_t *context) {
-  enum { kBelow = 512 }; /* what the program may have below its stack pointer, and more */
+  enum { kBelow = 512 }; /* at least what the program may have below its stack pointer */
   uintptr_t stack = ((uintptr_t)context->uc_mcontext.gregs[REG_RSP] - kBelow) & ~(uintptr_t)15;
   __asm__ volatile(
       "mov %2, %%rbx\n  mov %0, %%rsp\n  xor %%esi, %%esi\n  mov $131, %%eax\n  syscall\n"

@@ -1,6 +1,6 @@
-/* A thread that unmaps the stack it runs on, as musl's last step of a detached thread does. Neither
- * the handler's frame nor that of a further call has a place then: the call is made on a stack of
- * this library's, and the thread goes on without a frame, and makes its calls itself. */
+/* A thread that unmaps the stack it runs on, as musl's last step of a detached thread does. Then
+ * there is no place for the handler's frame, nor for that of a further call: the call is made on a
+ * stack of this library's, and the thread goes on without a frame, and makes its calls itself. */
 #include <stddef.h>
 #include <string.h>
 

@@ -76,8 +76,8 @@ void libc_leave(const struct visit *visit) {
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &visit->mask, NULL, kMaskBytes);
 }
 
-/* What this library does in the place of libc's functions, it does for the calls themselves. A
- * function of libc's that makes a call would have it handed back, where nothing can be. */
+/* This library's replacements of libc's functions serve the calls themselves, too. A libc function
+ * that made a call here would have it handed back, which must not happen in the handler. */
 static __attribute__((noinline)) long result_by_libc(long number, const long *words) {
   switch (number) {
     case SYS_getrusage:
@@ -139,7 +139,7 @@ static int is_only_thread(void) {
   return (state.touched & TOUCHED_THREADS) == 0 || threads_of_process() == 1;
 }
 
-/* exit() ends a thread, and the last one is the process. */
+/* exit() ends a thread; the last one's exit ends the process. */
 static long trapped_exit(int exit_code) {
   if (raw_call(SYS_gettid) == state.pid && is_only_thread()) leave(exit_code);
   own_signal_forget((pid_t)raw_call(SYS_gettid));
@@ -170,7 +170,7 @@ static int is_for_libc(long number, const long *words) {
     case SYS_clone:
     case SYS_clone3:
       return 1;
-    case SYS_clock_gettime: /* of processor time; that of the day comes here seldom */
+    case SYS_clock_gettime: /* of processor time; the time of day rarely comes here */
       return (int)words[0] < 0 || (int)words[0] == CLOCK_PROCESS_CPUTIME_ID ||
              (int)words[0] == CLOCK_THREAD_CPUTIME_ID;
     case SYS_open:
@@ -247,7 +247,7 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
       break;
     case SYS_seccomp:
       return leave_alone(number, context, "seccomp");
-    case SYS_ptrace: /* each signal of its own would stop it, before its tracer knows of it */
+    case SYS_ptrace: /* each of our signals would stop it, before its tracer expects that */
       if (words[0] == PTRACE_TRACEME) return leave_alone(number, context, "ptrace");
       break;
     /* What a thread has of its own is put back, or ends with it. */
@@ -276,8 +276,8 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
 
 /* The kernel hands a call back by a signal of which a thread has one at most. If the same one was
  * sent to this thread just before, nothing says that there was a call: it was not made, and its
- * number is still where the result would be. But then its instruction has left its place in rcx,
- * which is cleared below for each call that was made. */
+ * number is still where the result would be. But its instruction has left its address in rcx, which
+ * is cleared below for each call that was made. */
 static void make_lost_call(greg_t *registers) {
   static const unsigned char kCall[] = {0x0f, 0x05};
   unsigned char code[sizeof kCall];
