@@ -6,7 +6,7 @@
 #include "daemon.h"
 
 namespace {
-// While programs are made warm for an upgrade: how often to check.
+// How often to check while programs are warmed up for an upgrade.
 constexpr std::chrono::milliseconds kWarmthLooks{10};
 }  // namespace
 

@@ -11,7 +11,7 @@
 namespace admin {
 namespace {
 
-// What there is for one program.
+// What is known about one program.
 struct Subject {
   pool::PoolStatus pool;
   const compare::Comparison* comparison;  // nullptr: none yet

@@ -17,8 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-// The control socket of the bridge that is meant. Never another one than the settings file says: an
-// answer or effect of another bridge would be mistaken for that of the one that was meant.
+// The control socket of the bridge that is meant. Never one other than the settings file names:
+// another bridge's answer or effect would be mistaken for that of the one that was meant.
 base::Result<std::string> control_path(const Invocation& invocation) {
   if (!invocation.control.empty()) return invocation.control;
   std::error_code ignored;

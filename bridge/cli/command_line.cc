@@ -219,7 +219,7 @@ void add_descriptions(CLI::App& app) {
   completion->add_subcommand("fish", "For fish")->callback(print(fish_completion));
 }
 
-// ---- words that are no command ----
+// ---- words that are not commands ----
 
 // How many letters have to be inserted, removed or changed to turn one word into the other.
 std::size_t edits_between(std::string_view one, std::string_view other) {

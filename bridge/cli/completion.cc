@@ -21,7 +21,7 @@ std::string first_of_two(const std::string& name) {
   return space == std::string::npos ? "" : name.substr(0, space);
 }
 
-// What may follow `cgibridge`, and what may follow a word that has commands of its own.
+// What may follow `cgibridge`, and what may follow a word that has subcommands.
 std::map<std::string, std::vector<std::string>> words_behind(
     const std::vector<DescribedCommand>& commands) {
   std::map<std::string, std::vector<std::string>> words;
@@ -33,7 +33,7 @@ std::map<std::string, std::vector<std::string>> words_behind(
   return words;
 }
 
-// For between single quotes, also in zsh's lists, where brackets and colons end a part.
+// Escapes text for single quotes, also in zsh's lists, where brackets and colons end a part.
 std::string quoted(const std::string& text, std::string_view escaped_too) {
   std::string out;
   for (const char byte : text) {

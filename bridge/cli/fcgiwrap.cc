@@ -24,7 +24,7 @@ constexpr std::string_view kCommand = "fcgiwrap";
 constexpr unsigned kWaitingMax = 100'000;
 constexpr auto kWaitingTime = 1h;
 
-// What the service manager and the bridge itself say to each other is nobody else's business.
+// Variables by which the service manager and the bridge talk to each other concern nobody else.
 bool is_for_the_bridge(std::string_view name) {
   return cgi::is_ours(name) || name.starts_with("LISTEN_") || name.starts_with("WATCHDOG_") ||
          name == "NOTIFY_SOCKET" || name == "FCGI_WEB_SERVER_ADDRS";

@@ -49,7 +49,7 @@ std::vector<std::string> check_words(
   return words;
 }
 
-// Everything that comes from fd, until it ends or nothing came for so long.
+// Everything that comes from fd, until it ends or nothing has come for this long.
 std::string read_all(int fd, std::chrono::milliseconds patience) {
   std::string said;
   ::pollfd wanted{fd, POLLIN, 0};

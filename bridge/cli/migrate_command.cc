@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kNginxFiles[] = {"/etc/nginx/nginx.conf"};
 constexpr const char* kApacheFiles[] = {"/etc/apache2/apache2.conf", "/etc/httpd/conf/httpd.conf"};
 
-// The file that was asked for; without any wish, the usual one if it is there.
+// The file that was asked for; if none was, the usual one if it exists.
 template <std::size_t count>
 std::string main_file(const std::string& given, const MigrateOptions& options,
                       const char* const (&usual)[count]) {
@@ -87,7 +87,7 @@ void find_places(migrate::Findings& findings, const migrate::PlaceOptions& optio
       files = migrate::find_programs(place, i, {}, findings.programs);
       const bool has_some = std::ranges::any_of(
           findings.programs, [&](const auto& program) { return program.places.back() == i; });
-      // A folder only for programs may still get some; of other folders that is less likely.
+      // A folder that is only for programs may still get some; other folders are less likely to.
       if (files.roots.empty()) place.left_alone = files.problem;
       if (!place.programs.suffixes.empty() && !has_some) place.left_alone = "no programs are there";
       if (!place.left_alone.empty()) place.edits.clear();
@@ -96,7 +96,7 @@ void find_places(migrate::Findings& findings, const migrate::PlaceOptions& optio
   }
 }
 
-// As whom the web server's programs run now, as far as its configuration says it.
+// The user that the web server's programs run as now, as far as its configuration says.
 std::string user_of(const migrate::Findings& findings, const migrate::Place& place) {
   if (!place.user.empty()) return place.user;
   return place.server == migrate::Server::nginx ? migrate::nginx_user(*findings.nginx)

@@ -160,7 +160,7 @@ std::string stanzas_text(const Findings& findings, const Terminal& terminal) {
   return text;
 }
 
-// Lines that patch(1) passes over.
+// Lines that patch(1) ignores.
 std::string comment(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -322,7 +322,7 @@ void Trial::take_times(Arm arm, ArmFindings& found) {
   const config::ProgramSettings settings = settings_of(plan_, arm, launch_);
   const auto enough =
       loop::system_clock().now() + std::chrono::milliseconds(plan_.timeout) / kTimeShare;
-  // Round 0 is not counted: in it, the workers are forked that are to be ready for the rest.
+  // Round 0 is not counted: it forks the workers that are to be ready for the rest.
   for (std::size_t round = arm == Arm::classic ? 1 : 0;
        round <= plan_.runs && bridge_.stopped().empty(); ++round) {
     if (round > 1 && loop::system_clock().now() > enough) break;

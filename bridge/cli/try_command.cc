@@ -99,8 +99,7 @@ base::Result<std::string> settings_file_for(const Invocation& invocation,
   return std::string();
 }
 
-// What the settings say about the program, except that one side answers, the one that was asked
-// for.
+// What the settings say about the program, except that only the side that was asked for answers.
 base::Result<config::ProgramSettings> settings_for(const Invocation& invocation,
                                                    const journal::Capture& capture) {
   config::ProgramSettings settings;

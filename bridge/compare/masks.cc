@@ -12,7 +12,7 @@ constexpr std::size_t kValueMax = 512;
 constexpr std::size_t kContextMax = 64;
 constexpr std::size_t kContextWords = 3;
 constexpr std::uint64_t kAnswersBeforeStale = 8;
-constexpr std::ptrdiff_t kAlike = 8;  // so many masks may be replaced by one with less context
+constexpr std::ptrdiff_t kAlike = 8;  // this many masks may be replaced by one with less context
 // How many bytes at the beginning or end of two values may be alike by chance: two tokens may both
 // begin with "-", or end with "-A".
 constexpr std::size_t kAlikeByChance = 3;
@@ -183,7 +183,7 @@ bool is_around(const Mask& mask, const text::Change& place, const text::TextPair
          stands_behind(mask.after, pair.b, place.b_end);
 }
 
-// Whether it is worth reporting that a value comes again.
+// Whether it is worth reporting that a value is repeated.
 bool is_token(std::string_view value) {
   auto digits = std::count_if(value.begin(), value.end(), is_digit);
   auto letters = std::count_if(value.begin(), value.end(), [](char byte) {

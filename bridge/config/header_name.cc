@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 64;
 
-// Those that end with "-" stand for all that begin so.
+// Names that end with "-" stand for all that begin so.
 constexpr auto kTaken = std::to_array<std::string_view>(
     {// RFC 3875 §6.3: what the program tells the web server.
      "Status", "Location", "Content-", "Script-",

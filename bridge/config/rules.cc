@@ -106,7 +106,7 @@ void check_bound(Section& section, const BridgeSettings& settings) {
   }
 }
 
-// The bridge would not start: whoever is bound second finds the first there.
+// The bridge would not start: the second socket to be bound would find the first there.
 void check_control(Section& section, const BridgeSettings& settings) {
   const auto plain = [](const std::string& path) {
     return std::filesystem::path(path).lexically_normal();

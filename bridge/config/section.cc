@@ -28,7 +28,7 @@ std::string deeper_hint(const std::string& key, const std::vector<Section::Slot>
   return "";
 }
 
-// What helps who wrote a key that is no setting.
+// Helps somebody who wrote a key that is not a setting.
 std::string more_on(const std::string& name, const std::string& key,
                     const std::vector<std::string>& known,
                     const std::vector<Section::Slot>& slots) {

@@ -41,7 +41,7 @@ std::string root_of(const WebServer& server) {
   return server.pid > 0 ? fmt::format("/proc/{}/root", server.pid) : std::string();
 }
 
-// Runs in a child, which loses its rights with it.
+// Runs in a child, which thereby loses its rights.
 Trial connect_as(const WebServer& server, const std::string& path) {
   if (const std::string top = root_of(server); !top.empty()) {
     if (::chdir(top.c_str()) != 0 || ::chroot(".") != 0) return failed_at("its file system");

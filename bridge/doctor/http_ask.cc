@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kKeptMax = 64 * base::kKiB;
 
-// A socket that waits for nothing but poll(), and for that no longer than until its time is up.
+// A socket that waits only in poll(), and there only until its time is up.
 class BoundedSocket {
  public:
   BoundedSocket(int family, base::Duration patience)

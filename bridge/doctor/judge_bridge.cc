@@ -1,4 +1,4 @@
-// Whether a bridge runs, and as it should.
+// Whether a bridge runs, and whether it runs as it should.
 #include <fmt/format.h>
 
 #include "doctor/judges.h"

@@ -24,7 +24,7 @@ struct Cold {
   std::uint64_t of = 0;
   double cost_s = 0;       // what these took, compared with warm ones
   bool by_choice = false;  // the settings say classic
-  bool hindered = false;   // something is said against it; otherwise nobody has asked for a while
+  bool hindered = false;   // there is a reason; otherwise nobody has asked for a while
   bool demoted = false;    // to another reset than the settings say
 };
 

@@ -54,7 +54,7 @@ void write_to(char* page) {
   *static_cast<volatile char*>(page) = 1;
 }
 
-// How many runs of written pages there are: -1: errno.
+// How many runs of written pages there are; -1: errno says why not.
 long written_runs(int pagemap, const char* pages) {
   std::array<PageRun, 4> runs{};
   PageScan call{};
@@ -133,7 +133,7 @@ Trial try_dispatch() {
   return {.works = true};
 }
 
-// Of a child, as the reader of stacks does it.
+// Traces a child, as the reader of stacks does.
 Trial try_ptrace() {
   const pid_t child = ::fork();
   if (child < 0) return failed_at("fork");

@@ -49,7 +49,7 @@ bool is_own_user(const config::Settings& settings, const Who& bridge) {
   return true;
 }
 
-// As whom most programs run, if this process may become that user.
+// The user that most programs run as, if this process may become that user.
 std::optional<Who> usual_user(const config::Settings& settings) {
   if (!limits::may_change_users() || settings.defaults.user.empty()) return std::nullopt;
   limits::Users users(loop::system_clock());
@@ -107,7 +107,7 @@ Observations look(const Question& question) {
   if (question.url) {
     seen.request = follow_request(*question.url, seen.bridge);
     seen.request->is_own_page = is_own_page(*question.url, question.settings.bridge);
-    // What it has done to its program.
+    // What the request has done to its program is asked afterwards.
     seen.bridge = [&] {
       Bridge now = look_at_bridge(question.control);
       now.own_version = seen.bridge.own_version;

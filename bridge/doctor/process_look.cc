@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSetUidAndGid = (1ull << CAP_SETUID) | (1ull << CAP_SETGID);
-// What every installation has, on the machines that the checkpoint library is made for.
+// What every installation has, on the machines that the checkpoint library is built for.
 constexpr const char* kPartsOfCheckpoint[] = {"libcgibridge_checkpoint.so", "cgibridge-static"};
 constexpr const char* kParts[] = {"cgibridge-step-down", "perl/CGIBridge.pm", "python/start.py",
                                   "ruby/start.rb",       "node/start.js",     "tcl/init.tcl"};

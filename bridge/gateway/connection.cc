@@ -228,7 +228,7 @@ void Connection::end_of_turn() {
   set_asked();
 }
 
-// An unfinished request that gets a byte a second does not count as younger for it.
+// An unfinished request does not count as younger because it gets a byte a second.
 void Connection::note_use() {
   using Use = policy::ConnectionUse;
   Use use = Use::serving;

@@ -253,7 +253,8 @@ void Request::body_end() {
   body_.end();
   if (finished()) return;
   if (is_kept) {
-    // Not every web server says that a body comes in chunks; one that is not there has no length.
+    // Not every web server says that a body comes in chunks, and a missing body has no length
+    // either.
     if (body_.received() > 0) {
       target_.add_variable("CONTENT_LENGTH", std::to_string(body_.received()));
       streams_.set_input(body_.take_kept());

@@ -8,7 +8,7 @@
 namespace gateway {
 namespace {
 
-// What arm_header says when whoever sent the request may send it again, whatever it does.
+// What arm_header says when the request may be sent again, whatever it does.
 constexpr std::string_view kNeverBegan = "not-begun";
 
 // A different number for each version of a file; should two be equal, promotion just goes on.

@@ -72,7 +72,7 @@ void tell_of_head(const worker::Label& label, const cgi::ResponseHead& head) {
                  head.replaced_bytes);
 }
 
-// Once the program has ended: of up to 64 KiB each.
+// Once the program has ended; up to 64 KiB each.
 constexpr unsigned kReadsATurn = 32;
 
 std::array<char, kReadBytes>& scratch() {
@@ -112,8 +112,8 @@ void ResponseStream::connect(base::FdPair ours) {
   timer_.start(kUnseen);
 }
 
-// It runs for so long that its output is watched from now on; or it has ended, and what others
-// might still write is not waited for any longer.
+// It has run for so long that its output is watched from now on; or it has ended, and others'
+// output is not awaited any longer.
 void ResponseStream::on_timer() {
   if (late_) return end_pipes();
   pipes_.watch();

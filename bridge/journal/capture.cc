@@ -82,7 +82,7 @@ std::string capture_text(const Entry& entry, const Secrets& secrets,
   capture["body_bytes"] = seen.bytes_in;
   capture["body"] = json_of_bytes(body);
   std::string text = capture.dump(1);
-  // One param per line: the rest is made to be read, and so are these.
+  // One param per line: like the rest, they are meant to be read by people.
   text.replace(text.rfind('\n'), text.npos, ",\n \"params\": [");
   for (std::size_t i = 0; i < params.size(); ++i) {
     const auto& [name, value] = params[i];

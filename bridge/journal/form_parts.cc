@@ -140,7 +140,7 @@ FormPart read_part(std::string_view part) {
   const std::size_t line = part.find('\n') + 1;  // the delimiter's own ends there
   PartHead head = read_head(part.substr(line, *content - line));
   std::size_t end = part.size();
-  // The line end before a delimiter belongs to that.
+  // The line end before a delimiter belongs to the delimiter.
   if (end > *content && part[end - 1] == '\n') end -= 1;
   if (end > *content && part[end - 1] == '\r') end -= 1;
   if (end <= *content) return {};

@@ -105,7 +105,7 @@ bool is_json(std::string_view body, std::string_view content_type) {
 std::vector<Field> json_fields(std::string_view body, const Wanted& wanted) {
   std::vector<Field> fields = JsonWalk(body, wanted).fields();
   if (nlohmann::json::accept(body)) return fields;
-  // It may also be no JSON at all.
+  // It may not be JSON at all.
   for (Field& field : text_fields(body, wanted)) fields.push_back(std::move(field));
   return fields;
 }

@@ -118,7 +118,7 @@ class PieceScan {
     return {begin, std::min(text_.find_first_of("\r\n", begin), text_.size())};
   }
 
-  // A quote that something else follows than what follows values was in the value, escaped.
+  // A quote that is not followed by what follows values was in the value, escaped.
   std::size_t end_of_quoted(std::size_t begin) const {
     for (std::size_t end = begin + 1;; ++end) {
       end = text_.find(text_[begin], end);

@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 9> kWords = {"pass", "pin", "sid",  "pw",
 // How CGI writes a header's name.
 constexpr std::string_view kHeader = "http";
 
-// Of Authorization (IANA's registry, and what is in use): how a program reads the rest.
+// Schemes of Authorization (IANA's registry, and what is in use): they say how to read the rest.
 constexpr std::array<std::string_view, 16> kSchemes = {
     "Basic", "Bearer",          "Digest",    "DPoP",        "GNAP",          "HOBA",  "Mutual",
     "NTLM",  "OAuth",           "Negotiate", "SCRAM-SHA-1", "SCRAM-SHA-256", "Token", "ApiKey",
@@ -87,7 +87,7 @@ std::size_t after_scheme(std::string_view value) {
   return known && scheme.size() < value.size() ? scheme.size() + 1 : 0;
 }
 
-// Keeps the names of NAME=VALUE (RFC 6265 §4.1.1), but nothing of what has no proper name.
+// Keeps the names of NAME=VALUE (RFC 6265 §4.1.1), but masks all of what has no proper name.
 void mask_cookies(std::string& value) {
   for (std::size_t at = 0; at < value.size();) {
     at = std::min(value.find_first_not_of(" \t;", at), value.size());
@@ -116,7 +116,7 @@ bool Secrets::is_secret(std::string_view name) const {
   const std::string word = plain(name);
   const auto inside = [&word](std::string_view part) { return word.find(part) != word.npos; };
   if (std::ranges::any_of(kInside, inside) || has_secret_word(name)) return true;
-  // Alone, what a form wraps around its fields, or a header: user[key], HTTP_KEY, HTTP_X_KEY.
+  // The word alone, or as a form or a header wraps it: user[key], HTTP_KEY, HTTP_X_KEY.
   const auto ends = [&word](std::string_view whole) {
     if (!word.ends_with(whole)) return false;
     const std::string_view before = std::string_view(word).substr(0, word.size() - whole.size());

@@ -8,7 +8,7 @@ namespace {
 
 constexpr char kBeyondAscii = '\xff';
 
-// The value of text, all of whose characters must be hexadecimal digits; -1: it is none.
+// The value of text, all of whose characters must be hexadecimal digits; -1: they are not.
 int hex_value(std::string_view text) {
   unsigned value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);

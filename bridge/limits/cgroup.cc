@@ -35,8 +35,8 @@ base::Status write_small_file(const std::string& path, std::string_view text) {
 }
 
 Cgroup::Cgroup(std::vector<Branch> branches) : branches_(std::move(branches)) {
-  // A v1 tree accepts a single thread, which spares the kernel a lock that keeps every fork and
-  // exit of the machine waiting (cgroup_threadgroup_rwsem).
+  // A v1 tree accepts a single thread, which avoids a kernel lock that makes every fork and exit on
+  // the machine wait (cgroup_threadgroup_rwsem).
   for (const Branch& branch : branches_) {
     if (branch.version == Version::v1) {
       tasks_files_.push_back(branch.folder + "/tasks");

@@ -96,7 +96,7 @@ class Finder {
   }
 
  private:
-  // Where a ScriptAlias leads, which files are programs does not depend on their names.
+  // In a folder that a ScriptAlias leads to, all files are programs, whatever their names.
   void find_script_folders(const std::vector<Directive>& block) {
     each(block, [&](const Directive& directive) {
       if (is(directive, "ScriptAlias") && !directive.args.empty()) {
@@ -122,7 +122,7 @@ class Finder {
   }
 
   // What holds for the whole block, wherever it is in it. Handlers everywhere first, because a
-  // Directory that allows programs may be before the AddHandler that makes them some.
+  // Directory that allows programs may be before the AddHandler that says which files are programs.
   void read_settings(const std::vector<Directive>& block, Scope& scope) {
     each(block, [&](const Directive& directive) {
       const std::vector<std::string>& args = directive.args;
@@ -267,7 +267,7 @@ class Finder {
     places_.push_back(std::move(place));
   }
 
-  // A section that allows programs, where AddHandler says which files are some.
+  // A section that allows programs, where AddHandler says which files are programs.
   void add_suffixes(const Scope& scope, const Directive& options) {
     const bool is_covered = std::ranges::any_of(
         script_folders_, [&](const std::string& folder) { return is_below(scope.folder, folder); });

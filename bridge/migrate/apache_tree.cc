@@ -66,7 +66,7 @@ class ApacheReader {
             same_name(directive.name, "IfDirective") || same_name(directive.name, "IfSection"));
   }
 
-  // Of what is not known, such as the version, both sides are read.
+  // If a condition is not known, such as the version, both sides are read.
   bool holds(const Directive& condition) {
     if (condition.args.empty()) return false;
     std::string what = condition.args[0];

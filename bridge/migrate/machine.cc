@@ -34,7 +34,7 @@ bool begins_like_a_program(const std::string& path) {
   std::array<char, 4> start{};
   const base::UniqueFd fd = open_to_read(path);
   const ssize_t got = fd ? ::read(fd.get(), start.data(), start.size()) : -1;
-  // One that may be executed and not read is an executable.
+  // A file that may be executed but not read is an executable.
   if (!fd) return errno == EACCES;
   return got >= 2 && ((start[0] == '#' && start[1] == '!') || std::memcmp(start.data(),
                                                                           "\x7f"

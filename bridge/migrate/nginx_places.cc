@@ -116,7 +116,7 @@ Value evaluate(const Scope& scope, const std::string& text) {
   return value;
 }
 
-// Of a name that is sent twice, fcgiwrap's programs see the first value.
+// If a name is sent twice, fcgiwrap's programs see the first value.
 const std::string* param(const Scope& scope, std::string_view name) {
   for (const auto& [key, text] : scope.params) {
     if (key == name) return &text;

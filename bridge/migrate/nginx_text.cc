@@ -40,7 +40,7 @@ class Reader {
     }
   }
 
-  // A backslash hides the next byte; of quotes, backslashes and t, r, n it is removed.
+  // A backslash hides the next byte; before quotes, backslashes and t, r, n it is removed.
   void take_escaped(std::string& word) {
     const char next = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
     constexpr std::string_view kPlain = "\"'\\", kNamed = "trn", kMeant = "\t\r\n";

@@ -76,7 +76,7 @@ std::string place_user(const Findings& findings, const FoundProgram& program) {
   return {};
 }
 
-// Sections for programs that should not be as [defaults] has it; the first that fits counts, so
+// Sections for programs that should differ from [defaults]; the first that fits counts, so
 // those for single programs are first.
 std::string program_sections(const Findings& findings) {
   std::string text;

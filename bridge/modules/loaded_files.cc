@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kGoneMark = " (deleted)";
 
-// All zero for a file that does not exist, which differs from every file that did. A link that
-// leads nowhere is what it is itself.
+// All zero for a file that does not exist, which differs from every file that did. For a link that
+// leads nowhere, the link itself counts.
 router::FileIdentity look_at(const std::string& path) {
   struct stat file;
   const bool is_place = path.size() > 1 && path.ends_with('/');

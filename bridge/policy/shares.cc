@@ -40,7 +40,7 @@ void Claim::update(unsigned running, unsigned idle) {
   idle_ = idle;
   shares_.active_ += counts(running_, waiting_);
   if (freed) shares_.tell_waiting();
-  // Workers that have gone count as those that had to go.
+  // Workers that have gone count towards those that had to go.
   yield_ = std::min(yield_ - std::min(yield_, gone), idle_);
   shares_.squeeze();
 }

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 9> kConstantNames = {
     "CONTEXT_DOCUMENT_ROOT", "DOCUMENT_ROOT", "GATEWAY_INTERFACE", "SCRIPT_FILENAME", "SCRIPT_NAME",
     "SERVER_ADMIN",          "SERVER_NAME",   "SERVER_PORT",       "SERVER_SOFTWARE"};
 
-// A set of first letters that tells only capitals apart; it is enough to rule out most names.
+// A set of first letters that distinguishes only capitals; that is enough to rule out most names.
 constexpr std::uint32_t letter_of(std::string_view name) {
   const auto place = static_cast<unsigned>(static_cast<unsigned char>(name.front())) - 'A';
   return place < 26 ? std::uint32_t{1} << place : std::uint32_t{1} << 26;

@@ -250,7 +250,7 @@ void Generations::note_warmth() {
                  program_, is_warm ? "as deep as can be" : "warm", retry_.pause().count() / 1000);
 }
 
-// A change of a file has already ended the old generation; one that still serves answers rightly.
+// A change of a file has already ended the old generation; one that still serves answers correctly.
 bool Generations::keep_active_instead() {
   failed_.steps.clear();
   const bool was_to_be_deeper = upcoming_->plan().depth == Depth::deepest;
@@ -320,7 +320,7 @@ void Generations::on_difference(const std::string& difference) {
   begin();
 }
 
-// Such a request is answered as in classic; it has no effect on others.
+// Such a request is answered as by classic, and does not affect others.
 void Generations::note_started_anew(const std::string& why) {
   ++started_anew_;
   if (start_choice_.follow_first_request()) {

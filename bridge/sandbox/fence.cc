@@ -25,7 +25,7 @@ scmp_arg_cmp argument(unsigned number, scmp_compare compare, std::uint64_t value
   return {.arg = number, .op = compare, .datum_a = value, .datum_b = 0};
 }
 
-// A call that matches nothing it refuses is allowed.
+// A filter that allows every call that it does not refuse.
 class Fence {
  public:
   Fence() : filter_(seccomp_init(SCMP_ACT_ALLOW)) {

@@ -31,7 +31,7 @@ Place place_of(const std::string& adapters, const std::string& program) {
   Place place{::geteuid() == 0, ::geteuid(), ::getegid(), {adapters}};
   const std::size_t slash = program.rfind('/');
   if (slash == 0) place.kept.push_back(program);
-  // If program is a link, both folders: where the link is, and where it leads to.
+  // If program is a link, both folders: the link's own, and the one that it leads to.
   std::error_code gone;
   const auto named = std::filesystem::canonical(program.substr(0, slash + 1), gone);
   if (!gone && slash > 0) place.kept.push_back(named.string());

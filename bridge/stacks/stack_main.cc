@@ -1,5 +1,5 @@
-// cgibridge-stack PID: what a program is doing, innermost frame first. Of a script its
-// interpreter's frames, then the process's own, then the processes that it has started.
+// cgibridge-stack PID: what a program is doing, innermost frame first. For a script, its
+// interpreter's frames come first; then the process's own, then the processes that it has started.
 #include <fmt/format.h>
 
 #include <csignal>

@@ -63,7 +63,7 @@ bool is_event_stop(int status) {
 
 }  // namespace
 
-// What is not the program's own state while it carries out a call.
+// The part of the program's state that is not its own during a call.
 struct StoppedProgram::State {
 #if defined(__x86_64__)
   user_regs_struct registers{};
@@ -137,7 +137,7 @@ std::uint64_t bit(int signal_number) {
   return std::uint64_t(1) << (signal_number - 1);
 }
 
-// Of /proc/PID/status, in hexadecimal.
+// From /proc/PID/status, where it is in hexadecimal.
 std::uint64_t ignored_signals(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/status";
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -152,7 +152,7 @@ std::uint64_t ignored_signals(pid_t pid) {
 bool StoppedProgram::save_state() {
   if (state_ != nullptr) return true;
   // A call ends in a fault, which the kernel shows us first; but if the program ignores that
-  // signal, not without changing the program.
+  // signal, this would change the program.
   if ((ignored_signals(pid_) & bit(SIGSEGV)) != 0) return false;
   auto state = std::make_unique<State>();
   iovec extended{state->extended.data(), state->extended.size()};

@@ -21,8 +21,8 @@ std::vector<std::uint64_t> hashes_of(const Pieces& pieces) {
 }  // namespace
 
 // The parts of a and b after the place reached so far. reach_ has a row for each number of edits,
-// with the farthest a reached by so many on each diagonal (a - b), -kEdits to kEdits, and one more
-// entry at each end that stays unreached.
+// with the farthest a reached by that many on each diagonal (a - b), -kEdits to kEdits, and one
+// more entry at each end that stays unreached.
 struct SequenceDiff::Rest {
   const std::uint64_t* a;
   const std::uint64_t* b;
@@ -33,7 +33,7 @@ std::ptrdiff_t& SequenceDiff::reach(std::ptrdiff_t edits, std::ptrdiff_t diagona
   return reach_[std::size_t(edits) * kRow + std::size_t(diagonal + kEdits + 1)];
 }
 
-// Where the last of so many edits ends on a diagonal, before the equal part that follows.
+// Where the last of that many edits ends on a diagonal, before the equal part that follows.
 SequenceDiff::Landing SequenceDiff::land(const Rest& rest, std::ptrdiff_t edits,
                                          std::ptrdiff_t diagonal) {
   if (edits == 0) return {0, Edit::none};

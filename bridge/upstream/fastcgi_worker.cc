@@ -244,7 +244,7 @@ bool FastcgiWorker::send_again() {
 
 // ---- its end ----
 
-// The client has left. Saying so twice does not speed it up.
+// The client has left. Telling the program twice does not speed it up.
 void FastcgiWorker::terminate() {
   if (state() != WorkerState::busy || !fd_) return Worker::terminate();
   if (std::exchange(aborting_, true)) return;

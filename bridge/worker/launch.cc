@@ -48,7 +48,7 @@ bool write_zero(const char* file) {
   return written;
 }
 
-// How the child has entered, or will enter, its cgroup of v2, if it has one.
+// How the child has entered, or will enter, its v2 cgroup, if it has one.
 enum class UnifiedEntry { made_inside, by_writing };
 
 bool enter(const limits::Cgroup& cgroup, UnifiedEntry entry) {
@@ -117,7 +117,7 @@ std::vector<char*> argv_pointers(const std::vector<std::string>& argv) {
 }
 
 // Like vfork(), but the child is in that cgroup of v2 from the beginning: a write to cgroup.procs
-// keeps every fork and exit of the machine waiting (README.md has figures). The call is inline,
+// makes every fork and exit on the machine wait (README.md has figures). The call is inline,
 // because the child goes on in this frame, on the same stack; it never returns from here. -1: errno
 // says why; ENOSYS where this way does not exist.
 [[gnu::noinline]] pid_t start_inside([[maybe_unused]] int cgroup,

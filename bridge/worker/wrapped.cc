@@ -55,7 +55,8 @@ void pass_over_env(std::vector<std::string>& words, std::string_view search_path
   words.erase(words.begin());
 }
 
-// Whether a switch leaves the next word alone, and the script to the interpreter's main way.
+// Whether a switch takes no further word, and the interpreter still runs the script in its usual
+// way.
 bool is_plain_switch(Language language, const std::string& word) {
   constexpr std::array<std::pair<Language, std::string_view>, 3> kLetters{
       {{Language::perl, "wWXTt"}, {Language::python, "uEsSBO"}, {Language::ruby, "w"}}};

@@ -148,7 +148,8 @@ base::Status Zygote::become_worker(std::uint64_t worker_id, base::UniqueFd chann
 
 void Zygote::on_message(const message::Received& received) {
   if (pid_ <= 0) return;
-  // A program can send whatever it likes, and so can others of its user that get at the channel.
+  // A program can send whatever it likes, and so can its user's other processes that get at the
+  // channel.
   const bool may_answer = state_ == ZygoteState::ready && making_ == Making::forked;
   if (received.type == MESSAGE_CHECKPOINT) return on_checkpoint(received);
   if (received.type == MESSAGE_NOTE) return on_note(received);
