@@ -8,7 +8,7 @@
 
 namespace admin {
 
-// brief: without what is long and seldom changes (masks, differences and their diffs). A page that
+// brief: without what is long and rarely changes (masks, differences and their diffs). A page that
 // refreshes each second asks for that, and for the rest when the counts show that there is more.
 enum class Detail { full, brief };
 

@@ -133,7 +133,7 @@ struct Observations {
   bool in_containers = false;  // there are web servers in containers, which are not judged
   std::vector<Listening> listening = {};
   std::vector<Root> roots = {};
-  std::map<std::string, Who> users = {};  // as whom programs run, by the word in the settings
+  std::map<std::string, Who> users = {};  // that programs run as, by the word in the settings
   std::optional<Followed> request = {};
 };
 

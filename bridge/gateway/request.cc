@@ -90,7 +90,7 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables,
   if (!resolved) {
     std::deque<std::string> owned;
     const auto whole = cgi::undivided(variables, owned);
-    // If that is no program either, its refusal names what the visitor asked for, not a folder.
+    // If that is not a program either, its refusal names what the visitor asked for, not a folder.
     return whole ? route(*whole, bound) : resolved.refusal();
   }
   router::Resolution& resolution = resolved.value();

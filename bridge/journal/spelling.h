@@ -13,8 +13,8 @@ bool contains(std::string_view text, std::string_view word);
 
 // A text with its escapes decoded, and the place in the source of each of its bytes.
 // Percent-encoding, the "+" of forms and JSON's escapes are decoded, as often as they were applied:
-// "p%2561ss" is "pass". What is no proper escape stays as it is; a character beyond ASCII in \uXXXX
-// is one byte 0xff.
+// "p%2561ss" is "pass". What is not a proper escape stays as it is; a character beyond ASCII in
+// \uXXXX is one byte 0xff.
 class Spelling {
  public:
   explicit Spelling(std::string_view source);

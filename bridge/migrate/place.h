@@ -34,7 +34,7 @@ struct Place {
   std::string where;  // "location /cgi-bin/", "ScriptAlias /cgi-bin/"
   std::string by;     // what runs them now: "unix:/run/fcgiwrap.socket", "mod_cgid"
   Programs programs;
-  std::string user;  // as whom, "NAME", "NAME:GROUP" or "owner"; empty: the place does not say
+  std::string user;  // "NAME", "NAME:GROUP" or "owner"; empty: the place does not say
   std::vector<std::pair<std::string, std::string>> variables{};  // those with a fixed value
   std::size_t file = 0;
   unsigned line = 0;

@@ -11,7 +11,7 @@ struct packet {
   char text[MESSAGE_BYTES_MAX];
 };
 
-/* Waits for it: 0, or -1 if it is no request. Then engine->packet has it, or its head and
+/* Waits for it: 0, or -1 if it is not a request. Then engine->packet has it, or its head and
  * engine->big_text its strings; its 0, 1 and 2 are in place. say_ready: answers what is asked
  * meanwhile. Does not return if the bridge is gone. Without libc. */
 int take_request(struct engine *engine, long (*say_ready)(struct engine *));
