@@ -42,7 +42,7 @@ Daemon::Daemon(const Origin& origin, config::Settings settings, const std::strin
     : processes_(loop_),
       identities_(loop_, adapters),
       cgroups_(limits::bridge_cgroup_name(settings.bridge.control), settings.bridge.cgroup),
-      pools_({loop_, processes_, adapters, identities_, cgroups_}),
+      pools_({loop_, processes_, {adapters, settings.bridge.cache}, identities_, cgroups_}),
       settings_(
           loop_, origin.settings_file, std::move(settings), [this] { settings_changed(); },
           limits::Identities::problems_of),

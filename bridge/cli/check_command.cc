@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "cgi/environment.h"
+#include "cli/adapters_folder.h"
 #include "cli/commands.h"
 #include "cli/own_bridge.h"
 #include "cli/report.h"
@@ -21,6 +22,7 @@
 #include "router/regular_file.h"
 #include "worker/executable.h"
 #include "worker/launch.h"
+#include "worker/wasm_words.h"
 
 namespace cli {
 namespace {
@@ -79,6 +81,7 @@ std::string kind_of(const worker::Executable& executable, bool is_script) {
   }
   const std::string_view language = worker::name_of(executable.language);
   if (executable.language == worker::Language::go) return std::string(kGoExecutable);
+  if (executable.language == worker::Language::wasm) return std::string(language) + " module";
   if (!language.empty()) return std::string(language) + " script";
   if (is_script) return base_name(executable.file) + " script";
   return "executable";
@@ -89,7 +92,8 @@ void describe_program(const TrialPlan& plan, Findings& findings) {
   for (const auto& [name, value] : plan.settings_env) {
     if (name == "PATH") search_path = value;
   }
-  const worker::Executable executable = worker::inspect(plan.program, search_path);
+  const worker::RunBy run_by{.wasm = worker::wasm_words(adapters_folder(), {}, {})};
+  const worker::Executable executable = worker::inspect(plan.program, search_path, run_by);
   std::array<char, router::kFirstLineBytes> start;
   const base::UniqueFd fd = router::open_regular(plan.program);
   const ssize_t got = ::read(fd.get(), start.data(), start.size());

@@ -193,6 +193,10 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
             "How long open requests may go on once the bridge was told to stop."),
       field(MEMBER(log_level), choice<LogLevel>(kLogLevelNames), live,
             "The lowest severity that is logged."),
+      field(MEMBER(cache), text("path", "absolute or empty", absolute_or_empty), restart,
+            "The folder for compiled WebAssembly modules. It is made if it does not exist; what "
+            "others than the bridge's user and root can change is never loaded. Empty: each start "
+            "compiles."),
       field(MEMBER(adapters), text("path", "absolute or empty", absolute_or_empty), restart,
             "The folder of libcgibridge_checkpoint.so and the starters of the languages. Empty: "
             "found from where the executable is installed."),
@@ -474,6 +478,24 @@ std::vector<Field<ProgramSettings>> make_sandbox_fields() {
   };
 }
 
+// What the WebAssembly modules among them may use.
+std::vector<Field<ProgramSettings>> make_wasm_fields() {
+  auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
+    return bind<ProgramSettings>(member, kind, takes_effect, doc);
+  };
+  return {
+      field(MEMBER(wasm.dirs), folders(), new_generation,
+            "The folders that a WebAssembly module sees: their name in the module = their path. "
+            "It has no other files. A [[program]] adds to [defaults], name by name."),
+      field(MEMBER(wasm.read_only), list_of(text("name", "absolute", folder_name)), new_generation,
+            "Those of wasm.dirs, by their name in the module, in which it may only read."),
+      field(MEMBER(wasm.memory), size(64 * base::kKiB, 4 * base::kGiB), new_generation,
+            "The most memory of a WebAssembly module in one request; it cannot grow beyond."),
+      field(MEMBER(wasm.stack), size(64 * base::kKiB, 256 * base::kMiB), new_generation,
+            "The most stack of a WebAssembly module; deeper recursion is a trap."),
+  };
+}
+
 // What they are given.
 std::vector<Field<ProgramSettings>> make_environment_fields() {
   auto field = [](auto member, auto kind, TakesEffect takes_effect, std::string_view doc) {
@@ -508,6 +530,7 @@ std::vector<Field<ProgramSettings>> make_program_fields() {
   for (auto& field : make_pool_fields()) fields.push_back(std::move(field));
   for (auto& field : make_process_fields()) fields.push_back(std::move(field));
   for (auto& field : make_sandbox_fields()) fields.push_back(std::move(field));
+  for (auto& field : make_wasm_fields()) fields.push_back(std::move(field));
   for (auto& field : make_environment_fields()) fields.push_back(std::move(field));
   return fields;
 }

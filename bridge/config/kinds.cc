@@ -213,15 +213,19 @@ Kind<std::vector<BoundAddress>> bound_addresses(const Kind<std::string>& path) {
   return {"table of paths", "", read, print};
 }
 
-Kind<std::map<std::string, std::string>> environment() {
-  using Environment = std::map<std::string, std::string>;
-  auto value_kind = text("string", "", nullptr);
-  auto read = [value_kind](const toml::value& value, Environment& out, const Complain& complain) {
-    if (!value.is_table()) return complain(value, "", wanted(value, "a table { NAME = \"text\" }"));
+namespace {
+
+// Name = text. check_name: what a name may be; its error is about the name.
+Kind<std::map<std::string, std::string>> table_of_texts(std::string type, const char* example,
+                                                        TextCheck check_name,
+                                                        const Kind<std::string>& value_kind) {
+  using Table = std::map<std::string, std::string>;
+  auto read = [=](const toml::value& value, Table& out, const Complain& complain) {
+    if (!value.is_table()) return complain(value, "", wanted(value, example));
     for (const auto& [name, item] : value.as_table(std::nothrow)) {
       std::string below = '.' + shown_key(name);
-      if (!is_environment_name(name)) {
-        complain(item, below, "is no name of letters, digits and _");
+      if (auto status = check_name(name); !status) {
+        complain(item, below, status.error().message);
         continue;
       }
       value_kind.read(item, out[name],
@@ -230,12 +234,42 @@ Kind<std::map<std::string, std::string>> environment() {
                       });
     }
   };
-  auto print = [](const Environment& variables) {
+  auto print = [](const Table& table) {
     std::vector<std::string> parts;
-    for (const auto& [name, value] : variables) parts.push_back(name + " = " + quote(value));
+    for (const auto& [name, value] : table) parts.push_back(shown_key(name) + " = " + quote(value));
     return parts.empty() ? std::string("{}") : "{ " + join(parts) + " }";
   };
-  return {"table of strings", "", read, print};
+  return {std::move(type), "", read, print};
+}
+
+base::Status variable_name(std::string_view name) {
+  if (is_environment_name(name)) return base::Done{};
+  return base::Error{"is no name of letters, digits and _"};
+}
+
+base::Status absolute_path(std::string_view path) {
+  if (path.starts_with('/')) return base::Done{};
+  return base::Error{quote(path) + " is not an absolute path"};
+}
+
+}  // namespace
+
+base::Status folder_name(std::string_view name) {
+  const bool plain = name.find("//") == name.npos && name.find("/.") == name.npos &&
+                     name.find_first_of("=\n") == name.npos;
+  const bool whole = name == "/" || !name.ends_with('/');
+  if (name.starts_with('/') && plain && whole) return base::Done{};
+  return base::Error{quote(name) + " is no folder's name like \"/data\""};
+}
+
+Kind<std::map<std::string, std::string>> environment() {
+  return table_of_texts("table of strings", "a table { NAME = \"text\" }", variable_name,
+                        text("string", "", nullptr));
+}
+
+Kind<std::map<std::string, std::string>> folders() {
+  return table_of_texts("table of paths", "a table { \"/data\" = \"/path\" }", folder_name,
+                        text("path", "absolute", absolute_path));
 }
 
 std::string describe_type(const toml::value& value) {

@@ -62,6 +62,13 @@ Kind<std::vector<BoundAddress>> bound_addresses(const Kind<std::string>& path);
 // Name = text. The table's entries are added to what out has: a [[program]] adds to [defaults].
 Kind<std::map<std::string, std::string>> environment();
 
+// Name of a folder as a WebAssembly module sees it = its path. The table's entries are added to
+// what out has.
+Kind<std::map<std::string, std::string>> folders();
+
+// A folder's name in a WebAssembly module: absolute, plain, without '='.
+base::Status folder_name(std::string_view name);
+
 // "an integer", "a string", ...: for "is ..., but ... is wanted".
 std::string describe_type(const toml::value& value);
 

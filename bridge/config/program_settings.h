@@ -180,6 +180,15 @@ struct ProgramSettings {
     bool any() const { return read_only || private_tmp || !network || !syscalls.empty(); }
     bool operator==(const Sandbox&) const = default;
   } sandbox;
+  // What a WebAssembly module may use.
+  struct Wasm {
+    // The folders that it sees: their name in the module = their real path. Nothing else exists.
+    std::map<std::string, std::string> dirs;
+    std::vector<std::string> read_only;  // of them, by their name in the module
+    Bytes memory = 256 * base::kMiB;     // of one instance
+    Bytes stack = 1 * base::kMiB;
+    bool operator==(const Wasm&) const = default;
+  } wasm;
   std::map<std::string, std::string> env;
   // Not in the file: variables that programs get if the web server does not send them.
   std::vector<std::pair<std::string, std::string>> fallback_env;

@@ -96,6 +96,14 @@ void check_sandbox(Section& section, const ProgramSettings::Sandbox& sandbox) {
   }
 }
 
+void check_wasm(Section& section, const ProgramSettings::Wasm& wasm) {
+  if (section.given("wasm.read_only") == nullptr || section.refused("wasm.dirs")) return;
+  for (const std::string& name : wasm.read_only) {
+    if (wasm.dirs.contains(name)) continue;
+    section.complain("wasm.read_only", quote(name) + " is none of wasm.dirs");
+  }
+}
+
 void check_bound(Section& section, const BridgeSettings& settings) {
   if (section.refused("bound") || section.refused("listen")) return;
   for (const BoundAddress& bound : settings.bound) {
@@ -163,6 +171,7 @@ void check_program(Section& section, ProgramSettings& settings) {
   check_pin(section, settings);
   check_headers(section, settings);
   check_sandbox(section, settings.sandbox);
+  check_wasm(section, settings.wasm);
 }
 
 void check_naming(Section& section, const ProgramSettings& settings,

@@ -86,7 +86,8 @@ struct BridgeSettings {
     unsigned per_minute = 60;          // that are written
     bool operator==(const Captures&) const = default;
   } captures;
-  std::string adapters;  // empty: beside the installed executable
+  std::string adapters;                        // empty: beside the installed executable
+  std::string cache = "/var/cache/cgibridge";  // of compiled WebAssembly; empty: none
   unsigned zygotes_max = 200;
   unsigned workers_max = 512;  // of all programs together; 0: no limit
   Duration zygote_idle_timeout = std::chrono::minutes(10);

@@ -75,6 +75,7 @@ bool is_named_so(worker::Language language, std::string_view name, std::string_v
     case worker::Language::none:
     case worker::Language::php:
     case worker::Language::go:
+    case worker::Language::wasm:
     case worker::Language::node:
       break;
   }

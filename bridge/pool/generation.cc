@@ -7,6 +7,7 @@
 #include "cgi/environment.h"
 #include "modules/learned.h"
 #include "worker/ahead_starter.h"
+#include "worker/wasm_words.h"
 #include "worker/zygote.h"
 
 namespace pool {
@@ -41,6 +42,12 @@ Attempt first_attempt(const GenerationPlan& plan) {
     first.making = worker::Making::ahead;
   }
   return first;
+}
+// A module of WebAssembly is compiled at its first start.
+config::Duration start_timeout(const GenerationPlan& plan) {
+  const bool may_compile = plan.executable.language == worker::Language::wasm;
+  return plan.settings.timeouts.start +
+         (may_compile ? worker::kWasmCompileTime : config::Duration::zero());
 }
 }  // namespace
 
@@ -102,8 +109,8 @@ void Generation::start_zygote() {
 }
 
 std::unique_ptr<worker::Starter> Generation::make_starter() {
-  const worker::StartTerms terms{"program=" + plan_.program, plan_.settings.timeouts.start,
-                                 reset_to_ask(), plan_.settings.limits.error_output,
+  const worker::StartTerms terms{"program=" + plan_.program, start_timeout(plan_), reset_to_ask(),
+                                 plan_.settings.limits.error_output,
                                  surroundings_.cgroups.of(plan_.program, plan_.settings.limits)};
   worker::Starter::Events events{
       [this] { on_ready(); }, [this](const std::string& why) { on_zygote_gone(why); },
@@ -124,20 +131,20 @@ worker::WarmProgram Generation::warm_program() const {
   const std::string& name = plan_.executable.name;
   WarmEnvironment environment = warm_environment(start_variables_.launched(), plan_.settings,
                                                  {.program = name.empty() ? plan_.program : name,
-                                                  .adapters = surroundings_.adapters,
+                                                  .adapters = surroundings_.folders.adapters,
                                                   .level = attempt_.level,
                                                   .reset = reset_to_ask(),
                                                   .making = making(),
                                                   .binding = attempt_.binding,
                                                   .restless = plan_.restless});
-  for (const auto& [name, value] : worker::zygote_variables(plan_.executable, attempt_.level,
-                                                            surroundings_.adapters, preload)) {
+  for (const auto& [name, value] : worker::zygote_variables(
+           plan_.executable, attempt_.level, surroundings_.folders.adapters, preload)) {
     environment.add_first(name, value);
   }
   std::string folder = cgi::folder_of(plan_.program, environment.block);
-  return {.file = worker::zygote_file(plan_.executable, surroundings_.adapters),
-          .argv = worker::zygote_argv(plan_.executable, attempt_.level, surroundings_.adapters,
-                                      preload),
+  return {.file = worker::zygote_file(plan_.executable, surroundings_.folders.adapters),
+          .argv = worker::zygote_argv(plan_.executable, attempt_.level,
+                                      surroundings_.folders.adapters, preload),
           .environment = std::move(environment.block),
           .environment_count = environment.count,
           .cwd = std::move(folder),

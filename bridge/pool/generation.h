@@ -15,6 +15,7 @@
 #include "modules/loaded_files.h"
 #include "policy/backoff.h"
 #include "policy/shares.h"
+#include "pool/program_version.h"
 #include "pool/warm_environment.h"
 #include "worker/processes.h"
 #include "worker/starter.h"
@@ -25,7 +26,7 @@ namespace pool {
 struct Surroundings {
   loop::Loop& loop;
   worker::Processes& processes;
-  std::string adapters;  // the folder of the adapters
+  Folders folders;
   limits::Identities& identities;
   limits::Cgroups& cgroups;
   // How many processors are unused now.

@@ -31,7 +31,7 @@ Generations::Generations(const Surroundings& surroundings, const std::string& pr
       settings_(settings),
       workers_(workers),
       on_change_(std::move(on_change)),
-      version_(program, settings),
+      version_(program, settings, surroundings.folders),
       learner_(program),
       demotion_(kColdPause, kColdPauseMost),
       changes_(surroundings.loop, program),
@@ -55,9 +55,9 @@ std::string Generations::constant_environment() const {
 
 // ---- a request comes ----
 
-void Generations::see(const router::ProgramFile& file, bool other_interpreter,
+void Generations::see(const router::ProgramFile& file, bool runs_otherwise,
                       std::string_view environment) {
-  version_.see(file, other_interpreter);
+  version_.see(file, runs_otherwise);
   start_choice_.note_request(environment);
 }
 

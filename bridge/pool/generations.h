@@ -36,7 +36,7 @@ class Generations {
   // ---- a request comes ----
 
   // Takes what was found under the program's name, and the request's environment.
-  void see(const router::ProgramFile& file, bool other_interpreter, std::string_view environment);
+  void see(const router::ProgramFile& file, bool runs_otherwise, std::string_view environment);
   // The request may be answered warm: begins another generation if one is due. Another version of a
   // file ends the old generation at once; after a change of settings it serves until the new one is
   // warm.

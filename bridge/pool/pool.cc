@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "pool/pools.h"
+#include "router/wasm_file.h"
 
 namespace pool {
 
@@ -20,6 +21,12 @@ constexpr std::chrono::milliseconds kCareInterval{1000};
 
 // A request that was given to this many workers, of which none began it, runs classic.
 constexpr unsigned kStartsMax = 3;
+
+// It is the operator's to install what runs WebAssembly; nothing else counts here.
+std::string what_is_missing(const ProgramVersion& version) {
+  if (version.language() != worker::Language::wasm) return {};
+  return router::why_no_wasm_runner(version.classic().file);
+}
 
 }  // namespace
 
@@ -46,11 +53,12 @@ Pool::~Pool() = default;
 
 void Pool::refresh(const config::ProgramSettings& settings, const router::ProgramFile& file,
                    std::string_view environment, compare::Side side) {
-  const bool other_interpreter = settings.interpreter != settings_.interpreter;
+  const bool runs_otherwise =
+      settings.interpreter != settings_.interpreter || settings.wasm != settings_.wasm;
   if (settings != settings_) settings_ = settings;
   last_used_ = now();
   rested_ = false;
-  generations_.see(file, other_interpreter, environment);
+  generations_.see(file, runs_otherwise, environment);
   if (settings_.mode == config::Mode::classic && side == compare::Side::classic) return;
   warmth_wanted_ = last_used_;
   generations_.keep_up(environment);
@@ -231,9 +239,13 @@ void Pool::start_classic(Turn& turn, Cold why) {
   if (!terms) return refuse(turn, terms.refusal().status, terms.refusal().reason);
   const auto fds = turn.client().descriptors();
   if (!fds) return refuse(turn, 502, fds.error().message);
-  const auto launched =
-      workers_.launch(turn, generations_.version().launched_file(), fds.value(), terms.value());
-  if (!launched) return refuse(turn, 502, launched.error().message);
+  const ProgramVersion& version = generations_.version();
+  const auto launched = workers_.launch(turn, version.classic(), fds.value(), terms.value());
+  if (!launched) {
+    const std::string missing = what_is_missing(version);
+    if (!missing.empty()) return refuse(turn, 500, program_ + ": " + missing);
+    return refuse(turn, 502, launched.error().message);
+  }
   begin(turn);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "config/program_settings.h"
 #include "router/resolver.h"
@@ -9,15 +10,28 @@
 
 namespace pool {
 
-// Owned by the pool's generations. Both references outlive it.
+// Where the bridge has what its programs need to run.
+struct Folders {
+  std::string adapters;
+  std::string cache;  // for compiled WebAssembly; empty: none
+};
+
+// What is executed for a classic request: the words of a query follow argv.
+struct ClassicCommand {
+  std::string file;
+  std::vector<std::string> argv;
+};
+
+// Owned by the pool's generations. All references outlive it.
 class ProgramVersion {
  public:
-  ProgramVersion(const std::string& program, const config::ProgramSettings& settings)
-      : program_(program), settings_(settings) {}
+  ProgramVersion(const std::string& program, const config::ProgramSettings& settings,
+                 const Folders& folders)
+      : program_(program), settings_(settings), folders_(folders) {}
 
-  // This file was just found under the program's name. other_interpreter: the settings name another
-  // interpreter than at the last call.
-  void see(const router::ProgramFile& file, bool other_interpreter);
+  // This file was just found under the program's name. runs_otherwise: the settings name another
+  // interpreter than at the last call, or give WebAssembly something else.
+  void see(const router::ProgramFile& file, bool runs_otherwise);
   // Reads its first line, and finds what runs it.
   worker::Executable look();
 
@@ -26,16 +40,16 @@ class ProgramVersion {
   // Workers are made from this file from now on.
   void take() { taken_ = seen_; }
 
-  // As of the last look: what is executed for a classic request (for a native program the file that
-  // was seen, otherwise the program's path), and the language.
-  const std::string& launched_file() const { return launched_file_; }
+  // As of the last look. A native program is launched by the file that was seen.
+  const ClassicCommand& classic() const { return classic_; }
   worker::Language language() const { return language_; }
 
  private:
   const std::string& program_;
   const config::ProgramSettings& settings_;
+  const Folders& folders_;
   router::ProgramFile taken_, seen_;
-  std::string launched_file_;
+  ClassicCommand classic_;
   worker::Language language_ = worker::Language::none;
 };
 

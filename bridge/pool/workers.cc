@@ -254,15 +254,13 @@ message::SayReady Workers::whether_to_check(const Place& place) {
   return message::SayReady::yes;
 }
 
-base::Status Workers::launch(Turn& turn, const std::string& file, std::span<const int> fds,
+base::Status Workers::launch(Turn& turn, const ClassicCommand& command, std::span<const int> fds,
                              const limits::Terms& terms) {
-  const std::string& interpreter = settings_.interpreter;
-  std::vector<std::string> argv{program_};
-  if (!interpreter.empty()) argv.insert(argv.begin(), interpreter);
+  std::vector<std::string> argv = command.argv;
   argv.insert(argv.end(), turn.job().query_words.begin(), turn.job().query_words.end());
   const std::string folder = cgi::folder_of(program_, turn.job().environment);
   const auto pid =
-      surroundings_.processes.launch({.file = interpreter.empty() ? file : interpreter,
+      surroundings_.processes.launch({.file = command.file,
                                       .argv = argv,
                                       .environment = turn.job().environment,
                                       .environment_count = turn.job().environment_count,

@@ -53,8 +53,8 @@ class Workers : private worker::WorkerOwner {
   base::Result<bool> give(Turn& turn);
   // The same for a worker that speaks FastCGI, with the body, if there is one.
   bool give_by_fastcgi(Turn& turn, base::UniqueFd body);
-  // Launches the program itself for the request. file: what is executed.
-  base::Status launch(Turn& turn, const std::string& file, std::span<const int> fds,
+  // Launches the program itself for the request.
+  base::Status launch(Turn& turn, const ClassicCommand& command, std::span<const int> fds,
                       const limits::Terms& terms);
   // turn is over for its client: its program is ended.
   void abandon(Turn& turn);

@@ -16,6 +16,7 @@
 
 #include "base/assert.h"
 #include "base/unique_fd.h"
+#include "router/wasm_file.h"
 
 namespace router {
 namespace {
@@ -303,6 +304,8 @@ std::optional<Refusal> Resolver::refuse_file(const std::string& program, const s
                                              mode_t mode) const {
   if (!S_ISREG(mode)) return Refusal{403, path + ": is " + kind_of(mode) + ", not a program"};
   if (has_interpreter_ && has_interpreter_(program)) return std::nullopt;
+  // Its runner only reads it.
+  if ((mode & 0111) == 0 && is_wasm_file(path)) return std::nullopt;
   // Any x bit: which of them counts depends on the user that the program will run as.
   if ((mode & 0111) == 0) return Refusal{403, path + ": is not executable (chmod +x)"};
   return std::nullopt;

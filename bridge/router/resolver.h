@@ -86,7 +86,8 @@ class Resolver {
 
   // path: as cgi::script_path() returns it; only read during the call.
   // Refuses with 404: nothing there, too long. With 403: outside the roots, "." or ".." in the
-  // path, a folder, anything except a regular file, no x bit, no permission to look.
+  // path, a folder, anything except a regular file, no x bit (which WebAssembly needs not), no
+  // permission to look.
   cgi::OrRefusal<Resolution> resolve(std::string_view path);
 
   const Roots& roots() const { return roots_; }

@@ -16,6 +16,7 @@
 #include "router/elf_file.h"
 #include "router/first_line.h"
 #include "router/regular_file.h"
+#include "router/wasm_file.h"
 
 namespace router {
 namespace {
@@ -108,6 +109,10 @@ std::string why_no_format(const Subject& subject, std::string_view start) {
   }
   if (start.starts_with("\xFF\xFE") || start.starts_with("\xFE\xFF")) {
     return subject.name + " is UTF-16 text: save it as UTF-8, without a byte order mark";
+  }
+  if (is_wasm(start)) {
+    return subject.name +
+           " is WebAssembly, and what runs it is not installed: install the package cgibridge-wasm";
   }
   if (start.starts_with("MZ"))
     return subject.name + " is a program for Windows: install the one for Linux";
@@ -224,6 +229,8 @@ std::string why_unrunnable(const std::string& program, std::string_view search_p
 
 std::string what_hindered(const std::string& program, std::string_view environment,
                           const std::string& interpreter, std::string_view last_word) {
+  // Then it is its runner that ended, and that one says why.
+  if (interpreter.empty() && is_wasm_file(program)) return {};
   const std::string why = why_unrunnable(program, search_path_in(environment), interpreter);
   if (!why.empty()) return "; " + why;
   // What ld.so says.

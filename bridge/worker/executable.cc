@@ -17,6 +17,7 @@
 #include "router/first_line.h"
 #include "router/regular_file.h"
 #include "router/unrunnable.h"
+#include "router/wasm_file.h"
 #include "worker/wrapped.h"
 
 namespace worker {
@@ -168,13 +169,22 @@ std::string enter_interpreter(Executable& executable, const router::FirstLine& l
   return {};
 }
 
-Executable look_at(const std::string& program, std::string_view search_path,
-                   const std::string& interpreter, const std::string& file) {
+// What runs the program without being named in its file, and its switches; empty: nothing does.
+std::vector<std::string> words_before(const RunBy& run_by, const std::string& file) {
+  if (!run_by.interpreter.empty()) return {run_by.interpreter};
+  if (!run_by.wasm.empty() && router::is_wasm_file(file)) return run_by.wasm;
+  return {};
+}
+
+Executable look_at(const std::string& program, std::string_view search_path, const RunBy& run_by,
+                   const std::string& file) {
   Executable executable{.file = file.empty() ? program : file, .argv = {program}};
-  if (!interpreter.empty()) {
-    executable.file = interpreter;
-    executable.argv = {interpreter, program};
-    executable.interpreter_words = 1;
+  const std::vector<std::string> words = words_before(run_by, executable.file);
+  if (!words.empty()) {
+    if (run_by.interpreter.empty()) executable.language = Language::wasm;
+    executable.file = words.front();
+    executable.argv.insert(executable.argv.begin(), words.begin(), words.end());
+    executable.interpreter_words = words.size();
   }
   for (int depth = 0; depth <= kInterpretersMax; ++depth) {
     const base::UniqueFd fd = router::open_regular(executable.file);
@@ -192,7 +202,7 @@ Executable look_at(const std::string& program, std::string_view search_path,
       bool is_go = false;
       executable.cold_reason = cold_reason_of_elf(fd.get(), executable.is_static, is_go);
       // Only a script that its interpreter reads directly can be compiled in advance.
-      if (depth == (interpreter.empty() ? 1 : 0)) {
+      if (depth == (words.empty() ? 1 : 0)) {
         executable.language = language_of(executable.argv.front());
         if (executable.language == Language::none && is_php_cgi(fd.get())) {
           executable.language = Language::php;
@@ -232,15 +242,17 @@ bool speaks_fastcgi(const Executable& executable, config::Launch launch) {
   return launch == config::Launch::fastcgi;
 }
 
-Executable inspect(const std::string& program, std::string_view search_path,
-                   const std::string& interpreter, const std::string& file) {
-  Executable executable = look_at(program, search_path, interpreter, file);
-  if (interpreter.empty()) {
+Executable inspect(const std::string& program, std::string_view search_path, const RunBy& run_by,
+                   const std::string& file) {
+  Executable executable = look_at(program, search_path, run_by, file);
+  if (run_by.interpreter.empty()) {
     if (auto wrapped = wrapped_by(program, executable, search_path)) return *std::move(wrapped);
   }
   if (executable.cold_reason.empty()) return executable;
   // If it cannot run in classic mode either, report the reason for that instead.
-  std::string why = router::why_unrunnable(program, search_path, interpreter);
+  std::string why = executable.language == Language::wasm
+                        ? router::why_no_wasm_runner(executable.file)
+                        : router::why_unrunnable(program, search_path, run_by.interpreter);
   if (!why.empty()) executable.cold_reason = std::move(why);
   return executable;
 }

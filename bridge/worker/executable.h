@@ -36,14 +36,20 @@ struct Executable {
   std::string cold_reason{};
 };
 
+// What programs are run by, whatever the kernel would do with their files.
+struct RunBy {
+  std::string interpreter{};  // named by the settings, for all; empty: none
+  // For WebAssembly: its runner and that one's switches (wasm_words.h). Empty: nothing runs it.
+  std::vector<std::string> wasm{};
+};
+
 // Examines the file of program (an absolute path) and of its interpreters: static, setuid, for
 // another machine or C library, without an interpreter. Reads files, blocking; done once for each
-// version of a program. search_path: the program's PATH, for env(1). interpreter: what the operator
-// has it run by, whatever its first line says; empty: nothing. file: program with its links
+// version of a program. search_path: the program's PATH, for env(1). file: program with its links
 // resolved, so that a native program is that very file whatever happens to the links; empty:
 // program itself. argv always has program.
 Executable inspect(const std::string& program, std::string_view search_path,
-                   const std::string& interpreter = {}, const std::string& file = {});
+                   const RunBy& run_by = {}, const std::string& file = {});
 
 // Tcl's adapter depends on what tclsh does before it looks at its script, which is known only for
 // one version: whether file, an interpreter, is of that.

@@ -23,6 +23,7 @@ constexpr std::array kTraits{
     Traits{Language::node, "node", "Node", config::Level::booted, true},
     Traits{Language::node, "nodejs", "Node", config::Level::booted, true},
     Traits{Language::go, {}, "Go", config::Level::compiled, false},
+    Traits{Language::wasm, "cgibridge-wasm", "WebAssembly", config::Level::compiled, false},
 };
 
 const Traits* traits_of(Language language) {
@@ -79,6 +80,7 @@ WayIn way_in(Language language, const std::string& adapters,
     case Language::none:
     case Language::php:
     case Language::go:
+    case Language::wasm:
       break;
     case Language::perl:
       // Before the first line's own -M, whose INIT blocks must come after the adapter's.

@@ -13,8 +13,9 @@
 namespace worker {
 
 // none: no adapter; the program can be stopped once it is linked. php: php-cgi, which speaks
-// FastCGI itself and has no adapter. go: an executable of Go's, which needs none.
-enum class Language { none, php, perl, python, ruby, tcl, node, go };
+// FastCGI itself and has no adapter. go: an executable of Go's, which needs none. wasm: a module of
+// WebAssembly; cgibridge-wasm, which runs it, is its adapter.
+enum class Language { none, php, perl, python, ruby, tcl, node, go, wasm };
 
 // The language of an interpreter, by its file's name: "perl", "perl5.36.0"; only a version may
 // follow the name.

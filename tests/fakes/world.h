@@ -172,7 +172,7 @@ class World {
   std::unique_ptr<pool::Pools> pools_ = std::make_unique<pool::Pools>(
       pool::Surroundings{.loop = manual_.loop(),
                          .processes = processes_,
-                         .adapters = "/nowhere",
+                         .folders = {"/nowhere", {}},
                          .identities = identities_,
                          .cgroups = cgroups_,
                          .idle_cores = [this] { return idle_cores; }});

@@ -10,6 +10,7 @@ import subprocess
 from harness.bridge import BUILD
 
 KEPT = BUILD / "test-programs"
+WASM_COMPILER = "/usr/bin/clang"
 
 
 def compile_program(compiler, source, program, flags):
@@ -44,6 +45,22 @@ def compile_go(program, sources, flags=(), with_libc=False, go="/usr/bin/go"):
         subprocess.run([go, "build", "-o", path, *flags, *sources], check=True, env=environment)
     texts = [pathlib.Path(source).read_bytes() for source in sources]
     make_once(program, [go, "cc"], repr((flags, with_libc, texts)).encode(), build_to)
+
+
+def compile_wasm(module, source, flags=()):
+    """Makes a WebAssembly module from a C file for WASI, or from a .wat file. Its packages may be missing:
+    has_wasm_compiler()."""
+    command = ["wat2wasm"] if str(source).endswith(".wat") else [WASM_COMPILER, "--target=wasm32-wasi", "-O2"]
+
+    def compile_to(path):
+        subprocess.run([*command, *flags, source, "-o", path], check=True)
+    text = pathlib.Path(source).read_bytes()
+    make_once(module, [command[0]], repr((command, flags)).encode() + text, compile_to)
+
+
+def has_wasm_compiler():
+    return (pathlib.Path("/usr/include/wasm32-wasi").exists() and
+            all(shutil.which(tool) for tool in (WASM_COMPILER, "wasm-ld", "wat2wasm")))
 
 
 def make_once(program, tools, key, make):

@@ -13,7 +13,8 @@ from parts import TOP
 OPTIONS = {
     sections.PLAIN: ["-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
     sections.SANITIZED: ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_CXX_COMPILER=clang++",
-                         "-DCGIBRIDGE_SANITIZE=ON", "-DCGIBRIDGE_FUZZ=ON"],
+                         "-DCGIBRIDGE_SANITIZE=ON", "-DCGIBRIDGE_FUZZ=ON",
+                         f"-DCGIBRIDGE_WASM_TARGET={TOP / sections.PLAIN / 'wasm'}"],  # the same program
 }
 
 

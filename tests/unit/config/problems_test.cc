@@ -96,6 +96,16 @@ const std::vector<BadFile> kBadFiles = {
       R"(5:50: program[1].sandbox.syscalls[2]: "~" is no system call like "ptrace", "@cgi")",
       R"(5:55: program[1].sandbox.syscalls[3]: "b b" is no system call like "ptrace", "@cgi")",
       "5:74: program[1].sandbox.tmp_size: 1 is not within 64KiB to 1024GiB"}},
+    {"bad_wasm", kBridge + kProgram +
+     R"(wasm = { dirs = { data = "/srv", "/a=b" = "/srv", "/c" = "d" }, read_only = ["/e/"] })"
+     "\n",
+     {R"(5:26: program[1].wasm.dirs.data: "data" is no folder's name like "/data")",
+      R"(5:43: program[1].wasm.dirs."/a=b": "/a=b" is no folder's name like "/data")",
+      R"(5:58: program[1].wasm.dirs."/c": "d" is not an absolute path)",
+      R"(5:78: program[1].wasm.read_only[1]: "/e/" is no folder's name like "/data")"}},
+    {"read_only_wasm_elsewhere", kBridge + kProgram +
+     R"(wasm = { dirs = { "/data" = "/srv" }, read_only = ["/dat"] })" "\n",
+     {R"(5:51: program[1].wasm.read_only: "/dat" is none of wasm.dirs)"}},
     {"write_without_read_only", kBridge + kProgram + "sandbox = { write = [\"/srv\"] }\n",
      {"5:21: program[1].sandbox.write: means nothing without sandbox.read_only = true"}},
     {"bad_durations", kBridge + "drain_timeout = 30\nzygote_idle_timeout = \"31 days\"\n",

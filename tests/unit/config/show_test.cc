@@ -32,6 +32,7 @@ params_timeout = "1m"
 connections_max = 1024
 drain_timeout = "30s"
 log_level = "info"
+cache = "/var/cache/cgibridge"
 adapters = ""
 zygotes_max = 200
 workers_max = 512
@@ -72,6 +73,7 @@ user = ""
 no_new_privs = false
 sandbox = { read_only = false, write = [], private_tmp = false, tmp_size = "64MiB", )"
             R"(network = true, syscalls = [], landlock = true, best_effort = false }
+wasm = { dirs = {}, read_only = [], memory = "256MiB", stack = "1MiB" }
 env = {}
 strict_params = false
 pass_params = []
@@ -98,6 +100,7 @@ name = "one"
 match = "/srv/*.pl"
 workers = { max = 1 }
 preload = ["CGI", "DBI"]
+wasm = { dirs = { "/data" = "/srv/a \"b\"", "/" = "/srv" }, read_only = ["/"], stack = "2MiB" }
 learn = "none"
 limits.body = "2GiB"
 [[program]]

@@ -215,6 +215,16 @@ TEST_F(Resolver, refuses_what_is_no_program) {
   expect_refused(temp_.at("cgi/fifo/p"), 403, "a FIFO");
 }
 
+TEST_F(Resolver, asks_no_x_bit_of_webassembly) {
+  const std::string module = temp_.file("cgi/m.wasm", 0644, "\0asm\x01\0\0\0"s);
+  EXPECT_TRUE(resolver_.resolve(module + "/p").ok());
+  expect_refused(temp_.file("cgi/short.wasm", 0644, "\0as"s), 403, "not executable");
+  expect_refused(temp_.file("cgi/text.wasm", 0644, "(module)"), 403, "not executable");
+  // What it becomes counts.
+  temp_.file("cgi/m.wasm", 0644, "#!/bin/sh\n");
+  expect_refused(module, 403, "not executable");
+}
+
 TEST_F(Resolver, refuses_what_is_not_there) {
   expect_refused(temp_.at("cgi/missing.cgi/p"), 404, "No such file");
   expect_refused(temp_.link("cgi/dangling", "nowhere"), 404, "No such file");

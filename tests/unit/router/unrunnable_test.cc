@@ -31,6 +31,7 @@ TEST(WhyUnrunnable, tells_each_kind_apart) {
   EXPECT_TRUE(has(said_of(""), "is empty"));
   EXPECT_TRUE(has(said_of("echo\n"), "no \"#!\" line"));
   EXPECT_TRUE(has(said_of("  <?php\n"), "PHP"));
+  EXPECT_TRUE(has(said_of("\0asm\1\0\0\0"s), "WebAssembly"));
   EXPECT_TRUE(has(said_of("\xEF\xBB\xBF#!/bin/sh\n"), "byte order mark"));
   EXPECT_TRUE(has(said_of("\xFE\xFF\0#\0!"s), "UTF-16"));
   EXPECT_TRUE(has(said_of(" #!/bin/sh\n"), "in front of its \"#!\""));

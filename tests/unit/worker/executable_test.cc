@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "router/elf_file.h"
+#include "worker/wasm_words.h"
 
 namespace worker {
 namespace {
@@ -246,6 +247,39 @@ TEST_F(ExecutableTest, what_is_neither_elf_nor_script_is_cold_and_says_so) {
 TEST_F(ExecutableTest, a_missing_interpreter_is_named) {
   const std::string script = file("x", "#!/usr/bin/env no-such-interpreter\n");
   EXPECT_NE(inspect(script, kPath).cold_reason.find("no-such-interpreter"), std::string::npos);
+}
+
+std::string wasm_module() {
+  return std::string("\0asm\x01\0\0\0", 8);
+}
+
+TEST_F(ExecutableTest, webassembly_is_run_by_what_the_bridge_has_for_it) {
+  const std::string runner = folder_ + "/cgibridge-wasm";
+  std::filesystem::copy_file("/bin/true", runner);
+  const config::ProgramSettings::Wasm wasm{.dirs = {{"/data", "/srv/a"}}, .read_only = {"/data"}};
+  const RunBy run_by{.wasm = wasm_words(folder_, "/var/cache/x", wasm)};
+  const std::string module = file("m", wasm_module(), 0644);
+  const Executable executable = inspect(module, kPath, run_by);
+  EXPECT_EQ(executable.file, runner);
+  EXPECT_EQ(executable.language, Language::wasm);
+  EXPECT_EQ(executable.cold_reason, "");
+  EXPECT_EQ(deepest_level(executable, config::Level::compiled), config::Level::compiled);
+  ASSERT_GT(executable.argv.size(), 4u);
+  EXPECT_EQ(executable.interpreter_words, executable.argv.size() - 1);
+  EXPECT_EQ(executable.argv.back(), module);
+  EXPECT_EQ(executable.argv[1], "--dir=/data=/srv/a");
+  EXPECT_EQ(executable.argv[2], "--read-only=/data");
+  // The settings' own choice comes first.
+  const Executable other = inspect(module, kPath, {.interpreter = "/bin/cat", .wasm = run_by.wasm});
+  EXPECT_EQ(other.argv, (Words{"/bin/cat", module}));
+  EXPECT_EQ(other.language, Language::none);
+}
+
+TEST_F(ExecutableTest, webassembly_without_a_runner_says_what_to_install) {
+  const RunBy run_by{.wasm = wasm_words("/nowhere", "", {})};
+  const Executable executable = inspect(file("m", wasm_module(), 0644), kPath, run_by);
+  EXPECT_EQ(executable.language, Language::wasm);
+  EXPECT_NE(executable.cold_reason.find("install the package cgibridge-wasm"), std::string::npos);
 }
 
 TEST_F(ExecutableTest, the_operators_ceiling_holds) {

@@ -1,0 +1,234 @@
+//! Compiles modules. It happens in a process of its own, under limits: a compilation has threads,
+//! which a process at a checkpoint must not have, and a module can make it long and large.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+use wasmtime::{Engine, Module};
+
+use crate::cache::{Cache, Key, Patience};
+use crate::engine::{self, Compiler, Threads};
+use crate::options::Options;
+use crate::{module_file, Outcome};
+
+pub struct Compiled {
+    pub engine: Engine,
+    pub module: Module,
+    /// The entry of the cache that it is in, if it is.
+    pub entry: Option<std::path::PathBuf>,
+}
+
+/// The module as good code, for as long as that takes: for a process that answers many requests.
+pub fn optimized(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
+    let engine = engine::new(Compiler::Optimizing, options.stack, Threads::One)?;
+    let cache = open_cache(options);
+    let key = Key::of(&engine, bytes);
+    let (code, is_kept) = match &cache {
+        Some(cache) => code_by(cache, &key, options, bytes)?,
+        None => (compile(options, bytes)?, false),
+    };
+    let entry = cache.filter(|_| is_kept).map(|cache| cache.path_of(&key));
+    Ok(Compiled { module: load(&engine, &code)?, engine, entry })
+}
+
+/// The module as soon as possible: for a process that answers one request.
+pub fn at_once(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
+    let engine = engine::new(Compiler::Optimizing, options.stack, Threads::One)?;
+    if let Some(cache) = open_cache(options) {
+        let key = Key::of(&engine, bytes);
+        if let Some(code) = entry_of(&cache, &key) {
+            return Ok(Compiled { module: load(&engine, &code)?, engine, entry: None });
+        }
+        // So that the next request is faster.
+        if cache.may_write() && cache.lock(Patience::DoesNot).is_some() {
+            compile_meanwhile(options);
+        }
+    }
+    let baseline = engine::new(Compiler::Baseline, options.stack, Threads::One)?;
+    if let Ok(module) = Module::from_binary(&baseline, bytes) {
+        return Ok(Compiled { module, engine: baseline, entry: None });
+    }
+    // It does not know all that the other knows; that one's error is the one to tell.
+    let code = compile(options, bytes)?;
+    Ok(Compiled { module: load(&engine, &code)?, engine, entry: None })
+}
+
+/// --compile
+pub fn into_cache(options: &Options) -> Outcome {
+    let began = Instant::now();
+    let bytes = module_file::read(&options.module)?;
+    module_file::check_kind(&bytes)?;
+    let Some(cache) = open_cache(options) else {
+        return Err("there is no cache that it could be compiled into".into());
+    };
+    let engine = engine::new(Compiler::Optimizing, options.stack, Threads::One)?;
+    let (code, is_kept) = code_by(&cache, &Key::of(&engine, &bytes), options, &bytes)?;
+    if !is_kept {
+        return Err("its code cannot be written to the cache".into());
+    }
+    let (size, time) = (code.len(), began.elapsed().as_millis());
+    println!("{}: {size} bytes of code, {time} ms", options.shown_module());
+    Ok(0)
+}
+
+/// --compile-here: what the process does that compile() starts.
+pub fn here(options: &Options, input: RawFd, output: RawFd) -> Outcome {
+    set_limit(libc::RLIMIT_CPU, options.compile_time);
+    set_limit(libc::RLIMIT_AS, options.compile_memory);
+    set_limit(libc::RLIMIT_CORE, 0);
+    let bytes = module_file::read_all(unsafe { File::from_raw_fd(input) })?;
+    let engine = engine::new(Compiler::Optimizing, options.stack, Threads::AsManyAsCores)?;
+    let code = engine.precompile_module(&bytes).map_err(|error| one_line(&error))?;
+    let mut file = unsafe { File::from_raw_fd(output) };
+    file.write_all(&code).map_err(|error| error.to_string())?;
+    Ok(0)
+}
+
+fn open_cache(options: &Options) -> Option<Cache> {
+    let path = options.cache.as_deref()?;
+    match Cache::open(path, options.cache_owner) {
+        Ok(cache) => Some(cache),
+        Err(why) if path.exists() => {
+            crate::say(&format!("cgibridge-wasm: {why}\n"));
+            None
+        }
+        Err(_) => None, // we may not make it: an ordinary user's bridge
+    }
+}
+
+/// A bad entry is told, and is as good as none.
+fn entry_of(cache: &Cache, key: &Key) -> Option<Vec<u8>> {
+    cache.load(key).unwrap_or_else(|why| {
+        crate::say(&format!("cgibridge-wasm: {why}\n"));
+        None
+    })
+}
+
+/// The code, and whether it is in the cache now. Several that want it at once wait for the first.
+fn code_by(
+    cache: &Cache,
+    key: &Key,
+    options: &Options,
+    bytes: &[u8],
+) -> Result<(Vec<u8>, bool), String> {
+    if let Ok(Some(code)) = cache.load(key) {
+        return Ok((code, true));
+    }
+    let _lock = cache.lock(Patience::Waits);
+    if let Some(code) = entry_of(cache, key) {
+        return Ok((code, true));
+    }
+    let code = compile(options, bytes)?;
+    let is_kept = cache.store(key, &code);
+    Ok((code, is_kept))
+}
+
+fn load(engine: &Engine, code: &[u8]) -> Result<Module, String> {
+    // Sound if the bytes are what precompile_module() made: they come from our own child, or from an
+    // entry that only trusted users can have written, and that is whole (cache.rs).
+    unsafe { Module::deserialize(engine, code) }.map_err(|error| one_line(&error))
+}
+
+fn compile(options: &Options, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    module_file::check_kind(bytes)?;
+    let (mut input, output) = (memory_file(c"module")?, memory_file(c"code")?);
+    input.write_all(bytes).and_then(|()| input.rewind()).map_err(|error| error.to_string())?;
+    let ended = Command::new(own_path()?)
+        .args(compiler_words(options, &input, &output))
+        .arg(&options.module)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| format!("its compiler cannot be started: {error}"))?;
+    if ended.success() {
+        return module_file_of(output);
+    }
+    Err(why_not(options, bytes, ended))
+}
+
+fn compiler_words(options: &Options, input: &File, output: &File) -> Vec<OsString> {
+    [
+        format!("--compile-here={},{}", input.as_raw_fd(), output.as_raw_fd()),
+        format!("--stack={}", options.stack),
+        format!("--compile-time={}", options.compile_time),
+        format!("--compile-memory={}", options.compile_memory),
+    ]
+    .map(OsString::from)
+    .into()
+}
+
+fn module_file_of(mut output: File) -> Result<Vec<u8>, String> {
+    let mut code = Vec::new();
+    output.rewind().map_err(|error| error.to_string())?;
+    std::io::Read::read_to_end(&mut output, &mut code).map_err(|error| error.to_string())?;
+    Ok(code)
+}
+
+/// Its own words are those about the module, which are found again here.
+fn why_not(options: &Options, bytes: &[u8], ended: ExitStatus) -> String {
+    if ended.signal() == Some(libc::SIGXCPU) || ended.signal() == Some(libc::SIGKILL) {
+        return format!(
+            "its compilation took more than {} s of processor time, or was killed",
+            options.compile_time
+        );
+    }
+    let checked = engine::new(Compiler::Optimizing, options.stack, Threads::One)
+        .and_then(|engine| Module::validate(&engine, bytes).map_err(|error| one_line(&error)));
+    match checked {
+        Err(why) => format!("it is not valid: {why}"),
+        Ok(()) => {
+            format!("it cannot be compiled within {} MiB ({ended})", options.compile_memory >> 20)
+        }
+    }
+}
+
+/// By a process that nobody waits for.
+fn compile_meanwhile(options: &Options) {
+    let Ok(path) = own_path() else { return };
+    let mut command = Command::new(path);
+    command.arg("--compile").arg(format!("--stack={}", options.stack));
+    command.arg(format!("--compile-time={}", options.compile_time));
+    command.arg(format!("--compile-memory={}", options.compile_memory));
+    if let Some(cache) = &options.cache {
+        command.arg([OsStr::new("--cache="), cache.as_os_str()].join(OsStr::new("")));
+    }
+    if let Some(owner) = options.cache_owner {
+        command.arg(format!("--cache-owner={owner}"));
+    }
+    command.arg(&options.module).env_clear().stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let _ = command.spawn();
+}
+
+fn own_path() -> Result<std::path::PathBuf, String> {
+    std::env::current_exe().map_err(|error| format!("the runner's own path: {error}"))
+}
+
+/// Passed to the child.
+fn memory_file(name: &std::ffi::CStr) -> Result<File, String> {
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), 0) };
+    if fd < 0 {
+        return Err(format!("no memory file: {}", std::io::Error::last_os_error()));
+    }
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+fn set_limit(which: libc::__rlimit_resource_t, most: u64) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    unsafe { libc::getrlimit(which, &mut limit) };
+    limit.rlim_cur = most.min(limit.rlim_max);
+    limit.rlim_max = limit.rlim_cur;
+    unsafe { libc::setrlimit(which, &limit) };
+}
+
+/// "caused by" in one line.
+pub fn one_line(error: &wasmtime::Error) -> String {
+    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
+}

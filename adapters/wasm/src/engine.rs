@@ -1,0 +1,33 @@
+//! How modules are compiled and run. Code that one engine compiled runs in another one only if it
+//! has the same settings, so all processes take them from here.
+
+use wasmtime::{Config, Engine, Strategy};
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Compiler {
+    /// Cranelift: good code, slowly. Only this one's code is kept.
+    Optimizing,
+    /// Winch: in one pass, for the first requests, until the other has finished.
+    Baseline,
+}
+
+/// Threads of the compiler would be threads of the process.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Threads {
+    One,
+    AsManyAsCores,
+}
+
+pub fn new(compiler: Compiler, stack: usize, threads: Threads) -> Result<Engine, String> {
+    let mut config = Config::new();
+    config
+        .strategy(match compiler {
+            Compiler::Optimizing => Strategy::Cranelift,
+            Compiler::Baseline => Strategy::Winch,
+        })
+        .parallel_compilation(threads == Threads::AsManyAsCores)
+        .max_wasm_stack(stack)
+        // A memory is plain pages, which the checkpoint library can put back.
+        .memory_init_cow(false);
+    Engine::new(&config).map_err(|error| format!("WebAssembly cannot be run here: {error:#}"))
+}

@@ -1,0 +1,56 @@
+//! Runs a WebAssembly module as a CGI program: README.md.
+
+mod bridge;
+mod cache;
+mod compiler;
+mod engine;
+mod failure;
+mod module_file;
+mod options;
+mod run;
+mod wasi;
+
+use std::io::Write;
+
+use options::{Options, Task};
+
+const VERSION: &str = concat!("cgibridge-wasm, wasmtime ", "48.0.8");
+
+/// What a task that ends well answers: the code to exit with. Otherwise: why not.
+type Outcome = Result<i32, String>;
+
+fn main() {
+    let words = std::env::args_os().skip(1).collect();
+    let code = match Options::parse(words) {
+        Err(why) => {
+            say(&format!("cgibridge-wasm: {why}\n"));
+            2
+        }
+        Ok(options) => act(&options).unwrap_or_else(|why| {
+            say(&format!("{}: {why}\n", options.shown_module()));
+            1
+        }),
+    };
+    // Rust's own end does nothing that is needed here, and the checkpoint library ends with libc's.
+    unsafe { libc::exit(code) }
+}
+
+/// To standard error; who has closed that does not want to know.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+fn act(options: &Options) -> Outcome {
+    match options.task {
+        Task::Version => {
+            println!("{VERSION}");
+            Ok(0)
+        }
+        Task::Compile => compiler::into_cache(options),
+        Task::CompileHere { input, output } => compiler::here(options, input, output),
+        Task::Run => match bridge::Bridge::open() {
+            Some(bridge) => run::warm(options, &bridge),
+            None => run::once(options),
+        },
+    }
+}

@@ -1,0 +1,178 @@
+//! The module's descriptors: small numbers, which stand for descriptors of this process that it
+//! never sees. They begin with 0, 1 and 2, then the folders, in the same order in each request.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::errno::{Done, Errno};
+use super::folder::Listing;
+use crate::options::{text, Folder};
+
+/// At once; the lowest free number is given.
+const OPEN_MAX: usize = 512;
+
+pub enum Kind {
+    /// 0, 1 and 2, which are the process's.
+    Stream(RawFd),
+    File(File),
+    Folder {
+        file: File,
+        /// Of one that was given; other folders have been opened by the module.
+        name: Option<Vec<u8>>,
+        /// Read at the first look, and from then on for all cookies.
+        listing: Option<Listing>,
+    },
+}
+
+pub struct Descriptor {
+    pub kind: Kind,
+    /// It, and all below it, may not be changed.
+    pub read_only: bool,
+    /// Reads and writes do not wait. Not set in the kernel, where whoever shares a pipe would have it.
+    pub nonblocking: bool,
+    /// What the module asked for as it opened it.
+    pub rights: Rights,
+}
+
+/// Bits that WASI calls rights: what a descriptor is good for.
+#[derive(Clone, Copy)]
+pub struct Rights {
+    pub base: u64,
+    pub inheriting: u64,
+}
+
+impl Rights {
+    pub const FD_READ: u64 = 1 << 1;
+    pub const FD_SEEK: u64 = 1 << 2;
+    pub const FD_TELL: u64 = 1 << 5;
+    pub const FD_WRITE: u64 = 1 << 6;
+    pub const ALL: u64 = (1 << 30) - 1;
+    const OF_FOLDERS: u64 = Self::ALL & !(Self::FD_READ | Self::FD_WRITE | Self::FD_SEEK);
+
+    pub fn of_folders() -> Rights {
+        Rights { base: Self::OF_FOLDERS, inheriting: Self::ALL }
+    }
+}
+
+#[derive(Default)]
+pub struct Descriptors {
+    table: Vec<Option<Descriptor>>,
+}
+
+impl Descriptors {
+    pub fn new(folders: &[Folder]) -> Result<Descriptors, String> {
+        let mut descriptors = Descriptors::default();
+        for fd in 0..=2 {
+            descriptors.table.push(Some(Descriptor::of(Kind::Stream(fd), stream_rights(fd))));
+        }
+        for folder in folders {
+            let file = std::fs::OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_DIRECTORY | libc::O_PATH)
+                .open(&folder.path)
+                .map_err(|error| {
+                    format!(
+                        "wasm.dirs: {} = {}: {error}",
+                        text(&folder.name),
+                        folder.path.display()
+                    )
+                })?;
+            let kind = Kind::Folder { file, name: Some(folder.name.clone()), listing: None };
+            let mut descriptor = Descriptor::of(kind, Rights::of_folders());
+            descriptor.read_only = folder.read_only;
+            descriptors.table.push(Some(descriptor));
+        }
+        Ok(descriptors)
+    }
+
+    pub fn get(&mut self, fd: u32) -> Done<&mut Descriptor> {
+        self.table.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::BADF)
+    }
+
+    pub fn add(&mut self, descriptor: Descriptor) -> Done<u32> {
+        let free = self.table.iter().position(Option::is_none).unwrap_or(self.table.len());
+        if free >= OPEN_MAX {
+            return Err(Errno::MFILE);
+        }
+        if free == self.table.len() {
+            self.table.push(None);
+        }
+        self.table[free] = Some(descriptor);
+        Ok(free as u32)
+    }
+
+    pub fn close(&mut self, fd: u32) -> Done<()> {
+        self.get(fd)?;
+        let closed = self.table[fd as usize].take();
+        if let Some(Descriptor { kind: Kind::Stream(stream), .. }) = closed {
+            // Its reader sees the end, as of any program's.
+            unsafe { libc::close(stream) };
+        }
+        Ok(())
+    }
+
+    /// `to` becomes `from`, which is then closed.
+    pub fn renumber(&mut self, from: u32, to: u32) -> Done<()> {
+        self.get(from)?;
+        self.get(to)?;
+        if from != to {
+            self.close(to)?;
+            self.table[to as usize] = self.table[from as usize].take();
+        }
+        Ok(())
+    }
+}
+
+impl Descriptor {
+    pub fn of(kind: Kind, rights: Rights) -> Descriptor {
+        Descriptor { kind, read_only: false, nonblocking: false, rights }
+    }
+
+    pub fn raw(&self) -> RawFd {
+        match &self.kind {
+            Kind::Stream(fd) => *fd,
+            Kind::File(file) | Kind::Folder { file, .. } => file.as_raw_fd(),
+        }
+    }
+
+    /// For what only files and streams can do.
+    pub fn not_folder(&self, otherwise: Errno) -> Done<RawFd> {
+        match self.kind {
+            Kind::Folder { .. } => Err(otherwise),
+            _ => Ok(self.raw()),
+        }
+    }
+
+    pub fn file(&self) -> Done<RawFd> {
+        match self.kind {
+            Kind::File(_) => Ok(self.raw()),
+            Kind::Stream(_) => Err(Errno::SPIPE),
+            Kind::Folder { .. } => Err(Errno::BADF),
+        }
+    }
+
+    pub fn folder(&self) -> Done<RawFd> {
+        match self.kind {
+            Kind::Folder { .. } => Ok(self.raw()),
+            _ => Err(Errno::NOTDIR),
+        }
+    }
+
+    /// ROFS for who wants to change something where only reading is allowed.
+    pub fn check_writable(&self) -> Done<()> {
+        if self.read_only {
+            return Err(Errno::ROFS);
+        }
+        Ok(())
+    }
+}
+
+/// A C library takes what cannot seek, and is a character device, for a terminal, and writes each
+/// line by itself.
+fn stream_rights(fd: RawFd) -> Rights {
+    let is_terminal = unsafe { libc::isatty(fd) } == 1;
+    let seeks = Rights::FD_SEEK | Rights::FD_TELL;
+    let base = if is_terminal { Rights::ALL & !seeks } else { Rights::ALL };
+    Rights { base, inheriting: 0 }
+}
