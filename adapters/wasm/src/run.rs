@@ -17,7 +17,7 @@ pub fn once(options: &Options) -> Outcome {
     let program = Program::new(options, compiler::at_once(options, &bytes)?)?;
     let variables =
         std::env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
-    program.answer(variables.collect(), options.words.clone())
+    program.answer_and_leave(variables.collect(), options.words.clone())
 }
 
 /// Request after request, at the checkpoint.
@@ -40,6 +40,9 @@ pub fn warm(options: &Options, bridge: &Bridge) -> Outcome {
     }
 }
 
+/// Variables as "K=V", or words.
+type Strings = Vec<Vec<u8>>;
+
 struct Program<'a> {
     options: &'a Options,
     engine: Engine,
@@ -60,11 +63,26 @@ impl Program<'_> {
         Ok(Program { options, engine: compiled.engine, module })
     }
 
-    fn answer(&self, environment: Vec<Vec<u8>>, words: Vec<Vec<u8>>) -> Outcome {
+    fn answer(&self, environment: Strings, words: Strings) -> Outcome {
+        let (mut store, instance) = self.begin(environment, words)?;
+        Ok(self.run(&mut store, &instance))
+    }
+
+    /// The same, as the last that the process does.
+    fn answer_and_leave(&self, environment: Strings, words: Strings) -> Outcome {
+        let (mut store, instance) = self.begin(environment, words)?;
+        self.run_and_leave(&mut store, &instance)
+    }
+
+    fn begin(
+        &self,
+        environment: Strings,
+        words: Strings,
+    ) -> Result<(Store<State>, Instance), String> {
         let mut store = self.store();
         store.data_mut().begin(environment, self.arguments(words))?;
         let instance = self.instance(&mut store)?;
-        Ok(self.run(&mut store, &instance))
+        Ok((store, instance))
     }
 
     /// The instance is there before the request is, unless its start function already asks for
@@ -82,9 +100,9 @@ impl Program<'_> {
         match ahead {
             Ok(instance) => {
                 store.data_mut().begin(environment, self.arguments(words))?;
-                Ok(self.run(&mut store, &instance))
+                self.run_and_leave(&mut store, &instance)
             }
-            Err(_) => self.answer(environment, words),
+            Err(_) => self.answer_and_leave(environment, words),
         }
     }
 
@@ -105,7 +123,7 @@ impl Program<'_> {
     }
 
     /// The words are those after the module's path, in the whole command line or by themselves.
-    fn request(&self, bridge: &Bridge) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    fn request(&self, bridge: &Bridge) -> (Strings, Strings) {
         let environment = bridge.environment();
         let mut words = bridge.arguments();
         let module = self.options.module.as_os_str().as_bytes();
@@ -115,7 +133,7 @@ impl Program<'_> {
         (environment, words)
     }
 
-    fn arguments(&self, words: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    fn arguments(&self, words: Strings) -> Strings {
         let module = self.options.module.clone().into_os_string().into_vec();
         std::iter::once(module).chain(words).collect()
     }
@@ -140,6 +158,11 @@ impl Program<'_> {
         let memory = instance.get_memory(&mut *store, "memory");
         store.data_mut().memory = memory;
         Ok(instance)
+    }
+
+    fn run_and_leave(&self, store: &mut Store<State>, instance: &Instance) -> ! {
+        store.data_mut().ends_process = true;
+        crate::leave(self.run(store, instance))
     }
 
     fn run(&self, store: &mut Store<State>, instance: &Instance) -> i32 {

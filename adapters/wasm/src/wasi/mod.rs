@@ -37,6 +37,8 @@ pub struct State {
     /// The module's, once it is instantiated.
     pub memory: Option<Memory>,
     has_asked: bool,
+    /// Nothing follows this instance: proc_exit() need not pass through the module's frames.
+    pub ends_process: bool,
     /// Nobody reads what it writes any more.
     is_unheard: bool,
 }
@@ -56,6 +58,7 @@ impl State {
             limits: Limits::new(memory_bytes),
             memory: None,
             has_asked: false,
+            ends_process: false,
             is_unheard: false,
         }
     }
@@ -173,9 +176,16 @@ pub fn add_to(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         paths::path_symlink(target: u32, target_length: u32, fd: u32, at: u32, length: u32);
         paths::path_unlink_file(fd: u32, at: u32, length: u32);
     }
-    linker.func_wrap(MODULE, "proc_exit", |code: i32| -> wasmtime::Result<()> {
-        Err(wasmtime::Error::from(Exit(code)))
-    })?;
+    linker.func_wrap(
+        MODULE,
+        "proc_exit",
+        |caller: Caller<'_, State>, code: i32| -> wasmtime::Result<()> {
+            if caller.data().ends_process {
+                crate::leave(code);
+            }
+            Err(wasmtime::Error::from(Exit(code)))
+        },
+    )?;
     Ok(())
 }
 
