@@ -277,7 +277,7 @@ static const short kLeaveNothing[] = {
     SYS_futex,        SYS_mmap,       SYS_munmap,        SYS_mprotect,     SYS_madvise,
     SYS_mremap,       SYS_brk,        SYS_exit_group,    SYS_exit,         SYS_set_tid_address,
     SYS_pipe2,        SYS_socket,     SYS_connect,       SYS_sendto,       SYS_recvfrom,
-    SYS_getsockopt,
+    SYS_getsockopt,   SYS_openat2,
 #if defined(__x86_64__)
     SYS_open,         SYS_stat,       SYS_lstat,         SYS_access,       SYS_readlink,
     SYS_time,         SYS_poll,       SYS_pipe,          SYS_arch_prctl,
