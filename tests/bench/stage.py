@@ -25,6 +25,7 @@ PROGRAMS = {
     "hello.rb": ("Ruby", None),
     "hello-libraries.rb": ("Ruby, libraries", None),
     "hello.tcl": ("Tcl", None),
+    "hello.wasm": ("C as WebAssembly", "hello.fcgi"),
     # Nothing is rewritten: nginx uses php-cgi's own processes, without the bridge.
     "hello.php": ("PHP", "/usr/bin/php-cgi"),
 }
@@ -36,7 +37,9 @@ BRIDGES = {
     "none": 'mode = "persistent"\nreset = "none"',
 }
 # Programs measured with reset = "none", which keeps a program's state.
-NONE = {"hello.js"}
+NONE = {"hello.js", "hello.wasm"}
+# What fcgiwrap and mod_cgid run in a program's place: the same source, as they can run it.
+NATIVE = {"hello.wasm": "hello.cgi"}
 # Programs whose responders are also measured with a connection for each request, which is nginx's default.
 UNKEPT = {"hello.php"}
 SIDES = ["fcgiwrap", "mod_cgid", *BRIDGES, "by-hand", "by-hand-unkept"]
@@ -66,7 +69,7 @@ class Stage:
     def __init__(self, site, programs, sides, keep_alive, connections):
         self.site, self.wanted, self.connections = site, sides, connections
         self.sockets = []
-        for name in programs:
+        for name in {*programs, *(NATIVE[name] for name in programs if name in NATIVE)}:
             self.install(name)
         self.bridges = {side: self.start_bridge(side) for side in BRIDGES if side in sides}
         addresses = {side: f"unix:{bridge.address}" for side, bridge in self.bridges.items()}
@@ -103,7 +106,8 @@ class Stage:
         workers = f"workers = {{ max = {self.connections}, spare = {self.connections} }}"
         return self.site.start_bridge(
             f"{BRIDGES[side]}\n{workers}", name=f"{side}.toml",
-            listen=[f"unix:{self.site.folder}/{side}.sock"], bridge='log_level = "warn"\n')
+            listen=[f"unix:{self.site.folder}/{side}.sock"],
+            bridge=f'log_level = "warn"\ncache = "{self.site.folder}/cache"\n')
 
     def start_apache(self):
         return self.site.start_apache(None, modules=["cgid", "env"], extra=f"""
@@ -145,7 +149,11 @@ location {prefix} {{
         return self.apache if side == "mod_cgid" else self.nginx
 
     def url(self, side, program):
-        return self.server(side).url(f"/{side}/{program}")
+        return self.server(side).url(self.target(side, program))
+
+    def target(self, side, program):
+        native = NATIVE.get(program, program) if side in ("fcgiwrap", "mod_cgid") else program
+        return f"/{side}/{native}"
 
     def sides(self, program):
         return [side for side in SIDES if side in self.wanted
@@ -157,7 +165,7 @@ location {prefix} {{
 
     def answer(self, side, program):
         """The body of one answer, which must be correct."""
-        answer = self.server(side).send_request(f"/{side}/{program}")
+        answer = self.server(side).send_request(self.target(side, program))
         if answer.status != 200:
             raise SystemExit(f"{side} answers {program} with {answer.status}: {answer.text[:200]}")
         return answer.body

@@ -54,5 +54,9 @@ fn shown(frame: &wasmtime::FrameInfo) -> String {
 
 /// A name comes from the module: it must not be more than a word in a line of the log.
 fn plain_name(name: &str) -> String {
+    let name = match rustc_demangle::try_demangle(name) {
+        Ok(readable) => format!("{readable:#}"), // without the hash
+        Err(_) => name.to_owned(),
+    };
     name.chars().take(200).map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -47,11 +47,19 @@ impl Rights {
     pub const FD_SEEK: u64 = 1 << 2;
     pub const FD_TELL: u64 = 1 << 5;
     pub const FD_WRITE: u64 = 1 << 6;
+    pub const PATH_FILESTAT_SET_SIZE: u64 = 1 << 19;
+    const FD_FILESTAT_SET_SIZE: u64 = 1 << 22;
     pub const ALL: u64 = (1 << 30) - 1;
-    const OF_FOLDERS: u64 = Self::ALL & !(Self::FD_READ | Self::FD_WRITE | Self::FD_SEEK);
+    /// What only files are good for.
+    const OF_FILES: u64 =
+        Self::FD_READ | Self::FD_WRITE | Self::FD_SEEK | Self::FD_TELL | Self::FD_FILESTAT_SET_SIZE;
 
     pub fn of_folders() -> Rights {
-        Rights { base: Self::OF_FOLDERS, inheriting: Self::ALL }
+        Rights { base: Self::ALL, inheriting: Self::ALL }.for_folder()
+    }
+
+    pub fn for_folder(self) -> Rights {
+        Rights { base: self.base & !Self::OF_FILES, ..self }
     }
 }
 
@@ -157,6 +165,14 @@ impl Descriptor {
             Kind::Folder { .. } => Ok(self.raw()),
             _ => Err(Errno::NOTDIR),
         }
+    }
+
+    /// For what the module has not asked for, or has given up since.
+    pub fn check_right(&self, right: u64) -> Done<()> {
+        if self.rights.base & right == 0 {
+            return Err(Errno::NOTCAPABLE);
+        }
+        Ok(())
     }
 
     /// ROFS for who wants to change something where only reading is allowed.

@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-use super::descriptors::{Descriptor, Kind};
+use super::descriptors::{Descriptor, Kind, Rights};
 use super::errno::{Done, Errno};
 use super::memory::Guest;
 use super::{checked, folder, poll, status, State};
@@ -25,6 +25,7 @@ pub fn fd_read(
 ) -> Done<()> {
     let descriptor = state.descriptors.get(fd)?;
     let raw = descriptor.not_folder(Errno::ISDIR)?;
+    descriptor.check_right(Rights::FD_READ)?;
     let pieces = guest.pieces(list, count)?;
     let done = transfer(descriptor, libc::POLLIN, || unsafe {
         libc::readv(raw, pieces.as_ptr(), pieces.len() as i32)
@@ -42,6 +43,7 @@ pub fn fd_write(
 ) -> Done<()> {
     let descriptor = state.descriptors.get(fd)?;
     let raw = descriptor.not_folder(Errno::BADF)?;
+    descriptor.check_right(Rights::FD_WRITE)?;
     let pieces = guest.pieces(list, count)?;
     let done = transfer(descriptor, libc::POLLOUT, || unsafe {
         libc::writev(raw, pieces.as_ptr(), pieces.len() as i32)
@@ -60,7 +62,9 @@ pub fn fd_pread(
     offset: u64,
     to: u32,
 ) -> Done<()> {
-    let raw = state.descriptors.get(fd)?.file()?;
+    let descriptor = state.descriptors.get(fd)?;
+    let raw = descriptor.file()?;
+    descriptor.check_right(Rights::FD_READ)?;
     let (pieces, offset) = (guest.pieces(list, count)?, place(offset)?);
     let (first, number) = (pieces.as_ptr(), pieces.len() as i32);
     let done = checked(unsafe { libc::preadv(raw, first, number, offset) } as i64)?;
@@ -76,7 +80,9 @@ pub fn fd_pwrite(
     offset: u64,
     to: u32,
 ) -> Done<()> {
-    let raw = state.descriptors.get(fd)?.file()?;
+    let descriptor = state.descriptors.get(fd)?;
+    let raw = descriptor.file()?;
+    descriptor.check_right(Rights::FD_WRITE)?;
     let (pieces, offset) = (guest.pieces(list, count)?, place(offset)?);
     let (first, number) = (pieces.as_ptr(), pieces.len() as i32);
     let done = checked(unsafe { libc::pwritev(raw, first, number, offset) } as i64)?;

@@ -48,6 +48,9 @@ pub fn path_open(
     if writes || how & (CREATE | TRUNCATE) != 0 {
         parent.check_writable()?;
     }
+    if how & TRUNCATE != 0 {
+        parent.check_right(Rights::PATH_FILESTAT_SET_SIZE)?;
+    }
     if how & CREATE != 0 && how & FOLDER != 0 {
         return Err(Errno::INVAL);
     }
@@ -65,7 +68,9 @@ pub fn path_open(
         4 => Kind::File(file),
         _ => return Err(Errno::ACCES), // devices and pipes are not for modules
     };
-    let mut descriptor = Descriptor::of(kind, granted);
+    let is_folder = matches!(kind, Kind::Folder { .. });
+    let rights = if is_folder { granted.for_folder() } else { granted };
+    let mut descriptor = Descriptor::of(kind, rights);
     descriptor.read_only = read_only;
     descriptor.nonblocking = flags & files::NONBLOCK != 0;
     let number = state.descriptors.add(descriptor)?;
