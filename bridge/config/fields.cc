@@ -484,14 +484,14 @@ std::vector<Field<ProgramSettings>> make_wasm_fields() {
     return bind<ProgramSettings>(member, kind, takes_effect, doc);
   };
   return {
-      field(MEMBER(wasm.dirs), folders(), new_generation,
+      field(MEMBER(wasm.dirs), folders(absolute_path()), new_generation,
             "The folders that a WebAssembly module sees: their name in the module = their path. "
             "It has no other files. A [[program]] adds to [defaults], name by name."),
       field(MEMBER(wasm.read_only), list_of(text("name", "absolute", folder_name)), new_generation,
             "Those of wasm.dirs, by their name in the module, in which it may only read."),
       field(MEMBER(wasm.memory), size(64 * base::kKiB, 4 * base::kGiB), new_generation,
             "The most memory of a WebAssembly module in one request; it cannot grow beyond."),
-      field(MEMBER(wasm.stack), size(64 * base::kKiB, 256 * base::kMiB), new_generation,
+      field(MEMBER(wasm.stack), size(64 * base::kKiB, 4 * base::kMiB), new_generation,
             "The most stack of a WebAssembly module; deeper recursion is a trap."),
   };
 }

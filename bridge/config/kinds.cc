@@ -247,11 +247,6 @@ base::Status variable_name(std::string_view name) {
   return base::Error{"is no name of letters, digits and _"};
 }
 
-base::Status absolute_path(std::string_view path) {
-  if (path.starts_with('/')) return base::Done{};
-  return base::Error{quote(path) + " is not an absolute path"};
-}
-
 }  // namespace
 
 base::Status folder_name(std::string_view name) {
@@ -267,9 +262,8 @@ Kind<std::map<std::string, std::string>> environment() {
                         text("string", "", nullptr));
 }
 
-Kind<std::map<std::string, std::string>> folders() {
-  return table_of_texts("table of paths", "a table { \"/data\" = \"/path\" }", folder_name,
-                        text("path", "absolute", absolute_path));
+Kind<std::map<std::string, std::string>> folders(const Kind<std::string>& path) {
+  return table_of_texts("table of paths", "a table { \"/data\" = \"/path\" }", folder_name, path);
 }
 
 std::string describe_type(const toml::value& value) {

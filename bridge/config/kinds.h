@@ -64,7 +64,7 @@ Kind<std::map<std::string, std::string>> environment();
 
 // Name of a folder as a WebAssembly module sees it = its path. The table's entries are added to
 // what out has.
-Kind<std::map<std::string, std::string>> folders();
+Kind<std::map<std::string, std::string>> folders(const Kind<std::string>& path);
 
 // A folder's name in a WebAssembly module: absolute, plain, without '='.
 base::Status folder_name(std::string_view name);

@@ -3,8 +3,9 @@
 
 use std::ffi::CString;
 
-/// The longest answer. A longer text comes in pieces.
-const ANSWER_MAX: usize = 64 << 10;
+/// The longest answer; a longer text comes in pieces. All that is written to here is put back after
+/// each request, so it is not more than most environments need.
+const ANSWER_MAX: usize = 4096;
 
 pub struct Bridge {
     /// "/.cgibridge/SECRET/"
@@ -85,11 +86,8 @@ impl Bridge {
 
 fn ask(path: &[u8]) -> Option<Vec<u8>> {
     let path = CString::new(path).ok()?;
-    let mut answer = vec![0u8; ANSWER_MAX];
+    let mut answer = [0u8; ANSWER_MAX];
     let length = unsafe { libc::readlink(path.as_ptr(), answer.as_mut_ptr().cast(), answer.len()) };
-    if length < 0 {
-        return None;
-    }
-    answer.truncate(length as usize);
-    Some(answer)
+    let length = usize::try_from(length).ok()?;
+    Some(answer[..length].to_vec())
 }

@@ -23,26 +23,34 @@ pub struct Compiled {
     pub entry: Option<std::path::PathBuf>,
 }
 
+impl Compiled {
+    fn of_code(engine: Engine, code: &[u8]) -> Result<Compiled, String> {
+        // Sound if the bytes are what precompile_module() made: they come from our own child, or from
+        // an entry that only trusted users can have written, and that is whole (cache.rs).
+        let loaded = unsafe { Module::deserialize(&engine, code) };
+        let module = loaded.map_err(|error| one_line(&error))?;
+        Ok(Compiled { engine, module, entry: None })
+    }
+}
+
 /// The module as good code, for as long as that takes: for a process that answers many requests.
 pub fn optimized(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
-    let engine = engine::new(Compiler::Optimizing, options.stack, Threads::One)?;
-    let cache = open_cache(options);
-    let key = Key::of(&engine, bytes);
-    let (code, is_kept) = match &cache {
-        Some(cache) => code_by(cache, &key, options, bytes)?,
-        None => (compile(options, bytes)?, false),
+    let engine = optimizing(options)?;
+    let Some(cache) = open_cache(options) else {
+        return Compiled::of_code(engine, &compile(options, bytes)?);
     };
-    let entry = cache.filter(|_| is_kept).map(|cache| cache.path_of(&key));
-    Ok(Compiled { module: load(&engine, &code)?, engine, entry })
+    let key = Key::of(&engine, bytes);
+    let (code, is_kept) = code_by(&cache, &key, options, bytes)?;
+    let entry = is_kept.then(|| cache.path_of(&key));
+    Ok(Compiled { entry, ..Compiled::of_code(engine, &code)? })
 }
 
 /// The module as soon as possible: for a process that answers one request.
 pub fn at_once(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
-    let engine = engine::new(Compiler::Optimizing, options.stack, Threads::One)?;
     if let Some(cache) = open_cache(options) {
-        let key = Key::of(&engine, bytes);
-        if let Some(code) = entry_of(&cache, &key) {
-            return Ok(Compiled { module: load(&engine, &code)?, engine, entry: None });
+        let engine = optimizing(options)?;
+        if let Some(code) = entry_of(&cache, &Key::of(&engine, bytes)) {
+            return Compiled::of_code(engine, &code);
         }
         // So that the next request is faster.
         if cache.may_write() && cache.lock(Patience::DoesNot).is_some() {
@@ -54,19 +62,21 @@ pub fn at_once(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
         return Ok(Compiled { module, engine: baseline, entry: None });
     }
     // It does not know all that the other knows; that one's error is the one to tell.
-    let code = compile(options, bytes)?;
-    Ok(Compiled { module: load(&engine, &code)?, engine, entry: None })
+    Compiled::of_code(optimizing(options)?, &compile(options, bytes)?)
+}
+
+fn optimizing(options: &Options) -> Result<Engine, String> {
+    engine::new(Compiler::Optimizing, options.stack, Threads::One)
 }
 
 /// --compile
 pub fn into_cache(options: &Options) -> Outcome {
     let began = Instant::now();
     let bytes = module_file::read(&options.module)?;
-    module_file::check_kind(&bytes)?;
     let Some(cache) = open_cache(options) else {
         return Err("there is no cache that it could be compiled into".into());
     };
-    let engine = engine::new(Compiler::Optimizing, options.stack, Threads::One)?;
+    let engine = optimizing(options)?;
     let (code, is_kept) = code_by(&cache, &Key::of(&engine, &bytes), options, &bytes)?;
     if !is_kept {
         return Err("its code cannot be written to the cache".into());
@@ -128,14 +138,7 @@ fn code_by(
     Ok((code, is_kept))
 }
 
-fn load(engine: &Engine, code: &[u8]) -> Result<Module, String> {
-    // Sound if the bytes are what precompile_module() made: they come from our own child, or from an
-    // entry that only trusted users can have written, and that is whole (cache.rs).
-    unsafe { Module::deserialize(engine, code) }.map_err(|error| one_line(&error))
-}
-
 fn compile(options: &Options, bytes: &[u8]) -> Result<Vec<u8>, String> {
-    module_file::check_kind(bytes)?;
     let (mut input, output) = (memory_file(c"module")?, memory_file(c"code")?);
     input.write_all(bytes).and_then(|()| input.rewind()).map_err(|error| error.to_string())?;
     let ended = Command::new(own_path()?)
@@ -148,7 +151,7 @@ fn compile(options: &Options, bytes: &[u8]) -> Result<Vec<u8>, String> {
         .status()
         .map_err(|error| format!("its compiler cannot be started: {error}"))?;
     if ended.success() {
-        return module_file_of(output);
+        return code_in(output);
     }
     Err(why_not(options, bytes, ended))
 }
@@ -164,7 +167,7 @@ fn compiler_words(options: &Options, input: &File, output: &File) -> Vec<OsStrin
     .into()
 }
 
-fn module_file_of(mut output: File) -> Result<Vec<u8>, String> {
+fn code_in(mut output: File) -> Result<Vec<u8>, String> {
     let mut code = Vec::new();
     output.rewind().map_err(|error| error.to_string())?;
     std::io::Read::read_to_end(&mut output, &mut code).map_err(|error| error.to_string())?;
@@ -179,7 +182,7 @@ fn why_not(options: &Options, bytes: &[u8], ended: ExitStatus) -> String {
             options.compile_time
         );
     }
-    let checked = engine::new(Compiler::Optimizing, options.stack, Threads::One)
+    let checked = optimizing(options)
         .and_then(|engine| Module::validate(&engine, bytes).map_err(|error| one_line(&error)));
     match checked {
         Err(why) => format!("it is not valid: {why}"),

@@ -11,15 +11,17 @@ const BYTES_MAX: u64 = 256 << 20;
 const MAGIC: &[u8] = b"\0asm";
 const COMPONENT: u8 = 1; // the "layer" of a file's version
 
-/// All of a regular file.
+/// All of a file that is a core module, or why it is none.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
-    read_all(file)
+    let bytes = read_all(file)?;
+    check_kind(&bytes)?;
+    Ok(bytes)
 }
 
-/// The same for an open file.
+/// All of an open regular file.
 pub fn read_all(mut file: File) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("it cannot be read: {error}");
     let status = file.metadata().map_err(failed)?;
@@ -36,7 +38,7 @@ pub fn read_all(mut file: File) -> Result<Vec<u8>, String> {
 
 /// What it is, if it is something else than a core module; whether it is a good one shows when it is
 /// compiled.
-pub fn check_kind(bytes: &[u8]) -> Result<(), String> {
+fn check_kind(bytes: &[u8]) -> Result<(), String> {
     let Some(rest) = bytes.strip_prefix(MAGIC) else {
         let is_text = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'(');
         let what = if is_text {

@@ -13,7 +13,6 @@ use crate::{failure, module_file, Outcome};
 /// One request, as any CGI program.
 pub fn once(options: &Options) -> Outcome {
     let bytes = module_file::read(&options.module)?;
-    module_file::check_kind(&bytes)?;
     let program = Program::new(options, compiler::at_once(options, &bytes)?)?;
     let variables =
         std::env::vars_os().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
@@ -23,7 +22,6 @@ pub fn once(options: &Options) -> Outcome {
 /// Request after request, at the checkpoint.
 pub fn warm(options: &Options, bridge: &Bridge) -> Outcome {
     let bytes = module_file::read(&options.module)?;
-    module_file::check_kind(&bytes)?;
     bridge.note_file(options.module.as_os_str().as_bytes());
     if let Some(cache) = &options.cache {
         bridge.own_folder(cache.as_os_str().as_bytes());

@@ -53,14 +53,7 @@ impl Rights {
     /// What only files are good for.
     const OF_FILES: u64 =
         Self::FD_READ | Self::FD_WRITE | Self::FD_SEEK | Self::FD_TELL | Self::FD_FILESTAT_SET_SIZE;
-
-    pub fn of_folders() -> Rights {
-        Rights { base: Self::ALL, inheriting: Self::ALL }.for_folder()
-    }
-
-    pub fn for_folder(self) -> Rights {
-        Rights { base: self.base & !Self::OF_FILES, ..self }
-    }
+    pub const WHOLE: Rights = Rights { base: Self::ALL, inheriting: Self::ALL };
 }
 
 #[derive(Default)]
@@ -87,7 +80,7 @@ impl Descriptors {
                     )
                 })?;
             let kind = Kind::Folder { file, name: Some(folder.name.clone()), listing: None };
-            let mut descriptor = Descriptor::of(kind, Rights::of_folders());
+            let mut descriptor = Descriptor::of(kind, Rights::WHOLE);
             descriptor.read_only = folder.read_only;
             descriptors.table.push(Some(descriptor));
         }
@@ -133,7 +126,10 @@ impl Descriptors {
 }
 
 impl Descriptor {
-    pub fn of(kind: Kind, rights: Rights) -> Descriptor {
+    pub fn of(kind: Kind, mut rights: Rights) -> Descriptor {
+        if let Kind::Folder { .. } = kind {
+            rights.base &= !Rights::OF_FILES;
+        }
         Descriptor { kind, read_only: false, nonblocking: false, rights }
     }
 

@@ -62,13 +62,9 @@ pub fn fd_pread(
     offset: u64,
     to: u32,
 ) -> Done<()> {
-    let descriptor = state.descriptors.get(fd)?;
-    let raw = descriptor.file()?;
-    descriptor.check_right(Rights::FD_READ)?;
-    let (pieces, offset) = (guest.pieces(list, count)?, place(offset)?);
-    let (first, number) = (pieces.as_ptr(), pieces.len() as i32);
-    let done = checked(unsafe { libc::preadv(raw, first, number, offset) } as i64)?;
-    guest.put_u32(to, done as u32)
+    let raw = file_for(state, fd, Rights::FD_READ)?;
+    let done = transfer_at(libc::preadv, raw, guest.pieces(list, count)?, offset)?;
+    guest.put_u32(to, done)
 }
 
 pub fn fd_pwrite(
@@ -80,13 +76,24 @@ pub fn fd_pwrite(
     offset: u64,
     to: u32,
 ) -> Done<()> {
+    let raw = file_for(state, fd, Rights::FD_WRITE)?;
+    let done = transfer_at(libc::pwritev, raw, guest.pieces(list, count)?, offset)?;
+    guest.put_u32(to, done)
+}
+
+fn file_for(state: &mut State, fd: u32, right: u64) -> Done<RawFd> {
     let descriptor = state.descriptors.get(fd)?;
     let raw = descriptor.file()?;
-    descriptor.check_right(Rights::FD_WRITE)?;
-    let (pieces, offset) = (guest.pieces(list, count)?, place(offset)?);
+    descriptor.check_right(right)?;
+    Ok(raw)
+}
+
+type CallAt = unsafe extern "C" fn(RawFd, *const libc::iovec, i32, i64) -> isize;
+
+fn transfer_at(call: CallAt, raw: RawFd, pieces: Vec<libc::iovec>, offset: u64) -> Done<u32> {
     let (first, number) = (pieces.as_ptr(), pieces.len() as i32);
-    let done = checked(unsafe { libc::pwritev(raw, first, number, offset) } as i64)?;
-    guest.put_u32(to, done as u32)
+    let done = checked(unsafe { call(raw, first, number, place(offset)?) } as i64)?;
+    Ok(done as u32)
 }
 
 /// A stream may not block although the module waits for it: whoever shares it can have said so.
@@ -305,10 +312,11 @@ pub fn fd_sync(_guest: &mut Guest, state: &mut State, fd: u32) -> Done<()> {
 }
 
 fn sync(state: &mut State, fd: u32, call: impl Fn(RawFd) -> i32) -> Done<()> {
-    match state.descriptors.get(fd)?.kind {
+    let descriptor = state.descriptors.get(fd)?;
+    match descriptor.kind {
         Kind::Stream(_) => Err(Errno::INVAL),
         Kind::Folder { .. } => Ok(()), // opened only as a place
-        Kind::File(_) => checked(call(state.descriptors.get(fd)?.raw())).map(drop),
+        Kind::File(_) => checked(call(descriptor.raw())).map(drop),
     }
 }
 

@@ -68,9 +68,7 @@ pub fn path_open(
         4 => Kind::File(file),
         _ => return Err(Errno::ACCES), // devices and pipes are not for modules
     };
-    let is_folder = matches!(kind, Kind::Folder { .. });
-    let rights = if is_folder { granted.for_folder() } else { granted };
-    let mut descriptor = Descriptor::of(kind, rights);
+    let mut descriptor = Descriptor::of(kind, granted);
     descriptor.read_only = read_only;
     descriptor.nonblocking = flags & files::NONBLOCK != 0;
     let number = state.descriptors.add(descriptor)?;
