@@ -35,6 +35,15 @@ pub struct Descriptor {
     pub rights: Rights,
 }
 
+/// Bits of WASI's fdflags.
+pub mod flag {
+    pub const APPEND: u32 = 1;
+    pub const DSYNC: u32 = 2;
+    pub const NONBLOCK: u32 = 4;
+    pub const RSYNC: u32 = 8;
+    pub const SYNC: u32 = 16;
+}
+
 /// Bits that WASI calls rights: what a descriptor is good for.
 #[derive(Clone, Copy)]
 pub struct Rights {

@@ -1,17 +1,11 @@
-//! Functions on descriptors: fd_* and sock_*.
+//! Functions on descriptors: fd_*.
 
 use std::os::fd::RawFd;
 
-use super::descriptors::{Descriptor, Kind, Rights};
+use super::descriptors::{flag, Descriptor, Kind, Rights};
 use super::errno::{Done, Errno};
 use super::memory::Guest;
 use super::{checked, folder, poll, status, State};
-
-pub const APPEND: u32 = 1;
-pub const DSYNC: u32 = 2;
-pub const NONBLOCK: u32 = 4;
-pub const RSYNC: u32 = 8;
-pub const SYNC: u32 = 16;
 
 // ---- reading and writing ----
 
@@ -154,12 +148,14 @@ pub fn fd_fdstat_get(guest: &mut Guest, state: &mut State, fd: u32, to: u32) -> 
 }
 
 fn flags_of(descriptor: &Descriptor) -> Done<u16> {
-    let mut flags = if descriptor.nonblocking { NONBLOCK } else { 0 };
+    let mut flags = if descriptor.nonblocking { flag::NONBLOCK } else { 0 };
     if let Kind::File(_) = descriptor.kind {
         let set = checked(unsafe { libc::fcntl(descriptor.raw(), libc::F_GETFL) })? as i32;
-        for (linux, wasi) in
-            [(libc::O_APPEND, APPEND), (libc::O_DSYNC, DSYNC), (libc::O_SYNC, SYNC)]
-        {
+        for (linux, wasi) in [
+            (libc::O_APPEND, flag::APPEND),
+            (libc::O_DSYNC, flag::DSYNC),
+            (libc::O_SYNC, flag::SYNC),
+        ] {
             if set & linux == linux {
                 flags |= wasi;
             }
@@ -170,12 +166,12 @@ fn flags_of(descriptor: &Descriptor) -> Done<u16> {
 
 pub fn fd_fdstat_set_flags(_guest: &mut Guest, state: &mut State, fd: u32, flags: u32) -> Done<()> {
     let descriptor = state.descriptors.get(fd)?;
-    if flags & !(APPEND | NONBLOCK) != 0 {
+    if flags & !(flag::APPEND | flag::NONBLOCK) != 0 {
         return Err(Errno::INVAL); // the kernel sets the others only as a file is opened
     }
-    descriptor.nonblocking = flags & NONBLOCK != 0;
+    descriptor.nonblocking = flags & flag::NONBLOCK != 0;
     if let Kind::File(_) = descriptor.kind {
-        let append = if flags & APPEND != 0 { libc::O_APPEND } else { 0 };
+        let append = if flags & flag::APPEND != 0 { libc::O_APPEND } else { 0 };
         let raw = descriptor.raw();
         let now = checked(unsafe { libc::fcntl(raw, libc::F_GETFL) })? as i32;
         checked(unsafe { libc::fcntl(raw, libc::F_SETFL, now & !libc::O_APPEND | append) })?;
@@ -299,7 +295,7 @@ pub fn fd_filestat_set_times(
         Kind::File(_) => {
             checked(unsafe { libc::futimens(descriptor.raw(), times.as_ptr()) }).map(drop)
         }
-        Kind::Folder { .. } => super::paths::set_times_of(descriptor.raw(), &times),
+        Kind::Folder { .. } => status::set_times_of(descriptor.raw(), &times),
     }
 }
 
@@ -332,7 +328,7 @@ pub fn fd_renumber(_guest: &mut Guest, state: &mut State, from: u32, to: u32) ->
 
 // ---- folders ----
 
-/// Entries with a head of 24 bytes each; the last one is cut if the buffer is full.
+/// The last entry is cut if the buffer is full.
 pub fn fd_readdir(
     guest: &mut Guest,
     state: &mut State,
@@ -351,12 +347,7 @@ pub fn fd_readdir(
     let mut buffer = guest.at(at, length)?;
     let first = usize::try_from(cookie).unwrap_or(usize::MAX);
     for (n, entry) in listing.iter().flatten().enumerate().skip(first) {
-        let mut bytes = [0; 24].to_vec();
-        bytes[..8].copy_from_slice(&(n as u64 + 1).to_le_bytes());
-        bytes[8..16].copy_from_slice(&entry.inode.to_le_bytes());
-        bytes[16..20].copy_from_slice(&(entry.name.len() as u32).to_le_bytes());
-        bytes[20] = entry.file_type;
-        bytes.extend_from_slice(&entry.name);
+        let bytes = entry.bytes(n as u64 + 1);
         let fits = bytes.len().min(buffer.len());
         let (now, rest) = buffer.split_at_mut(fits);
         now.copy_from_slice(&bytes[..fits]);
@@ -367,44 +358,4 @@ pub fn fd_readdir(
     }
     let used = length - buffer.len() as u32;
     guest.put_u32(to, used)
-}
-
-// ---- sockets: a module has none ----
-
-pub fn sock_accept(_: &mut Guest, state: &mut State, fd: u32, _flags: u32, _to: u32) -> Done<()> {
-    no_socket(state, fd)
-}
-
-pub fn sock_recv(
-    _guest: &mut Guest,
-    state: &mut State,
-    fd: u32,
-    _list: u32,
-    _count: u32,
-    _flags: u32,
-    _to: u32,
-    _more: u32,
-) -> Done<()> {
-    no_socket(state, fd)
-}
-
-pub fn sock_send(
-    _guest: &mut Guest,
-    state: &mut State,
-    fd: u32,
-    _list: u32,
-    _count: u32,
-    _flags: u32,
-    _to: u32,
-) -> Done<()> {
-    no_socket(state, fd)
-}
-
-pub fn sock_shutdown(_guest: &mut Guest, state: &mut State, fd: u32, _how: u32) -> Done<()> {
-    no_socket(state, fd)
-}
-
-fn no_socket(state: &mut State, fd: u32) -> Done<()> {
-    state.descriptors.get(fd)?;
-    Err(Errno::NOTSOCK)
 }

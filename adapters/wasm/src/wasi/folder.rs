@@ -12,6 +12,19 @@ pub struct Entry {
     pub file_type: u8,
 }
 
+impl Entry {
+    /// WASI's dirent, and the name. next: the cookie of the entry after it.
+    pub fn bytes(&self, next: u64) -> Vec<u8> {
+        let mut bytes = vec![0; 24];
+        bytes[..8].copy_from_slice(&next.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.inode.to_le_bytes());
+        bytes[16..20].copy_from_slice(&(self.name.len() as u32).to_le_bytes());
+        bytes[20] = self.file_type;
+        bytes.extend_from_slice(&self.name);
+        bytes
+    }
+}
+
 pub type Listing = Vec<Entry>;
 
 /// A folder with more is not listed.

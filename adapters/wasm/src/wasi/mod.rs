@@ -14,6 +14,7 @@ mod memory;
 mod paths;
 mod poll;
 mod process;
+mod sockets;
 mod status;
 
 use wasmtime::{Caller, Extern, Linker, Memory};
@@ -157,10 +158,10 @@ pub fn add_to(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         files::fd_sync(fd: u32);
         files::fd_tell(fd: u32, to: u32);
         files::fd_write(fd: u32, list: u32, count: u32, to: u32);
-        files::sock_accept(fd: u32, flags: u32, to: u32);
-        files::sock_recv(fd: u32, list: u32, count: u32, flags: u32, to: u32, more: u32);
-        files::sock_send(fd: u32, list: u32, count: u32, flags: u32, to: u32);
-        files::sock_shutdown(fd: u32, how: u32);
+        sockets::sock_accept(fd: u32, flags: u32, to: u32);
+        sockets::sock_recv(fd: u32, list: u32, count: u32, flags: u32, to: u32, more: u32);
+        sockets::sock_send(fd: u32, list: u32, count: u32, flags: u32, to: u32);
+        sockets::sock_shutdown(fd: u32, how: u32);
         paths::path_create_directory(fd: u32, at: u32, length: u32);
         paths::path_filestat_get(fd: u32, follow: u32, at: u32, length: u32, to: u32);
         paths::path_filestat_set_times(fd: u32, follow: u32, at: u32, length: u32, accessed: u64,

@@ -7,10 +7,10 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
-use super::descriptors::{Descriptor, Kind, Rights};
+use super::descriptors::{flag, Descriptor, Kind, Rights};
 use super::errno::{Done, Errno};
 use super::memory::Guest;
-use super::{checked, files, status, State};
+use super::{checked, status, State};
 
 /// A bit of lookupflags.
 const FOLLOW: u32 = 1;
@@ -70,7 +70,7 @@ pub fn path_open(
     };
     let mut descriptor = Descriptor::of(kind, granted);
     descriptor.read_only = read_only;
-    descriptor.nonblocking = flags & files::NONBLOCK != 0;
+    descriptor.nonblocking = flags & flag::NONBLOCK != 0;
     let number = state.descriptors.add(descriptor)?;
     guest.put_u32(to, number)
 }
@@ -91,9 +91,9 @@ fn open_flags(how: u32, writes: bool, reads: bool, flags: u32) -> i32 {
     set(how & FOLDER != 0, libc::O_DIRECTORY);
     set(how & EXCLUSIVE != 0, libc::O_EXCL);
     set(how & TRUNCATE != 0, libc::O_TRUNC);
-    set(flags & files::APPEND != 0, libc::O_APPEND);
-    set(flags & files::DSYNC != 0, libc::O_DSYNC);
-    set(flags & (files::SYNC | files::RSYNC) != 0, libc::O_SYNC);
+    set(flags & flag::APPEND != 0, libc::O_APPEND);
+    set(flags & flag::DSYNC != 0, libc::O_DSYNC);
+    set(flags & (flag::SYNC | flag::RSYNC) != 0, libc::O_SYNC);
     linux | libc::O_NONBLOCK | libc::O_NOCTTY
 }
 
@@ -251,13 +251,7 @@ pub fn path_filestat_set_times(
     let path = path(guest, at, length)?;
     let times = status::times(accessed, modified, which)?;
     let found = find(changed_folder(state, fd)?, &path, follow)?;
-    set_times_of(found.as_raw_fd(), &times)
-}
-
-/// Of what was found, not opened.
-pub fn set_times_of(fd: RawFd, times: &[libc::timespec; 2]) -> Done<()> {
-    let flags = libc::AT_EMPTY_PATH;
-    checked(unsafe { libc::utimensat(fd, c"".as_ptr(), times.as_ptr(), flags) }).map(drop)
+    status::set_times_of(found.as_raw_fd(), &times)
 }
 
 pub fn path_create_directory(

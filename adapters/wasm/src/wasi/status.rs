@@ -66,3 +66,9 @@ pub fn times(accessed: u64, modified: u64, which: u32) -> Done<[libc::timespec; 
     };
     Ok([time(accessed, 1, 2), time(modified, 4, 8)])
 }
+
+/// Of what was found by a path, not opened.
+pub fn set_times_of(fd: i32, times: &[libc::timespec; 2]) -> Done<()> {
+    let flags = libc::AT_EMPTY_PATH;
+    super::checked(unsafe { libc::utimensat(fd, c"".as_ptr(), times.as_ptr(), flags) }).map(drop)
+}
