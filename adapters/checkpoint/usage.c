@@ -36,6 +36,10 @@ void usage_fill(struct message_done *done, const struct usage *begin, const stru
   if (faults(&now->children) != faults(&begin->children)) done->unusual |= DONE_FORKED;
 }
 
+uint64_t usage_faults(const struct usage *usage) {
+  return (uint64_t)faults(&usage->own);
+}
+
 void cpu_limit_remember(void) {
   struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
   raw_call(SYS_prlimit64, 0, RLIMIT_CPU, NULL, &limit);

@@ -21,6 +21,8 @@ struct processor_time {
 
 /* children: their usage, if it is known, or NULL. */
 struct usage usage_now(const struct rusage *children);
+/* Of this process, so far. */
+uint64_t usage_faults(const struct usage *usage);
 /* Of processor time, user and system. */
 uint64_t usage_microseconds(const struct rusage *usage);
 

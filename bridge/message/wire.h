@@ -137,10 +137,10 @@ struct message_done {
 #define DONE_RARE_CALL 1u /* a call that changes kernel state */
 #define DONE_FORKED 2u    /* it had children, and waited for them */
 #define DONE_ASKED 4u     /* the kernel was asked what else it changed */
+#define DONE_WALKED 8u    /* the rewind before it looked for changed pages: they were not known */
 
 struct message_retired {
-  uint32_t retirement; /* enum retirement */
-  uint32_t text_bytes;
+  uint32_t retirement, text_bytes; /* enum retirement */
 };
 
 struct message_note {

@@ -72,6 +72,7 @@ class Answer:
         self.reason = ""
         self.tracking, self.pages, self.microseconds = None, 0, 0  # of the rewind before this answer
         self.is_clean = None    # the kernel was not asked what it has changed
+        self.walked = None      # the rewind before this answer looked for changed pages
         self.keeps = False      # its pipes stay, for another request
         self.unread = False     # the worker ended before it began
         self.difference = None  # the zygote's comparison with the worker after the answer: "" if equal
@@ -95,6 +96,7 @@ class Answer:
         assert got == number, (got, number)
         self.keeps = bool(keeps)
         self.is_clean = unusual & 4 == 0
+        self.walked = unusual & 8 != 0
         self.stays, self.tracking = bool(stays), TRACKINGS.get(tracking)
         self.retire(retirement, text_of(body, DONE_HEAD.size, size))
 

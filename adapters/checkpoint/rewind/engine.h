@@ -20,6 +20,7 @@
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
 #include "rewind/context.h"
+#include "rewind/hot_pages.h"
 #include "rewind/kernel_state.h"
 #include "rewind/memory.h"
 #include "rewind/take_request.h"
@@ -98,6 +99,7 @@ struct engine {
   uint32_t faults;  /* soft-dirty: about how many pages the last request found protected */
   int is_protected; /* soft-dirty: no page was written since all were protected */
   uint8_t *page_heat;
+  struct hot_pages hot; /* scan */
   struct mapping now[kMappingsMax];
   struct page_run runs[kScanMax];
   uint64_t entries[kEntriesMax]; /* of /proc/self/pagemap */

@@ -44,6 +44,7 @@ static enum retirement withhold(struct engine *engine) {
 enum retirement memory_put_back(struct engine *engine) {
   int every = tracking_may_miss(engine) || engine->mappings_changed;
   int may_be_others = every;
+  engine->hot.sufficed = 0;
   enum retirement why = RETIRED_NOT;
   if ((engine->left_out & PART_MAPPINGS) == 0 && may_have_committed(engine)) {
     may_be_others = 1;

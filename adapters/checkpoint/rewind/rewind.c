@@ -82,6 +82,7 @@ static long say_done(struct engine *engine, enum retirement why) {
       engine->touched_signals != 0)
     body.unusual |= DONE_RARE_CALL;
   if (!engine->was_clean) body.unusual |= DONE_ASKED;
+  if (!engine->hot.sufficed) body.unusual |= DONE_WALKED;
   return send_packet(engine, MESSAGE_DONE, &body, sizeof body, text, body.text_bytes);
 }
 

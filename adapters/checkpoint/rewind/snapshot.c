@@ -375,5 +375,6 @@ int snapshot_take(char *reason, size_t reason_bytes) {
     return fail(reason, reason_bytes, "the snapshot");
   }
   engine->has_data_files = has_data_files(engine);
+  hot_pages_prepare(engine);
   return read_mappings(engine, reason, reason_bytes);
 }

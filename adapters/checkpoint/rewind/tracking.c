@@ -76,7 +76,9 @@ static long put_back_marked(struct engine *engine) {
 long tracking_put_back(struct engine *engine) {
   long restored = put_back_marked(engine);
   int is_sure = engine->tracking == TRACKING_COMPARE || (engine->touched & TOUCHED_BY_OTHERS) == 0;
-  return restored < 0 || is_sure ? restored : restored + pages_compare(engine);
+  if (restored < 0 || is_sure) return restored;
+  hot_pages_forget(engine);
+  return restored + pages_compare(engine);
 }
 
 long tracking_put_back_all(struct engine *engine) {

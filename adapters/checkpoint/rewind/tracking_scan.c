@@ -29,6 +29,7 @@ static int protect(const struct engine *engine, uintptr_t start, size_t bytes) {
 }
 
 int scan_begin_anew(struct engine *engine) {
+  hot_pages_forget(engine);
   for (size_t i = 0; i < engine->region_count; ++i) {
     const struct region *region = &engine->regions[i];
     struct uffdio_register call = {.range = {region->start, region->end - region->start},
@@ -120,10 +121,15 @@ static void put_back_one(struct engine *engine, const struct region *region, uin
   char *now = (char *)address;
   uint8_t *heat = &engine->page_heat[page];
   if (walk->looks && *heat > 0 && !page_is_changed(now, then)) {
-    if (--*heat == 0) protect(engine, address, kPageSize);
+    if (--*heat == 0) {
+      protect(engine, address, kPageSize);
+    } else {
+      hot_page_note(engine, region, address);
+    }
     return;
   }
   *heat = kHeatMax;
+  hot_page_note(engine, region, address);
   page_put_back(engine, region, now, then);
   ++walk->restored;
 }
@@ -173,6 +179,8 @@ static void put_back_some(struct engine *engine, const struct region *region, ui
   if (region->is_blank) {
     if ((categories & kThere) == 0) return; /* although it may count as written */
     walk->restored += blank_put_back_run(engine, region, start, end);
+    if ((end - start) / kPageSize >= kDropPages) return; /* they were given back */
+    for (uintptr_t page = start; page < end; page += kPageSize) hot_page_note(engine, region, page);
   } else if ((categories & PAGE_WRITTEN) != 0) {
     put_back_run(engine, region, start, end, walk);
   } else if (walk->with_dropped && (!region->is_anonymous || (categories & kNotDropped) == 0)) {
@@ -224,5 +232,10 @@ long scan_put_back(struct engine *engine) {
   struct walk walk = {.what = WALK_PUTS_BACK,
                       .with_dropped = (engine->touched & (TOUCHED_PAGES | TOUCHED_THREADS)) != 0,
                       .looks = pages_look_again(engine)};
-  return walk_all(engine, &walk) ? (long)walk.restored : -1;
+  if (!walk.looks && only_hot_pages_changed(engine)) return hot_pages_put_back(engine);
+  hot_pages_forget(engine);
+  if (!walk_all(engine, &walk)) return -1;
+  /* A look gives pages of blank regions back; the next walk shows which ones are left. */
+  if (!walk.looks || !engine->has_blanks) hot_pages_are_noted(engine);
+  return (long)walk.restored;
 }
