@@ -93,7 +93,7 @@ def latency_tile(comparison):
 
 
 def count_word(count):
-    words = ("no", "one", "two", "three", "four", "five", "six", "seven")
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
     return words[count] if count < len(words) else str(count)
 
 

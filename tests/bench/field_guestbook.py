@@ -7,6 +7,9 @@ import time
 
 import loads
 from harness import guestbooks
+from harness.modules import RUNNER
+from harness.processes import wait_until
+from harness.site import EXAMPLES
 from stage import BRIDGES, Stage
 
 CONNECTIONS = 16
@@ -14,6 +17,9 @@ SIDES = ["fcgiwrap", "mod_cgid", *(side for side in BRIDGES if side != "none")]
 # 100 of these make a page of 10.8 kB, as in the published measurement.
 ENTRY = ("visitor", "What a lovely site, thanks!")
 FORM = "name=visitor&message=What+a+lovely+site%2C+thanks%21"
+# The program of a language: guestbooks.py's, and C's once more as a module, beside which fcgiwrap and
+# mod_cgid run the executable.
+PROGRAMS = {**guestbooks.PROGRAMS, "WebAssembly": "guestbook.wasm"}
 # Shares of a side's maximum rate, tried in this order.
 PARTS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 
@@ -23,7 +29,8 @@ class GuestbookStage(Stage):
     different one."""
 
     def __init__(self, site, language, sides):
-        self.language, self.program = language, guestbooks.PROGRAMS[language]
+        self.language, self.program = language, PROGRAMS[language]
+        self.is_module = self.program.endswith(".wasm")
         self.databases, self.rates = {}, {}
         for side in sides:
             (site.folder / f"db-{side}").mkdir(mode=0o777)
@@ -32,22 +39,35 @@ class GuestbookStage(Stage):
         super().__init__(site, [self.program], sides, keep_alive=True, connections=CONNECTIONS)
 
     def install(self, name):
-        guestbooks.install(self.site, self.language)
+        if self.is_module:
+            super().install(name)
+        else:
+            guestbooks.install(self.site, self.language)
 
     def variables(self, side):
-        return {"GUESTBOOK_DB": self.databases[side]}
+        inside = self.is_module and side in BRIDGES
+        return {"GUESTBOOK_DB": "/db/guestbook.db" if inside else self.databases[side]}
 
-    def path(self, side):
-        return f"/{side}/{self.program}"
+    def settings(self, side):
+        folder = self.databases[side].parent
+        return f'wasm = {{ dirs = {{ "/db" = "{folder}" }} }}\n' if self.is_module else ""
 
     def settle(self, side):
         """When a load ends, up to CONNECTIONS requests are still being answered; waits for them."""
+        if self.is_module and side in BRIDGES:
+            # We do not see the lock of a module's SQLite, so we must not read while one writes.
+            wait_until(lambda: not self.is_busy(side), "requests to end")
+            return
         before, same = -1, 0
         while same < 4:
             time.sleep(0.05)
             now = self.count(side)
             same = same + 1 if now == before else 0
             before = now
+
+    def is_busy(self, side):
+        entry = self.bridges[side].program(self.site.cgi_bin / self.program)
+        return any(worker["state"] == "busy" for worker in entry["workers_list"])
 
     def fill(self, side):
         """Puts the same 100 entries there, whatever was there before."""
@@ -113,8 +133,8 @@ def closed_loop(stage, seconds):
 
 def signings(stage, side, rate, seconds):
     stage.fill(side)
-    return loads.constant_rate(stage.server(side).port, stage.path(side), FORM, rate, seconds,
-                               CONNECTIONS)
+    target = stage.target(side, stage.program)
+    return loads.constant_rate(stage.server(side).port, target, FORM, rate, seconds, CONNECTIONS)
 
 
 def constant_rates(stage, seconds, p99_ms_max):
@@ -139,6 +159,15 @@ def constant_rates(stage, seconds, p99_ms_max):
 def languages_here(wanted):
     """The languages that were built; reports the others."""
     for language in wanted:
-        if guestbooks.missing(language):
-            print(f"{language}: {guestbooks.missing(language)}", file=sys.stderr)
-    return [language for language in wanted if not guestbooks.missing(language)]
+        if missing(language):
+            print(f"{language}: {missing(language)}", file=sys.stderr)
+    return [language for language in wanted if not missing(language)]
+
+
+def missing(language):
+    """Why a language is not available here, or None."""
+    if language in guestbooks.PROGRAMS:
+        return guestbooks.missing(language)
+    if not RUNNER.exists():
+        return "no cgibridge-wasm"
+    return None if (EXAMPLES / PROGRAMS[language]).exists() else f"{PROGRAMS[language]} was not built"

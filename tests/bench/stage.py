@@ -39,7 +39,7 @@ BRIDGES = {
 # Programs measured with reset = "none", which keeps a program's state.
 NONE = {"hello.js", "hello.wasm"}
 # What fcgiwrap and mod_cgid run in a program's place: the same source, as they can run it.
-NATIVE = {"hello.wasm": "hello.cgi"}
+NATIVE = {"hello.wasm": "hello.cgi", "guestbook.wasm": "guestbook.cgi"}
 # Programs whose responders are also measured with a connection for each request, which is nginx's default.
 UNKEPT = {"hello.php"}
 SIDES = ["fcgiwrap", "mod_cgid", *BRIDGES, "by-hand", "by-hand-unkept"]
@@ -102,10 +102,14 @@ class Stage:
         """The environment that this side gives its programs, in addition to the request's."""
         return {}
 
+    def settings(self, side):
+        """More lines for a bridge's [defaults]."""
+        return ""
+
     def start_bridge(self, side):
         workers = f"workers = {{ max = {self.connections}, spare = {self.connections} }}"
         return self.site.start_bridge(
-            f"{BRIDGES[side]}\n{workers}", name=f"{side}.toml",
+            f"{BRIDGES[side]}\n{workers}\n{self.settings(side)}", name=f"{side}.toml",
             listen=[f"unix:{self.site.folder}/{side}.sock"],
             bridge=f'log_level = "warn"\ncache = "{self.site.folder}/cache"\n')
 
