@@ -195,8 +195,8 @@ std::vector<Field<BridgeSettings>> make_bridge_fields() {
             "The lowest severity that is logged."),
       field(MEMBER(cache), text("path", "absolute or empty", absolute_or_empty), restart,
             "The folder for compiled WebAssembly modules. It is made if it does not exist; what "
-            "others than the bridge's user and root can change is never loaded. Empty: each start "
-            "compiles."),
+            "others than the bridge's user, the program's own and root can change is never loaded. "
+            "Empty: each start compiles."),
       field(MEMBER(adapters), text("path", "absolute or empty", absolute_or_empty), restart,
             "The folder of libcgibridge_checkpoint.so and the starters of the languages. Empty: "
             "found from where the executable is installed."),

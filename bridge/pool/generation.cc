@@ -91,6 +91,8 @@ bool Generation::take_terms() {
   if (!terms) become_cold(terms.refusal().reason);
   if (!terms) return false;
   terms_ = terms.take();
+  if (plan_.executable.language == worker::Language::wasm && terms_.identity)
+    worker::make_wasm_cache(surroundings_.folders.cache, *terms_.identity);
   if (by_fastcgi_) limits::without_cpu_time(terms_);
   return true;
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "pool/pools.h"
 #include "router/wasm_file.h"
+#include "worker/wasm_words.h"
 
 namespace pool {
 
@@ -240,6 +241,8 @@ void Pool::start_classic(Turn& turn, Cold why) {
   const auto fds = turn.client().descriptors();
   if (!fds) return refuse(turn, 502, fds.error().message);
   const ProgramVersion& version = generations_.version();
+  if (version.language() == worker::Language::wasm && terms.value().identity)
+    worker::make_wasm_cache(surroundings_.folders.cache, *terms.value().identity);
   const auto launched = workers_.launch(turn, version.classic(), fds.value(), terms.value());
   if (!launched) {
     const std::string missing = what_is_missing(version);

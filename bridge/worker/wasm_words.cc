@@ -1,8 +1,11 @@
 #include "worker/wasm_words.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/unique_fd.h"
 #include "router/wasm_file.h"
 
 namespace worker {
@@ -22,6 +25,16 @@ std::vector<std::string> wasm_words(const std::string& adapters, const std::stri
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(kWasmCompileTime);
   words.push_back(fmt::format("--compile-time={}", seconds.count()));
   return words;
+}
+
+void make_wasm_cache(const std::string& cache, const limits::Identity& user) {
+  if (cache.empty() || ::geteuid() != 0) return;
+  ::mkdir(cache.c_str(), 0755);
+  const base::UniqueFd folder(::open(cache.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const std::string name = std::to_string(user.uid);
+  if (!folder || ::mkdirat(folder.get(), name.c_str(), 0700) != 0) return;
+  if (::fchownat(folder.get(), name.c_str(), user.uid, user.gid, AT_SYMLINK_NOFOLLOW) == 0) return;
+  ::unlinkat(folder.get(), name.c_str(), AT_REMOVEDIR);
 }
 
 }  // namespace worker

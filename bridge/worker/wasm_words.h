@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "limits/identity.h"
 
 namespace worker {
 
@@ -13,6 +14,11 @@ namespace worker {
 // root, and whoever runs the module are trusted; empty: none.
 std::vector<std::string> wasm_words(const std::string& adapters, const std::string& cache,
                                     const config::ProgramSettings::Wasm& wasm);
+
+// Makes the folder in `cache` that is named by this user's number and belongs to it: the runner
+// keeps there what it compiles for that user. Does nothing unless the bridge is root's; if it
+// cannot be made, each start compiles.
+void make_wasm_cache(const std::string& cache, const limits::Identity& user);
 
 // What the start of such a program may take beyond timeouts.start: once for each version of a
 // module, it is compiled. The same time, of the processor, is the limit of a compilation.

@@ -2,6 +2,8 @@
 settings give them, and answered with an error where nothing can run them."""
 
 import concurrent.futures
+import os
+import pwd
 import shutil
 
 import pytest
@@ -165,6 +167,27 @@ def test_check_says_what_it_is_and_that_it_is_warm(site, wasm):
     program = wasm("request")
     done = site.cgibridge("check", program, seconds=60)
     assert "WebAssembly module" in done.stdout, done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's bridge runs programs as other users")
+@pytest.mark.parametrize("mode", ["persistent", "classic"])
+def test_a_program_of_another_user_keeps_its_code_where_only_that_user_can_write(site, wasm, mode):
+    program = wasm("request")
+    site.folder.chmod(0o755)
+    kept = site.folder / "cache" / str(pwd.getpwnam("nobody").pw_uid)
+    codes = []
+    for _ in range(2):
+        bridge = site.start_bridge(f'user = "nobody"\nmode = "{mode}"\n', bridge=wasm.bridge)
+        assert bridge.request(program).status == 200
+        if mode == "persistent":
+            bridge.wait_warm(program, 60)
+        wait_until(lambda: list(kept.glob("*.cwasm")), "the module is compiled into the user's folder", 60)
+        codes.append({path: path.stat().st_mtime_ns for path in kept.glob("*.cwasm")})
+        bridge.expect_clean_stop()
+    assert len(codes[0]) == 1 and codes[0] == codes[1]  # the second start compiled nothing
+    assert next(iter(codes[0])).owner() == "nobody"
+    assert (kept.owner(), kept.stat().st_mode & 0o777) == ("nobody", 0o700)
+    assert (site.folder / "cache").owner() == "root"
 
 
 def test_answers_of_each_kind_through_nginx(site, wasm):

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -99,8 +100,19 @@ pub fn here(options: &Options, input: RawFd, output: RawFd) -> Outcome {
     Ok(0)
 }
 
+/// The bridge of root makes a folder in the cache for each other user.
+fn own_folder(cache: &Path, owner: Option<u32>) -> PathBuf {
+    let user = unsafe { libc::geteuid() };
+    let own = cache.join(user.to_string());
+    if owner.is_some_and(|owner| owner != user) && own.is_dir() {
+        own
+    } else {
+        cache.to_path_buf()
+    }
+}
+
 fn open_cache(options: &Options) -> Option<Cache> {
-    let path = options.cache.as_deref()?;
+    let path = &own_folder(options.cache.as_deref()?, options.cache_owner);
     match Cache::open(path, options.cache_owner) {
         Ok(cache) => Some(cache),
         Err(why) if path.exists() => {

@@ -20,6 +20,7 @@ const VERSION: &str = concat!("cgibridge-wasm, wasmtime ", "48.0.8");
 type Outcome = Result<i32, String>;
 
 fn main() {
+    abort_at_panic();
     let words = std::env::args_os().skip(1).collect();
     let code = match Options::parse(words) {
         Err(why) => {
@@ -32,6 +33,16 @@ fn main() {
         }),
     };
     leave(code)
+}
+
+/// After the message. The profile does not say so, because tests cannot be built that way: all crates
+/// would be built twice.
+fn abort_at_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
 }
 
 /// The end of the process. Nothing is buffered, and nothing has to be taken apart: that would be
