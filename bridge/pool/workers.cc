@@ -199,8 +199,7 @@ bool Workers::give_by_fastcgi(Turn& turn, base::UniqueFd body) {
     worker::Worker& worker = take_idle();
     const std::uint64_t id = worker.id();
     Place& place = places_.at(id);
-    const auto assigned = place.by_fastcgi->assign(
-        environment.block(), body, turn, [this, id](const auto& ending) { on_ended(id, ending); });
+    const auto assigned = place.by_fastcgi->assign(environment.block(), body, turn);
     if (assigned) {
       take_place(place, turn);
       return true;
@@ -227,8 +226,7 @@ bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worke
        .query_words = executable.passes_query_words ? turn.job().query_words : kNoWords,
        .environment = environment.block(),
        .environment_count = environment.count()});
-  const auto assigned = worker.assign(request_id, say_ready, request, fds,
-                                      [this, id](const auto& ending) { on_ended(id, ending); });
+  const auto assigned = worker.assign(request_id, say_ready, request, fds);
   if (!assigned) {
     base::log_warn("program={} worker={}: {}; another takes the request", program_, id,
                    assigned.error().message);
@@ -272,9 +270,8 @@ base::Status Workers::launch(Turn& turn, const ClassicCommand& command, std::spa
                                       .cgroup = cgroup()});
   if (!pid) return pid.error();
   worker::Worker& worker = add({}, compare::Arm::classic);
-  const std::uint64_t id = worker.id();
-  worker.adopt(pid.value(), [this, id](const auto& ending) { on_ended(id, ending); });
-  take_place(places_.at(id), turn);
+  worker.adopt(pid.value());
+  take_place(places_.at(worker.id()), turn);
   return base::Done{};
 }
 

@@ -23,7 +23,7 @@ namespace pool {
 
 // Owned by its pool, whose settings it reads. Knows from which zygote each worker was forked: a
 // worker of another zygote than the serving one finishes its request and takes no more.
-class Workers : private worker::WorkerOwner {
+class Workers final : private worker::WorkerOwner {
  public:
   // No request waits longer than this, once a fork or a reset has begun: it then runs classic.
   static constexpr std::chrono::milliseconds kPatience{1000};
@@ -31,7 +31,7 @@ class Workers : private worker::WorkerOwner {
   // The references outlive it.
   Workers(const Surroundings& surroundings, const std::string& program,
           const config::ProgramSettings& settings, WorkersEvents events);
-  ~Workers() override;
+  ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
@@ -93,6 +93,7 @@ class Workers : private worker::WorkerOwner {
   // worker::WorkerOwner
   void on_ready(worker::Worker& worker) override;
   void on_done(worker::Worker& worker, const message::Received& done) override;
+  void on_ended(worker::Worker& worker, const worker::Ending& ending) override;
   void on_at_rest(worker::Worker& worker) override;
   void on_reset_over(worker::Worker& worker) override;
   void on_retired(worker::Worker& worker, std::uint32_t retirement,
@@ -109,7 +110,6 @@ class Workers : private worker::WorkerOwner {
   bool assign(Turn& turn, std::span<const int> fds, worker::Worker& worker);
   static void take_place(Place& place, Turn& turn);
   message::SayReady whether_to_check(const Place& place);
-  void on_ended(std::uint64_t worker_id, const worker::Ending& ending);
   void differs(Place& place, const std::string& difference);
   Place* looked_at(std::uint64_t look_id);
   std::vector<IdleChecks::Candidate> resting() const;

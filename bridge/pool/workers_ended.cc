@@ -31,9 +31,9 @@ void hurry_those_that_leave(const std::unordered_map<std::uint64_t, Place>& plac
 
 }  // namespace
 
-void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
+void Workers::on_ended(worker::Worker& worker, const worker::Ending& ending) {
   events_.on_change();
-  Place& place = places_.at(worker_id);
+  Place& place = places_.at(worker.id());
   Turn* turn = std::exchange(place.turn, nullptr);
   auto printed = turn == nullptr ? worker::Printed{} : events_.on_ended(*turn, ending);
   place.kept = std::move(printed.kept);
@@ -42,7 +42,7 @@ void Workers::on_ended(std::uint64_t worker_id, const worker::Ending& ending) {
     using Was = policy::RecentShare::Was;
     started_anew_.note(place.started_anew ? Was::yes : Was::no);
   }
-  if (place.worker->state() == WorkerState::idle) stay(*place.worker, place, printed.output);
+  if (worker.state() == WorkerState::idle) stay(worker, place, printed.output);
   hurry_those_that_leave(places_, surroundings_.processes, settings_.workers.max);
 }
 

@@ -87,7 +87,7 @@ void FastcgiWorker::begin_serving() {
 // ---- a request ----
 
 base::Status FastcgiWorker::assign(base::ByteView environment, base::UniqueFd& body,
-                                   AnswerSink& sink, OnEnded on_ended) {
+                                   AnswerSink& sink) {
   for (int attempt = 0;; ++attempt) {
     codec_.begin(out_, environment);
     if (!body) codec_.end_body(out_);
@@ -102,7 +102,7 @@ base::Status FastcgiWorker::assign(base::ByteView environment, base::UniqueFd& b
   unread_ = read_at_once_ && is_used_ ? environment : base::ByteView();
   sink_ = &sink;
   aborting_ = false;
-  begin_request(std::move(on_ended));
+  begin_request();
   take_body(body);
   send();
   return base::Done{};

@@ -57,10 +57,9 @@ class FastcgiWorker : public worker::Worker {
 
   // Gives a request to an idle worker: idle → busy. environment is borrowed for the call. body: the
   // reading end of a pipe, or a file, taken over if this succeeds; none: there is no body. sink
-  // must live until on_ended or forget_request() was called. On failure nothing of the request was
-  // read, and the worker is no longer usable.
-  base::Status assign(base::ByteView environment, base::UniqueFd& body, AnswerSink& sink,
-                      OnEnded on_ended);
+  // must live until on_ended() or forget_request() was called. On failure nothing of the request
+  // was read, and the worker is no longer usable.
+  base::Status assign(base::ByteView environment, base::UniqueFd& body, AnswerSink& sink);
 
   void terminate() override;
   void forget_request() override;

@@ -1,5 +1,7 @@
 #include "worker/worker.h"
 
+#include <utility>
+
 #include "base/assert.h"
 #include "base/log.h"
 #include "worker/worker_state.h"
@@ -59,16 +61,15 @@ void Worker::await_fork(base::UniqueFd channel_fd) {
       processes_.senders() == Senders::named ? Introduction::by_kernel : Introduction::none);
 }
 
-void Worker::adopt(pid_t pid, OnEnded on_ended) {
+void Worker::adopt(pid_t pid) {
   BRIDGE_ASSERT(state_ == WorkerState::starting);
   own_pid(pid);
-  on_ended_ = std::move(on_ended);
+  end_is_awaited_ = true;
   enter(WorkerState::busy);
 }
 
 base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_ready,
-                            const message::EncodedRequest& request, std::span<const int> fds,
-                            OnEnded on_ended) {
+                            const message::EncodedRequest& request, std::span<const int> fds) {
   BRIDGE_ASSERT(state_ == WorkerState::idle);
   auto sent = channel_->send_request(request, fds);
   if (!sent) {
@@ -78,7 +79,7 @@ base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_read
   request_id_ = request_id;
   say_ready_ = say_ready;
   notes_ = 0;
-  on_ended_ = std::move(on_ended);
+  end_is_awaited_ = true;
   enter(WorkerState::busy);
   return sent;
 }
@@ -169,9 +170,9 @@ void Worker::become_ready() {
   owner_.on_ready(*this);
 }
 
-void Worker::begin_request(OnEnded on_ended) {
+void Worker::begin_request() {
   BRIDGE_ASSERT(state_ == WorkerState::idle);
-  on_ended_ = std::move(on_ended);
+  end_is_awaited_ = true;
   enter(WorkerState::busy);
 }
 
@@ -220,8 +221,7 @@ void Worker::on_retired_message(const message::Received& received) {
 
 void Worker::give_request_back() {
   // If it was terminated anyway, its request is told about the worker's death instead.
-  if (terminating() || on_ended_ == nullptr) return;
-  on_ended_ = nullptr;
+  if (terminating() || !std::exchange(end_is_awaited_, false)) return;
   owner_.on_unbegun(*this);
 }
 
@@ -252,10 +252,7 @@ void Worker::on_broken(ChannelEnd end, const std::string& why) {
 // ---- its end ----
 
 void Worker::end_request(const Ending& ending) {
-  if (on_ended_ == nullptr) return;
-  const OnEnded on_ended = std::move(on_ended_);
-  on_ended_ = nullptr;
-  on_ended(ending);
+  if (std::exchange(end_is_awaited_, false)) owner_.on_ended(*this, ending);
 }
 
 void Worker::on_death(const Death& death) {

@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,8 +20,6 @@ namespace worker {
 // Owned by its pool, which destroys it at the end of a turn.
 class Worker {
  public:
-  using OnEnded = std::function<void(const Ending&)>;
-
   Worker(loop::Loop& loop, Processes& processes, std::uint64_t id, const std::string& label,
          base::Duration kill_grace, WorkerOwner& owner);
   virtual ~Worker() = default;
@@ -33,16 +30,14 @@ class Worker {
   void await_fork(base::UniqueFd channel_fd);
 
   // Takes over a program that launch() started for one request: starting → busy.
-  void adopt(pid_t pid, OnEnded on_ended);
+  void adopt(pid_t pid);
 
   // Sends a request to an idle worker: idle → busy. request_id: an id that no other request had.
   // say_ready: as encoded in request; if yes, the worker is checked after this request. fds: as in
   // message/wire.h, borrowed. On failure the worker is no longer usable (it will be gone) and
-  // on_ended is not called. on_ended runs once: at `done`, or at the worker's death if that comes
-  // first; not at all after on_unbegun().
+  // WorkerOwner::on_ended() is not called.
   base::Status assign(std::uint64_t request_id, message::SayReady say_ready,
-                      const message::EncodedRequest& request, std::span<const int> fds,
-                      OnEnded on_ended);
+                      const message::EncodedRequest& request, std::span<const int> fds);
 
   // Asks an idle worker to report when it has put itself back; it stays idle. An error if it did
   // not answer the last time.
@@ -51,12 +46,12 @@ class Worker {
   // Its zygote found no difference: checking → idle.
   void pass_check();
   // Nobody waits for its answer any more: sends SIGTERM to its process group, and after kill_grace
-  // SIGKILL to what is left of the group. on_ended may still run. May be called twice. A worker
+  // SIGKILL to what is left of the group. on_ended() may still run. May be called twice. A worker
   // that is starting, so that its process is not known, is gone at once.
   virtual void terminate();
 
-  // on_ended is not called any more: the request is gone. The process is left alone.
-  virtual void forget_request() { on_ended_ = nullptr; }
+  // on_ended() is not called any more: the request is gone. The process is left alone.
+  virtual void forget_request() { end_is_awaited_ = false; }
 
   // Tells a worker without a request to exit (its channel ends); it will be gone.
   virtual void retire();
@@ -84,7 +79,7 @@ class Worker {
   void become_ready();
   // end_request_and_stay(): the request given to begin_request() is over and the process stays:
   // busy → idle or resetting.
-  void begin_request(OnEnded on_ended);
+  void begin_request();
   void end_request_and_stay(WorkerState next, const Ending& ending);
   void enter(WorkerState next);
   void give_request_back();
@@ -112,7 +107,6 @@ class Worker {
   const std::uint64_t id_;
   const std::string& label_;
   WorkerOwner& owner_;
-  OnEnded on_ended_;
   WorkerState state_ = WorkerState::starting;
   base::TimePoint state_since_ = loop_.now();
   Child child_;
@@ -123,8 +117,9 @@ class Worker {
   std::unique_ptr<Channel> channel_;
   unsigned notes_ = 0;  // of the current request
   std::string lost_why_;
-  bool asked_ = false;      // to say when it is at rest
-  bool explained_ = false;  // the reason for its end is known, or we asked for it
+  bool end_is_awaited_ = false;  // of the request that it was given
+  bool asked_ = false;           // to say when it is at rest
+  bool explained_ = false;       // the reason for its end is known, or we asked for it
 };
 
 }  // namespace worker

@@ -99,12 +99,13 @@ class Worker;
 // What its pool is told about a worker. All run on the loop; none may destroy the worker.
 class WorkerOwner {
  public:
-  virtual ~WorkerOwner() = default;
-
   virtual void on_ready(Worker& worker) = 0;  // starting → idle
   // The program of its request ended by itself, as done describes: busy → idle, resetting or
-  // ending. The request is told next.
+  // ending. on_ended() follows, unless the request was forgotten.
   virtual void on_done(Worker& worker, const message::Received& done) = 0;
+  // The request that it was given is over: at its `done`, or with its death if that comes first.
+  // Called once for a request, not after on_unbegun() or Worker::forget_request().
+  virtual void on_ended(Worker& worker, const Ending& ending) = 0;
   // The answer to ask_whether_at_rest(); the worker may already have a request again.
   virtual void on_at_rest(Worker& worker) = 0;
   // resetting → checking: its zygote may compare it now.
@@ -115,11 +116,14 @@ class WorkerOwner {
   // It will serve no more, because it said so or died. retirement: enum retirement or kRetiredLeft.
   // Not called for a worker that was told to end, nor for one whose DONE said so.
   virtual void on_retired(Worker& worker, std::uint32_t retirement, const std::string& why) = 0;
-  // It ends without having begun the request that it was given, whose on_ended will not be called:
-  // another worker may take it.
+  // It ends without having begun the request that it was given, for which on_ended() will not be
+  // called: another worker may take it.
   virtual void on_unbegun(Worker& worker) = 0;
   virtual void on_gone(Worker& worker) = 0;  // reaped, or lost before it existed
   virtual void on_note(Worker& worker, const message::Received& note) = 0;
+
+ protected:
+  ~WorkerOwner() = default;
 };
 
 }  // namespace worker

@@ -144,9 +144,7 @@ class Play : public worker::WorkerOwner {
         request_id_, say_ready, message::Streams::sent,
         {.cwd = "/", .argv = none, .query_words = none, .environment = {}, .environment_count = 0});
     const int fds[] = {0, 1, 2};
-    const auto assigned = worker_->assign(request_id_, say_ready, request, fds,
-                                          [this](const worker::Ending&) { end_request(); });
-    if (assigned) open_requests_ += 1;
+    if (worker_->assign(request_id_, say_ready, request, fds)) open_requests_ += 1;
   }
 
   void end_request() {
@@ -208,6 +206,7 @@ class Play : public worker::WorkerOwner {
 
   void on_ready(Worker&) override { BRIDGE_ASSERT(!gone_); }
   void on_done(Worker&, const message::Received&) override { BRIDGE_ASSERT(!gone_); }
+  void on_ended(Worker&, const worker::Ending&) override { end_request(); }
   void on_at_rest(Worker&) override { BRIDGE_ASSERT(!gone_); }
   void on_reset_over(Worker& worker) override {
     BRIDGE_ASSERT(!gone_);

@@ -48,6 +48,9 @@ class Owner : public WorkerOwner {
   void on_done(Worker&, const message::Received& done) override {
     told.push_back(done.stays ? "done, stays" : "done");
   }
+  void on_ended(Worker&, const Ending& ending) override {
+    told.push_back("ended " + std::to_string(ending.app_status));
+  }
   void on_at_rest(Worker&) override { told.push_back("at rest"); }
   void on_reset_over(Worker&) override { told.push_back("reset over"); }
   void on_retired(Worker&, std::uint32_t retirement, const std::string& why) override {
@@ -129,12 +132,7 @@ class WorkerTest : public testing::Test {
         request_id, say_ready, message::Streams::sent,
         {.cwd = "/", .argv = none, .query_words = none, .environment = {}, .environment_count = 0});
     const int fds[] = {0, 1, 2};
-    ASSERT_TRUE(worker_
-                    .assign(request_id, say_ready, request, fds,
-                            [this](const Ending& ending) {
-                              owner_.told.push_back("ended " + std::to_string(ending.app_status));
-                            })
-                    .ok());
+    ASSERT_TRUE(worker_.assign(request_id, say_ready, request, fds).ok());
   }
 
   const std::string label_ = "program=test";
