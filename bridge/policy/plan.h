@@ -32,6 +32,8 @@ struct PoolView {
   Afterwards afterwards = Afterwards::exits;
   worker::Making making = worker::Making::forked;
   unsigned idle_cores = 1;  // of the machine; used only with Making::ahead
+
+  unsigned running() const { return busy + beside + classic; }
 };
 
 struct PoolPlan {

@@ -1,7 +1,6 @@
 // A worker, and what its pool knows about it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,20 +42,6 @@ struct WorkerStatus {
   compare::Arm arm = compare::Arm::classic;
   std::uint64_t served = 0;  // requests that came to their end
   base::Duration in_state{};
-};
-
-// What a pool is told about its workers. All run on the loop.
-struct WorkersEvents {
-  std::function<void()> on_change;  // something that a pump should look at
-  std::function<worker::Printed(Turn&, const worker::Ending&)> on_ended;
-  // The turn's worker ended without having begun the request: the turn waits again.
-  std::function<void(Turn&)> on_unbegun;
-  std::function<void(const message::Received&)> on_note;
-  // A worker executed another program in its request.
-  std::function<void(const std::string& path)> on_executed;
-  // A worker that should have been in its first state was not. When this returns, no worker of that
-  // zygote is given a request any more.
-  std::function<void(const std::string& difference)> on_difference;
 };
 
 // How a worker with this reset answers.

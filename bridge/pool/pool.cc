@@ -29,6 +29,14 @@ std::string what_is_missing(const ProgramVersion& version) {
   return router::why_no_wasm_runner(version.classic().file);
 }
 
+// by: 1, or -1 for a turn that was not begun after all.
+void count_started(PoolStatus& counts, const Turn& turn, int by) {
+  if (!turn.is_for_client()) return;
+  const auto add = static_cast<std::uint64_t>(by);
+  counts.requests += add;
+  (turn.arm() == compare::Arm::classic ? counts.classic : counts.persistent) += add;
+}
+
 }  // namespace
 
 Pool::Pool(const Surroundings& surroundings, std::string program)
@@ -36,17 +44,15 @@ Pool::Pool(const Surroundings& surroundings, std::string program)
       program_(std::move(program)),
       generations_(surroundings, program_, settings_, workers_, [this] { pump_.schedule(); }),
       queue_(surroundings.loop, settings_.queue, *this),
-      workers_(surroundings, program_, settings_,
-               WorkersEvents{
-                   [this] { pump_.schedule(); },
-                   [this](Turn& turn, const auto& ending) { return on_ended(turn, ending); },
-                   [this](Turn& turn) { on_unbegun(turn); },
-                   [this](const message::Received& note) { generations_.on_note(note); },
-                   [this](const auto& path) { counts_.warm.note_executed(path); },
-                   [this](const auto& difference) { generations_.on_difference(difference); }}),
+      workers_(surroundings, program_, settings_, *this),
       rest_timer_(surroundings.loop, [this] { note_rest(); }),
       fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
-      care_timer_(surroundings.loop, [this] { look_after_workers(); }),
+      care_timer_(surroundings.loop,
+                  [this] {
+                    care_is_due_ = false;
+                    workers_.care();
+                    pump_.schedule();
+                  }),
       pump_(surroundings.loop, [this] { pump(); }),
       claim_(*surroundings.shares, [this] { pump_.schedule(); }) {}
 
@@ -253,15 +259,8 @@ void Pool::start_classic(Turn& turn, Cold why) {
 }
 
 void Pool::begin(Turn& turn) {
-  count_started(turn, 1);
+  count_started(counts_, turn, 1);
   turn.begin(now());
-}
-
-void Pool::count_started(const Turn& turn, int by) {
-  if (!turn.is_for_client()) return;
-  const auto add = static_cast<std::uint64_t>(by);
-  counts_.requests += add;
-  (turn.arm() == compare::Arm::classic ? counts_.classic : counts_.persistent) += add;
 }
 
 worker::Printed Pool::on_ended(Turn& turn, const worker::Ending& ending) {
@@ -285,7 +284,7 @@ worker::Printed Pool::on_ended(Turn& turn, const worker::Ending& ending) {
 
 // Its client does not learn about it. It was the first of those that wait now.
 void Pool::on_unbegun(Turn& turn) {
-  count_started(turn, -1);
+  count_started(counts_, turn, -1);
   turn.take_back();
   ++counts_.given_back;
   queue_.add_again(turn);
@@ -321,12 +320,6 @@ void Pool::carry_out(const policy::PoolPlan& plan) {
   if (!rested_) rest_timer_.start(settings_.workers.idle_timeout);
 }
 
-void Pool::look_after_workers() {
-  care_is_due_ = false;
-  workers_.care();
-  pump_.schedule();
-}
-
 // A zygote that takes too long over a fork (it is stopped, or swapped out) has no request of its
 // own: it is replaced, and waiting requests run classic meanwhile.
 void Pool::watch_forks() {
@@ -343,11 +336,12 @@ void Pool::watch_forks() {
 // one that runs.
 void Pool::note_rest() {
   const auto rest = now() - last_used_;
-  if (!runs_any() && rest < settings_.workers.idle_timeout) {
+  const bool runs_any = view().running() > 0;
+  if (!runs_any && rest < settings_.workers.idle_timeout) {
     return rest_timer_.start(std::chrono::duration_cast<base::Duration>(
         settings_.workers.idle_timeout - rest + std::chrono::milliseconds(1)));
   }
-  rested_ = !runs_any();
+  rested_ = !runs_any;
   if (rested_) recent_peak_.forget();
   pump_.schedule();
 }

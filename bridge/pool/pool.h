@@ -22,7 +22,7 @@ struct WarmNote;
 
 // Lives as long as its program is known. Events are noted; a pump() at the end of the turn acts on
 // them.
-class Pool : private WaitQueue::Server {
+class Pool : private WaitQueue::Server, private WorkersOwner {
  public:
   Pool(const Surroundings& surroundings, std::string program);
   ~Pool() override;
@@ -71,6 +71,14 @@ class Pool : private WaitQueue::Server {
   void on_full(Turn& turn) override;
   void on_late(Turn& turn) override;
 
+  // WorkersOwner
+  void on_change() override { pump_.schedule(); }
+  worker::Printed on_ended(Turn& turn, const worker::Ending& ending) override;
+  void on_unbegun(Turn& turn) override;
+  void on_note(const message::Received& note) override { generations_.on_note(note); }
+  void on_executed(const std::string& path) override { counts_.warm.note_executed(path); }
+  void on_difference(const std::string& what) override { generations_.on_difference(what); }
+
   void pump();
   bool refuse_changed(Turn& turn);
   bool serve_warm(Turn& turn);
@@ -80,15 +88,10 @@ class Pool : private WaitQueue::Server {
   void carry_out(const policy::PoolPlan& plan);
   void watch_forks();
   void update_claim(const policy::PoolView& now);
-  void look_after_workers();
   void begin(Turn& turn);
-  void count_started(const Turn& turn, int by);
-  worker::Printed on_ended(Turn& turn, const worker::Ending& ending);
-  void on_unbegun(Turn& turn);
   void note_rest();
   void check_invariants() const;
   policy::PoolView view() const;
-  bool runs_any() const;
 
   const Surroundings& surroundings_;
   const std::string program_;

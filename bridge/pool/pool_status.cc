@@ -21,11 +21,6 @@ PoolView Pool::view() const {
   return view;
 }
 
-bool Pool::runs_any() const {
-  const PoolView now = view();
-  return now.busy + now.beside + now.classic > 0;
-}
-
 PoolStatus Pool::status() const {
   PoolStatus status = counts_;
   const PoolView now = view();
@@ -35,7 +30,7 @@ PoolStatus Pool::status() const {
   status.reset_asked = settings_.reset;
   status.reset = settings_.reset;
   status.idle = now.idle;
-  status.busy = now.busy + now.beside + now.classic;
+  status.busy = now.running();
   status.starting = now.starting;
   status.returning = now.returning;
   status.waiting = queue_.clients().size();

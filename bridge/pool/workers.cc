@@ -28,12 +28,12 @@ constexpr unsigned kYoungDeathsAtOnce = 8;
 }  // namespace
 
 Workers::Workers(const Surroundings& surroundings, const std::string& program,
-                 const config::ProgramSettings& settings, WorkersEvents events)
+                 const config::ProgramSettings& settings, WorkersOwner& owner)
     : surroundings_(surroundings),
       program_(program),
       label_("program=" + program),
       settings_(settings),
-      events_(std::move(events)),
+      owner_(owner),
       young_deaths_(kYoungDeathPause, kYoungDeathPauseMost, kYoungDeathsAtOnce),
       idle_checks_(surroundings.loop, settings,
                    {[this] { return resting(); },
@@ -133,7 +133,7 @@ void Workers::pause_forks() {
 }
 
 void Workers::on_ready(worker::Worker& worker) {
-  events_.on_change();
+  owner_.on_change();
   const Place& place = places_.at(worker.id());
   if (!is_of_serving_generation(place)) return worker.retire();
   generation_->count_ready_worker();

@@ -1,7 +1,6 @@
 // The workers of one program: forked, given requests, checked, replaced.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -15,6 +14,7 @@
 #include "policy/rewind_record.h"
 #include "pool/generation.h"
 #include "pool/idle_checks.h"
+#include "pool/owners.h"
 #include "pool/place.h"
 #include "pool/turn.h"
 #include "worker/worker.h"
@@ -30,7 +30,7 @@ class Workers final : private worker::WorkerOwner {
 
   // The references outlive it.
   Workers(const Surroundings& surroundings, const std::string& program,
-          const config::ProgramSettings& settings, WorkersEvents events);
+          const config::ProgramSettings& settings, WorkersOwner& owner);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -128,7 +128,7 @@ class Workers final : private worker::WorkerOwner {
   const std::string& program_;
   const std::string label_;
   const config::ProgramSettings& settings_;
-  WorkersEvents events_;
+  WorkersOwner& owner_;
   Generation* generation_ = nullptr;
   std::uint64_t next_worker_id_ = 1;
   std::uint64_t next_request_id_ = 1;

@@ -32,10 +32,10 @@ void hurry_those_that_leave(const std::unordered_map<std::uint64_t, Place>& plac
 }  // namespace
 
 void Workers::on_ended(worker::Worker& worker, const worker::Ending& ending) {
-  events_.on_change();
+  owner_.on_change();
   Place& place = places_.at(worker.id());
   Turn* turn = std::exchange(place.turn, nullptr);
-  auto printed = turn == nullptr ? worker::Printed{} : events_.on_ended(*turn, ending);
+  auto printed = turn == nullptr ? worker::Printed{} : owner_.on_ended(*turn, ending);
   place.kept = std::move(printed.kept);
   if (printed.errors) place.behaviours |= policy::kComplained;
   if (place.arm != compare::Arm::classic && is_of_serving_generation(place)) {
@@ -58,13 +58,13 @@ void Workers::stay(worker::Worker& worker, Place& place, bool printed) {
 }
 
 void Workers::on_unbegun(worker::Worker& worker) {
-  events_.on_change();
+  owner_.on_change();
   Turn* turn = std::exchange(places_.at(worker.id()).turn, nullptr);
-  if (turn != nullptr) events_.on_unbegun(*turn);
+  if (turn != nullptr) owner_.on_unbegun(*turn);
 }
 
 void Workers::on_done(worker::Worker& worker, const message::Received& done) {
-  events_.on_change();
+  owner_.on_change();
   Place& place = places_.at(worker.id());
   if (done.tracking != TRACKING_AUTO) {
     rewinds_.add(done.tracking, done.pages, done.microseconds);
@@ -100,7 +100,7 @@ void Workers::on_reset_over(worker::Worker& worker) {
   place.since = surroundings_.loop.now();
   place.look_id = next_look_id_++;
   if (serves(place) && generation_->verify_worker(place.look_id, worker.pid())) return;
-  events_.on_change();
+  owner_.on_change();
   worker.retire();
 }
 
@@ -161,7 +161,7 @@ void Workers::verified(std::uint64_t look_id, const worker::Verdict& verdict) {
   if ((!was_resetting && worker.state() != WorkerState::idle) || !serves(*place)) return;
   // A comparison with a worker that has just died says nothing.
   if (!difference.empty() && !surroundings_.processes.is_living_child(worker.pid())) return;
-  events_.on_change();
+  owner_.on_change();
   if (verdict.pages > 0 || !difference.empty()) rewinds_.count_verified();
   if (!difference.empty()) return differs(*place, difference);
   place->behaviours = 0;
@@ -181,7 +181,7 @@ void Workers::differs(Place& place, const std::string& difference) {
   count_retired(worker, place, RETIRED_VERIFY, difference);
   std::erase(idle_, &worker);
   worker.terminate();
-  events_.on_difference(difference);
+  owner_.on_difference(difference);
 }
 
 policy::ResetCosts Workers::reset_costs() const {
@@ -194,7 +194,7 @@ policy::ResetCosts Workers::reset_costs() const {
 // ---- its end ----
 
 void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const std::string& why) {
-  events_.on_change();
+  owner_.on_change();
   const Place& place = places_.at(worker.id());
   std::string cause = why;
   if (retirement == worker::kRetiredLeft && place.started_anew) retirement = policy::kRetiredAnew;
@@ -235,7 +235,7 @@ void Workers::on_note(worker::Worker& worker, const message::Received& note) {
     if (place.turn != nullptr) place.turn->set_cold(Cold::anew);
   }
   if (note.note_kind == NOTE_LOADED) place.loads = true;
-  events_.on_note(note);
+  owner_.on_note(note);
 }
 
 bool Workers::any_names_modules() const {
@@ -252,7 +252,7 @@ void Workers::on_silent(worker::Worker& worker) {
   place.executed = executed_instead(worker.pid(), generation_->zygote_pid());
   if (place.executed.empty()) return;
   place.turn->set_cold(Cold::executed);
-  events_.on_executed(place.executed);
+  owner_.on_executed(place.executed);
 }
 
 void Workers::on_gone(worker::Worker& worker) {
@@ -265,7 +265,7 @@ void Workers::on_gone(worker::Worker& worker) {
     if (place.by_fastcgi == nullptr && generation_->is_losing_workers()) pause_forks();
   }
   gone_.push_back(worker.id());
-  events_.on_change();
+  owner_.on_change();
 }
 
 }  // namespace pool
