@@ -51,10 +51,11 @@ config::Duration start_timeout(const GenerationPlan& plan) {
 }
 }  // namespace
 
-Generation::Generation(const Surroundings& surroundings, GenerationPlan plan, Events events)
+Generation::Generation(const Surroundings& surroundings, GenerationPlan plan,
+                       GenerationOwner& owner)
     : surroundings_(surroundings),
       plan_(std::move(plan)),
-      events_(std::move(events)),
+      owner_(owner),
       by_fastcgi_(worker::speaks_fastcgi(plan_.executable, plan_.settings.launch)),
       attempt_(first_attempt(plan_)),
       start_variables_(launched_with(plan_, by_fastcgi_), plan_.executable.assignments,
@@ -114,17 +115,14 @@ std::unique_ptr<worker::Starter> Generation::make_starter() {
   const worker::StartTerms terms{"program=" + plan_.program, start_timeout(plan_), reset_to_ask(),
                                  plan_.settings.limits.error_output,
                                  surroundings_.cgroups.of(plan_.program, plan_.settings.limits)};
-  worker::Starter::Events events{
-      [this] { on_ready(); }, [this](const std::string& why) { on_zygote_gone(why); },
-      [this](std::uint32_t kind, const std::string& text) { on_note(kind, text); },
-      events_.on_fork_failed, events_.on_verified};
-  const auto make = [this, terms](worker::Starter::Events of_one) {
+  worker::StarterOwner& self = *this;
+  const auto make = [this, terms](worker::StarterOwner& owner) {
     return std::make_unique<worker::Zygote>(surroundings_.loop, surroundings_.processes, terms,
-                                            making(), std::move(of_one));
+                                            making(), owner, owner_);
   };
-  if (making() == worker::Making::forked) return make(std::move(events));
-  return std::make_unique<worker::AheadStarter>(surroundings_.loop, terms.reset, make,
-                                                std::move(events));
+  if (making() == worker::Making::forked) return make(self);
+  return std::make_unique<worker::AheadStarter>(surroundings_.loop, terms.reset, make, self,
+                                                owner_);
 }
 
 worker::WarmProgram Generation::warm_program() const {
@@ -168,7 +166,7 @@ void Generation::on_ready() {
     base::log_warn("program={} gen={}: not reset = none but {}: {}", plan_.program, plan_.number,
                    config::to_string(reset()), reset_why);
   }
-  events_.on_change();
+  owner_.on_change();
 }
 
 void Generation::on_note(std::uint32_t kind, const std::string& text) {
@@ -212,7 +210,7 @@ std::string Generation::misfit(std::string_view environment) const {
   return start_variables_.misfit(environment, language, level);
 }
 
-void Generation::on_zygote_gone(const std::string& why) {
+void Generation::on_gone(const std::string& why) {
   if (surroundings_.loop.now() - launched_at_ > kLongLife) sudden_ends_.succeeded();
   if (warmth_ == Warmth::warm && sudden_ends_.failures() + 1 < kSuddenEndsMax) {
     const base::Duration pause = sudden_ends_.failed();
@@ -220,7 +218,7 @@ void Generation::on_zygote_gone(const std::string& why) {
                    plan_.program, plan_.number, why, pause.count());
     warmth_ = Warmth::warming;
     pause.count() == 0 ? restart_.schedule() : restart_later_.start(pause);
-    events_.on_change();
+    owner_.on_change();
     return;
   }
   step_back(shallower_reason_.empty() ? why : shallower_reason_);
@@ -274,11 +272,11 @@ void Generation::demote(const std::string& why) {
   shallower_reason_ = why;
   step_back(why);
   fell_back_ = true;  // it may have been one visitor's doing
-  events_.on_change();
+  owner_.on_change();
 }
 
 void Generation::replace_zygote(const std::string& why) {
-  if (warmth_ == Warmth::warm) on_zygote_gone(why);
+  if (warmth_ == Warmth::warm) on_gone(why);
 }
 
 base::Status Generation::fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) {
@@ -297,7 +295,7 @@ void Generation::become_cold(const std::string& why) {
   if (plan_.depth == Depth::any) {
     base::log_warn("program={} gen={}: runs classic: {}", plan_.program, plan_.number, why);
   }
-  events_.on_change();
+  owner_.on_change();
 }
 
 void Generation::count_lost_worker(const std::string& why) {
@@ -309,7 +307,7 @@ void Generation::judge_lost_workers() {
   if (!is_losing_workers() || warmth_ != Warmth::warm) return;
   warmth_ = Warmth::warming;
   step_back("its workers die before they are ready" + (lost_why_.empty() ? "" : ": " + lost_why_));
-  events_.on_change();
+  owner_.on_change();
 }
 
 }  // namespace pool

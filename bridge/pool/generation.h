@@ -15,6 +15,7 @@
 #include "modules/loaded_files.h"
 #include "policy/backoff.h"
 #include "policy/shares.h"
+#include "pool/owners.h"
 #include "pool/program_version.h"
 #include "pool/warm_environment.h"
 #include "worker/processes.h"
@@ -49,15 +50,9 @@ struct Attempt {
 // Owned by its pool, which destroys it at the end of a turn. If its zygote does not come up, it is
 // tried again with workers started ahead of need (for Node), without what was learned, then one
 // level less deep, then not at all.
-class Generation {
+class Generation final : private worker::StarterOwner {
  public:
-  struct Events {
-    std::function<void()> on_change;  // warmth() may have changed
-    std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
-    std::function<void(std::uint64_t look_id, const worker::Verdict& verdict)> on_verified;
-  };
-
-  Generation(const Surroundings& surroundings, GenerationPlan plan, Events events);
+  Generation(const Surroundings& surroundings, GenerationPlan plan, GenerationOwner& owner);
   Warmth warmth() const { return warmth_; }
   // Why it is cold, or why its level is not deeper; empty if it is as deep as asked for.
   const std::string& reason() const { return reason_; }
@@ -108,21 +103,23 @@ class Generation {
   // This many lost in a row are too many.
   static constexpr unsigned kLostWorkersMax = 3;
 
+  // worker::StarterOwner
+  void on_ready() override;
+  void on_gone(const std::string& why) override;
+  void on_note(std::uint32_t kind, const std::string& text) override;
+
   void start_zygote();
   bool take_terms();
-  void on_zygote_gone(const std::string& why);
   void step_back(const std::string& why);
   void become_cold(const std::string& why);
   void judge_lost_workers();
-  void on_ready();
-  void on_note(std::uint32_t kind, const std::string& text);
   config::Reset reset_to_ask() const;
   std::unique_ptr<worker::Starter> make_starter();
   worker::WarmProgram warm_program() const;
 
   const Surroundings& surroundings_;
   GenerationPlan plan_;
-  Events events_;
+  GenerationOwner& owner_;
   limits::Terms terms_;
   const bool by_fastcgi_;
   Warmth warmth_ = Warmth::warming;

@@ -25,12 +25,12 @@ constexpr unsigned kAnewPerCentMost = 80;
 
 Generations::Generations(const Surroundings& surroundings, const std::string& program,
                          const config::ProgramSettings& settings, Workers& workers,
-                         std::function<void()> on_change)
+                         GenerationsOwner& owner)
     : surroundings_(surroundings),
       program_(program),
       settings_(settings),
       workers_(workers),
-      on_change_(std::move(on_change)),
+      owner_(owner),
       version_(program, settings, surroundings.folders),
       learner_(program),
       demotion_(kColdPause, kColdPauseMost),
@@ -151,18 +151,18 @@ void Generations::begin(Depth depth) {
   learner_.generation_begins();
   changes_.note_start();
   retry_.begins(now());
-  upcoming_ = std::make_unique<Generation>(
-      surroundings_, std::move(plan),
-      Generation::Events{on_change_,
-                         [this](std::uint64_t worker_id, const std::string& why) {
-                           workers_.pause_forks();
-                           base::log_warn("program={} cannot fork worker={}: {}; classic for now",
-                                          program_, worker_id, why);
-                         },
-                         [this](std::uint64_t look_id, const worker::Verdict& verdict) {
-                           workers_.verified(look_id, verdict);
-                         }});
-  on_change_();
+  GenerationOwner& self = *this;
+  upcoming_ = std::make_unique<Generation>(surroundings_, std::move(plan), self);
+  owner_.on_change();
+}
+
+void Generations::on_fork_failed(std::uint64_t worker_id, const std::string& why) {
+  workers_.pause_forks();
+  base::log_warn("program={} cannot fork worker={}: {}; classic for now", program_, worker_id, why);
+}
+
+void Generations::on_verified(std::uint64_t look_id, const worker::Verdict& verdict) {
+  workers_.verified(look_id, verdict);
 }
 
 bool Generations::suits(Turn& turn) {
@@ -277,7 +277,7 @@ void Generations::cool_down() {
   workers_.serve(nullptr);
   if (active_ != nullptr) outgoing_.push_back(std::move(active_));
   if (upcoming_ != nullptr) outgoing_.push_back(std::move(upcoming_));
-  on_change_();
+  owner_.on_change();
 }
 
 // That requests leave workers that cannot be reset may be one visitor's doing: it matters only if
@@ -351,7 +351,7 @@ void Generations::on_note(const message::Received& note) {
                                 .folders = active_->module_folders(),
                                 .learn = settings_.learn,
                                 .user = identity ? *identity : limits::own_identity()});
-  if (learned) on_change_();
+  if (learned) owner_.on_change();
 }
 
 // ---- what it shows ----

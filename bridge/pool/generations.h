@@ -1,7 +1,6 @@
 // The generations of one program: which one serves, and when a new one is begun.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,13 +21,11 @@ namespace pool {
 
 // Owned by the pool, whose settings it reads and whose workers it tells which generation serves.
 // settle() and improve() act on what happened to a generation, at the end of the turn.
-class Generations {
+class Generations final : private GenerationOwner {
  public:
-  // All of these outlive it, except `workers`, which is used only while the pool lives. on_change:
-  // settle() has something to do.
+  // All of these outlive it, except `workers`, which is used only while the pool lives.
   Generations(const Surroundings& surroundings, const std::string& program,
-              const config::ProgramSettings& settings, Workers& workers,
-              std::function<void()> on_change);
+              const config::ProgramSettings& settings, Workers& workers, GenerationsOwner& owner);
   ~Generations();
   Generations(const Generations&) = delete;
   Generations& operator=(const Generations&) = delete;
@@ -84,6 +81,11 @@ class Generations {
     std::vector<std::string> steps;
   };
 
+  // GenerationOwner
+  void on_change() override { owner_.on_change(); }
+  void on_fork_failed(std::uint64_t worker_id, const std::string& why) override;
+  void on_verified(std::uint64_t look_id, const worker::Verdict& verdict) override;
+
   base::TimePoint now() const { return surroundings_.loop.now(); }
   policy::GenerationsView view();
   bool is_for_others(const Generation& generation) const;
@@ -104,7 +106,7 @@ class Generations {
   const std::string& program_;
   const config::ProgramSettings& settings_;
   Workers& workers_;
-  const std::function<void()> on_change_;
+  GenerationsOwner& owner_;
   ProgramVersion version_;
   policy::StartChoice start_choice_;
   modules::Learner learner_;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "message/channel_message.h"
+#include "worker/starter.h"
 #include "worker/worker_state.h"
 
 namespace pool {
@@ -28,6 +29,25 @@ class WorkersOwner {
 
  protected:
   ~WorkersOwner() = default;
+};
+
+// What is reported about a generation, besides what its starter answers. None may destroy the
+// generation before the end of the turn.
+class GenerationOwner : public worker::StarterClient {
+ public:
+  virtual void on_change() = 0;  // warmth() may have changed
+
+ protected:
+  ~GenerationOwner() = default;
+};
+
+// What a pool is told about its generations.
+class GenerationsOwner {
+ public:
+  virtual void on_change() = 0;  // settle() has something to do
+
+ protected:
+  ~GenerationsOwner() = default;
 };
 
 }  // namespace pool

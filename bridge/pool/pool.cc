@@ -42,7 +42,7 @@ void count_started(PoolStatus& counts, const Turn& turn, int by) {
 Pool::Pool(const Surroundings& surroundings, std::string program)
     : surroundings_(surroundings),
       program_(std::move(program)),
-      generations_(surroundings, program_, settings_, workers_, [this] { pump_.schedule(); }),
+      generations_(surroundings, program_, settings_, workers_, *this),
       queue_(surroundings.loop, settings_.queue, *this),
       workers_(surroundings, program_, settings_, *this),
       rest_timer_(surroundings.loop, [this] { note_rest(); }),

@@ -22,7 +22,7 @@ struct WarmNote;
 
 // Lives as long as its program is known. Events are noted; a pump() at the end of the turn acts on
 // them.
-class Pool : private WaitQueue::Server, private WorkersOwner {
+class Pool : private WaitQueue::Server, private WorkersOwner, private GenerationsOwner {
  public:
   Pool(const Surroundings& surroundings, std::string program);
   ~Pool() override;
@@ -71,7 +71,7 @@ class Pool : private WaitQueue::Server, private WorkersOwner {
   void on_full(Turn& turn) override;
   void on_late(Turn& turn) override;
 
-  // WorkersOwner
+  // WorkersOwner, GenerationsOwner
   void on_change() override { pump_.schedule(); }
   worker::Printed on_ended(Turn& turn, const worker::Ending& ending) override;
   void on_unbegun(Turn& turn) override;

@@ -6,11 +6,11 @@
 
 namespace worker {
 
-AheadStarter::AheadStarter(loop::Loop& loop, config::Reset reset, Make make, Events events)
-    : make_(std::move(make)),
-      events_(std::move(events)),
-      reset_(reset),
-      sweep_(loop, [this] { sweep(); }) {}
+AheadStarter::AheadStarter(loop::Loop& loop, config::Reset reset, Make make, StarterOwner& owner,
+                           StarterClient& client)
+    : make_(std::move(make)), owner_(owner), client_(client), reset_(reset), sweep_(loop, [this] {
+        sweep();
+      }) {}
 
 base::Status AheadStarter::start(const WarmProgram& program) {
   program_ = program;
@@ -18,15 +18,10 @@ base::Status AheadStarter::start(const WarmProgram& program) {
 }
 
 base::Status AheadStarter::launch(std::optional<Ahead::Worker> worker) {
-  auto owned = std::make_unique<Ahead>();
+  auto owned = std::make_unique<Ahead>(*this);
   Ahead& ahead = *owned;
   ahead.worker = std::move(worker);
-  ahead.process =
-      make_(Events{.on_ready = [this, &ahead] { on_standing(ahead); },
-                   .on_gone = [this, &ahead](const std::string& why) { on_gone(ahead, why); },
-                   .on_note = events_.on_note,
-                   .on_fork_failed = {},
-                   .on_verified = {}});
+  ahead.process = make_(ahead);
   const auto started = ahead.process->start(program_);
   if (started) ahead_.push_back(std::move(owned));
   return started;
@@ -38,7 +33,7 @@ base::Status AheadStarter::fork_worker(std::uint64_t worker_id, base::UniqueFd c
       ahead_, [](const auto& ahead) { return !ahead->over && !ahead->worker && ahead->stands; });
   if (standing == ahead_.end()) {
     auto launched = launch(Ahead::Worker{worker_id, std::move(channel_end)});
-    if (!launched) events_.on_fork_failed(worker_id, launched.error().message);
+    if (!launched) client_.on_fork_failed(worker_id, launched.error().message);
     return launched;
   }
   (*standing)->worker = Ahead::Worker{worker_id, std::move(channel_end)};
@@ -65,7 +60,7 @@ void AheadStarter::on_standing(Ahead& ahead) {
   reset_ = ahead.process->reset();
   reset_reason_ = ahead.process->reset_reason();
   start_time_ = ahead.process->start_time();
-  events_.on_ready();
+  owner_.on_ready();
 }
 
 // Only the channel of a dying process refuses this; the worker's own channel then breaks, too.
@@ -81,9 +76,9 @@ void AheadStarter::on_gone(Ahead& ahead, const std::string& why) {
   if (ahead.worker) {
     const std::uint64_t id = ahead.worker->id;
     ahead.worker.reset();  // its channel ends
-    events_.on_fork_failed(id, why);
+    client_.on_fork_failed(id, why);
   } else if (!ready_) {
-    events_.on_gone(why);
+    owner_.on_gone(why);
   }
 }
 

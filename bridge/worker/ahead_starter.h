@@ -17,11 +17,12 @@ namespace worker {
 // the program reaches its checkpoint, and waits there until a worker is asked for.
 class AheadStarter : public Starter {
  public:
-  // Makes a process that is not started yet and reports to these events.
-  using Make = std::function<std::unique_ptr<Forerunner>(Events)>;
+  // Makes a process that is not started yet and reports to that owner.
+  using Make = std::function<std::unique_ptr<Forerunner>(StarterOwner&)>;
 
   // reset: what workers are asked to do, until one at its checkpoint says what they really will do.
-  AheadStarter(loop::Loop& loop, config::Reset reset, Make make, Events events);
+  AheadStarter(loop::Loop& loop, config::Reset reset, Make make, StarterOwner& owner,
+               StarterClient& client);
 
   base::Status start(const WarmProgram& program) override;
   base::Status fork_worker(std::uint64_t worker_id, base::UniqueFd channel_end) override;
@@ -35,12 +36,21 @@ class AheadStarter : public Starter {
 
  private:
   // A process on its way to its checkpoint, or waiting there with no worker to become yet.
-  struct Ahead {
-    std::unique_ptr<Forerunner> process;
+  struct Ahead final : StarterOwner {
     struct Worker {
       std::uint64_t id;
       base::UniqueFd channel_end;
     };
+
+    explicit Ahead(AheadStarter& starter) : starter(starter) {}
+    void on_ready() override { starter.on_standing(*this); }
+    void on_gone(const std::string& why) override { starter.on_gone(*this, why); }
+    void on_note(std::uint32_t kind, const std::string& text) override {
+      starter.owner_.on_note(kind, text);
+    }
+
+    AheadStarter& starter;
+    std::unique_ptr<Forerunner> process;
     std::optional<Worker> worker;  // what it is to become
     bool stands = false;           // waits at its checkpoint
     bool over = false;             // it became a worker, or is gone; removed at the end of the turn
@@ -53,7 +63,8 @@ class AheadStarter : public Starter {
   void sweep();
 
   const Make make_;
-  const Events events_;
+  StarterOwner& owner_;
+  StarterClient& client_;
   WarmProgram program_;
   bool ready_ = false;
   config::Level level_ = config::Level::linked;

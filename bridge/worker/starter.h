@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -46,22 +45,34 @@ struct Verdict {
   std::string difference{};  // the first ones that were found, or empty
 };
 
+// What its owner is told about a starter. All run on the loop; none may destroy the starter.
+class StarterOwner {
+ public:
+  virtual void on_ready() = 0;  // fork_worker() may be called
+  // There will be no more workers. why: a sentence that includes what was written to standard
+  // error. Called once.
+  virtual void on_gone(const std::string& why) = 0;
+  virtual void on_note(std::uint32_t kind, const std::string& text) = 0;
+
+ protected:
+  ~StarterOwner() = default;
+};
+
+// What is answered to those who have workers made and compared. The same holds as for StarterOwner.
+class StarterClient {
+ public:
+  // That worker will not come into being; its channel ends as well.
+  virtual void on_fork_failed(std::uint64_t worker_id, const std::string& why) = 0;
+  // A worker was compared with its zygote, as verify_worker() asked.
+  virtual void on_verified(std::uint64_t look_id, const Verdict& verdict) = 0;
+
+ protected:
+  ~StarterClient() = default;
+};
+
 // Owned by a generation. Destroying it gives up every process that is not a worker yet.
 class Starter {
  public:
-  // All run on the loop; none may destroy the starter.
-  struct Events {
-    std::function<void()> on_ready;  // fork_worker() may be called
-    // There will be no more workers. why: a sentence that includes what was written to standard
-    // error. Called once.
-    std::function<void(const std::string& why)> on_gone;
-    std::function<void(std::uint32_t kind, const std::string& text)> on_note;
-    // That worker will not come into being; its channel ends as well.
-    std::function<void(std::uint64_t worker_id, const std::string& why)> on_fork_failed;
-    // A worker was compared with its zygote, as verify_worker() asked.
-    std::function<void(std::uint64_t look_id, const Verdict& verdict)> on_verified;
-  };
-
   virtual ~Starter() = default;
 
   virtual base::Status start(const WarmProgram& program) = 0;

@@ -77,12 +77,13 @@ std::string_view to_string(ZygoteState state) {
 }
 
 Zygote::Zygote(loop::Loop& loop, Processes& processes, StartTerms terms, Making making,
-               Events events)
+               StarterOwner& owner, StarterClient& client)
     : loop_(loop),
       processes_(processes),
       terms_(std::move(terms)),
       making_(making),
-      events_(std::move(events)),
+      owner_(owner),
+      client_(client),
       reset_(terms_.reset),
       start_timer_(loop, [this] {
         end(fmt::format("not at its checkpoint after {} ms", terms_.start_timeout.count()));
@@ -154,16 +155,16 @@ void Zygote::on_message(const message::Received& received) {
   if (received.type == MESSAGE_CHECKPOINT) return on_checkpoint(received);
   if (received.type == MESSAGE_NOTE) return on_note(received);
   if (received.type == MESSAGE_FORK_FAILED && may_answer) {
-    return events_.on_fork_failed(received.id, received.text);
+    return client_.on_fork_failed(received.id, received.text);
   }
   if (received.type == MESSAGE_VERIFIED && may_answer) {
-    return events_.on_verified(received.id, {received.pages, received.text});
+    return client_.on_verified(received.id, {received.pages, received.text});
   }
   end("a message that no zygote sends now");
 }
 
 void Zygote::on_note(const message::Received& received) {
-  if (++notes_ < kNotesMax) return events_.on_note(received.note_kind, received.text);
+  if (++notes_ < kNotesMax) return owner_.on_note(received.note_kind, received.text);
   if (notes_ == kNotesMax) end("it says more than any does");
 }
 
@@ -185,7 +186,7 @@ void Zygote::on_checkpoint(const message::Received& received) {
   start_time_ = std::chrono::duration_cast<base::Duration>(loop_.now() - launched_at_);
   base::log_debug("{} zygote={} starting→ready level={} reset={} in {} ms", terms_.label, pid_,
                   config::to_string(level_), config::to_string(reset_), start_time_.count());
-  events_.on_ready();
+  owner_.on_ready();
 }
 
 void Zygote::end(const std::string& why) {
@@ -212,7 +213,7 @@ void Zygote::on_death(int wait_status) {
     why += ": " + base::printable(stderr_->last_line(), kLastLineMax);
   }
   pid_ = -1;
-  events_.on_gone(why);
+  owner_.on_gone(why);
 }
 
 }  // namespace worker

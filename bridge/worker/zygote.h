@@ -23,7 +23,9 @@ std::string_view to_string(ZygoteState state);
 // kills its process group at once.
 class Zygote : public Forerunner {
  public:
-  Zygote(loop::Loop& loop, Processes& processes, StartTerms terms, Making making, Events events);
+  // client: is answered only with Making::forked.
+  Zygote(loop::Loop& loop, Processes& processes, StartTerms terms, Making making,
+         StarterOwner& owner, StarterClient& client);
   ~Zygote() override;
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
@@ -54,7 +56,8 @@ class Zygote : public Forerunner {
   Processes& processes_;
   const StartTerms terms_;
   const Making making_;
-  const Events events_;
+  StarterOwner& owner_;
+  StarterClient& client_;
   ZygoteState state_ = ZygoteState::starting;
   pid_t pid_ = -1;
   config::Level level_ = config::Level::linked;

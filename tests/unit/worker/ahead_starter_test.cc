@@ -14,8 +14,8 @@ using Words = std::vector<std::string>;
 // A process that the starter made, as the test sees it: it lives as long as the starter keeps it.
 class Process : public Forerunner {
  public:
-  Process(int number, Words& told, bool& starts, Events events)
-      : number_(number), told_(told), starts_(starts), events_(std::move(events)) {}
+  Process(int number, Words& told, bool& starts, StarterOwner& owner)
+      : number_(number), told_(told), starts_(starts), owner_(owner) {}
   ~Process() override { told_.push_back(name() + " let go"); }
 
   base::Status start(const WarmProgram& program) override {
@@ -38,8 +38,9 @@ class Process : public Forerunner {
   config::Reset reset() const override { return config::Reset::fork; }
   const std::string& reset_reason() const override { return reason_; }
 
-  void stand() { events_.on_ready(); }
-  void die(const std::string& why) { events_.on_gone(why); }
+  void stand() { owner_.on_ready(); }
+  void note(const std::string& text) { owner_.on_note(0, text); }
+  void die(const std::string& why) { owner_.on_gone(why); }
 
  private:
   std::string name() const { return "process " + std::to_string(number_); }
@@ -47,27 +48,33 @@ class Process : public Forerunner {
   const int number_;
   Words& told_;
   bool& starts_;
-  const Events events_;
+  StarterOwner& owner_;
   const std::string reason_ = "it has threads";
 };
 
-class AheadStarterTest : public testing::Test {
+class AheadStarterTest : public testing::Test, public StarterOwner, public StarterClient {
  protected:
   AheadStarterTest()
-      : starter_(loop_, config::Reset::none,
-                 [this](Starter::Events events) { return make(std::move(events)); },
-                 {.on_ready = [this] { told_.push_back("ready"); },
-                  .on_gone = [this](const std::string& why) { told_.push_back("gone: " + why); },
-                  .on_note = {},
-                  .on_fork_failed =
-                      [this](std::uint64_t id, const std::string& why) {
-                        told_.push_back("no worker " + std::to_string(id) + ": " + why);
-                      },
-                  .on_verified = {}}) {}
+      : starter_(
+            loop_, config::Reset::none, [this](StarterOwner& owner) { return make(owner); }, *this,
+            *this) {}
 
-  std::unique_ptr<Forerunner> make(Starter::Events events) {
+  // StarterOwner
+  void on_ready() override { told_.push_back("ready"); }
+  void on_gone(const std::string& why) override { told_.push_back("gone: " + why); }
+  void on_note(std::uint32_t, const std::string& text) override {
+    told_.push_back("note: " + text);
+  }
+
+  // StarterClient
+  void on_fork_failed(std::uint64_t id, const std::string& why) override {
+    told_.push_back("no worker " + std::to_string(id) + ": " + why);
+  }
+  void on_verified(std::uint64_t, const Verdict&) override { ADD_FAILURE(); }
+
+  std::unique_ptr<Forerunner> make(StarterOwner& owner) {
     const int number = static_cast<int>(made_.size()) + 1;
-    auto process = std::make_unique<Process>(number, told_, starts_, std::move(events));
+    auto process = std::make_unique<Process>(number, told_, starts_, owner);
     made_.push_back(process.get());
     return process;
   }
@@ -140,6 +147,12 @@ TEST_F(AheadStarterTest, is_gone_if_the_first_one_never_stands) {
   told();
   made_[0]->die("it has no script");
   EXPECT_EQ(told(), (Words{"gone: it has no script", "process 1 let go"}));
+}
+
+TEST_F(AheadStarterTest, passes_on_what_each_one_notes) {
+  start();
+  made_[0]->note("loads a file");
+  EXPECT_EQ(told(), (Words{"process 1 starts node", "note: loads a file"}));
 }
 
 TEST_F(AheadStarterTest, goes_on_when_the_one_that_stands_dies) {
