@@ -51,9 +51,10 @@ base::Result<base::FdPair> make_channel() {
   return base::make_socket_pair(SOCK_SEQPACKET);
 }
 
-Channel::Channel(loop::Loop& loop, base::UniqueFd fd, Events events, Introduction introduction)
+Channel::Channel(loop::Loop& loop, base::UniqueFd fd, ChannelOwner& owner,
+                 Introduction introduction)
     : fd_(std::move(fd)),
-      events_(std::move(events)),
+      owner_(owner),
       introduction_(introduction),
       watch_(loop, fd_.get(), [this](unsigned) { (void)receive(); }) {
   if (introduction_ == Introduction::by_kernel) tell_senders(1);
@@ -134,7 +135,7 @@ bool Channel::receive() {
     if (received && is_forged(received.value(), sender)) {
       break_off(ChannelEnd::fault, "a ready for another process");
     } else if (received) {
-      events_.on_message(received.value());
+      owner_.on_message(received.value());
     } else {
       break_off(ChannelEnd::fault, received.error().message);
     }
@@ -153,7 +154,7 @@ bool Channel::is_forged(const message::Received& received, pid_t sender) {
 void Channel::break_off(ChannelEnd end, const std::string& why) {
   broken_ = true;
   watch_.ask(loop::kNothing);
-  events_.on_broken(end, why);
+  owner_.on_broken(end, why);
 }
 
 }  // namespace worker

@@ -1,7 +1,6 @@
 // The bridge's end of a message channel: packets and descriptors over a SOCK_SEQPACKET socket.
 #pragma once
 
-#include <functional>
 #include <span>
 
 #include "base/unique_fd.h"
@@ -25,18 +24,22 @@ enum class ChannelEnd {
 // name somebody else's process.
 enum class Introduction { none, by_kernel };
 
+// What arrives. Both run on the loop. Neither may destroy the channel; that is done at the end of
+// the turn (loop::Deferred).
+class ChannelOwner {
+ public:
+  virtual void on_message(const message::Received& received) = 0;
+  // Called once, after all messages (why is a sentence); the channel is silent afterwards.
+  virtual void on_broken(ChannelEnd end, const std::string& why) = 0;
+
+ protected:
+  ~ChannelOwner() = default;
+};
+
 class Channel {
  public:
-  // What arrives. Both run on the loop. Neither may destroy the channel; that is done at the end of
-  // the turn (loop::Deferred).
-  struct Events {
-    std::function<void(const message::Received&)> on_message;
-    // Called once, after all messages (why is a sentence); the channel is silent afterwards.
-    std::function<void(ChannelEnd end, const std::string& why)> on_broken;
-  };
-
   // Introduction::by_kernel: the channel must be made before the other end is handed over.
-  Channel(loop::Loop& loop, base::UniqueFd fd, Events events,
+  Channel(loop::Loop& loop, base::UniqueFd fd, ChannelOwner& owner,
           Introduction introduction = Introduction::none);
 
   // Sends one packet with descriptors (borrowed). A full or broken channel is an error: the
@@ -59,7 +62,7 @@ class Channel {
   void break_off(ChannelEnd end, const std::string& why);
 
   base::UniqueFd fd_;
-  Events events_;
+  ChannelOwner& owner_;
   Introduction introduction_;
   bool unread_ = false;
   bool broken_ = false;

@@ -2,14 +2,12 @@
 
 #include <signal.h>
 
-#include <utility>
-
 #include "base/assert.h"
 
 namespace worker {
 
-Child::Child(loop::Loop& loop, Processes& processes, base::Duration grace, Events events)
-    : loop_(loop), processes_(processes), grace_(grace), events_(std::move(events)) {}
+Child::Child(loop::Loop& loop, Processes& processes, base::Duration grace, ChildOwner& owner)
+    : loop_(loop), processes_(processes), grace_(grace), owner_(owner) {}
 
 Child::~Child() {
   if (!is_owned() || is_over()) return;
@@ -22,7 +20,7 @@ void Child::own(pid_t pid) {
   pid_ = pid;
   processes_.expect(pid_, [this](const Death& death) {
     dead_ = true;
-    events_.on_death(death);
+    owner_.on_death(death);
   });
 }
 
@@ -39,13 +37,13 @@ void Child::terminate() {
 void Child::kill_group() {
   processes_.signal_group(pid_, SIGKILL);
   group_killed_ = true;
-  if (dead_) events_.on_over();
+  if (dead_) owner_.on_over();
   processes_.release(pid_);
 }
 
 void Child::expect_exit() {
   exit_timer_ = std::make_unique<loop::Timer>(loop_, [this] {
-    events_.on_overdue();
+    owner_.on_overdue();
     processes_.kill_one(pid_);
   });
   exit_timer_->start(kExitPatience);

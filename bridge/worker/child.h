@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <memory>
 
 #include "base/clock.h"
@@ -11,6 +10,19 @@
 #include "worker/processes.h"
 
 namespace worker {
+
+// What is reported about a child. All run on the loop; none may destroy it.
+class ChildOwner {
+ public:
+  virtual void on_death(const Death& death) = 0;
+  // It died before its group was killed; now the group is killed, too.
+  virtual void on_over() = 0;
+  // It did not exit within Child::kExitPatience, and is killed when this returns.
+  virtual void on_overdue() = 0;
+
+ protected:
+  ~ChildOwner() = default;
+};
 
 // Belongs to the object that answers for the process; at first there is no process. Destroying it
 // while the process lives kills the process group at once: this happens only when the daemon itself
@@ -21,17 +33,8 @@ class Child {
   // for a processor; it takes longer than this only if something holds it.
   static constexpr std::chrono::seconds kExitPatience{10};
 
-  // All run on the loop; none may destroy this object.
-  struct Events {
-    std::function<void(const Death&)> on_death;
-    // It died before its group was killed; now the group is killed, too.
-    std::function<void()> on_over;
-    // It did not exit within kExitPatience, and is killed.
-    std::function<void()> on_overdue;
-  };
-
   // grace: time between SIGTERM and SIGKILL.
-  Child(loop::Loop& loop, Processes& processes, base::Duration grace, Events events);
+  Child(loop::Loop& loop, Processes& processes, base::Duration grace, ChildOwner& owner);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -63,7 +66,7 @@ class Child {
   loop::Loop& loop_;
   Processes& processes_;
   const base::Duration grace_;
-  const Events events_;
+  ChildOwner& owner_;
   pid_t pid_ = -1;
   bool dead_ = false, group_killed_ = false;
   std::unique_ptr<loop::Timer> grace_timer_, exit_timer_;  // made only when needed

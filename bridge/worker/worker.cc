@@ -39,25 +39,15 @@ Worker::Worker(loop::Loop& loop, Processes& processes, std::uint64_t id, const s
       id_(id),
       label_(label),
       owner_(owner),
-      child_(loop, processes, kill_grace,
-             {[this](const Death& death) { on_death(death); },
-              [this] {
-                enter(WorkerState::gone);
-                owner_.on_gone(*this);
-              },
-              [this] {
-                base::log_warn("{} worker={} pid={}: has not exited within {} s: it is killed",
-                               label_, id_, pid(), Child::kExitPatience.count());
-              }}) {}
+      child_(loop, processes, kill_grace, *this) {}
 
 // ---- what the pool does with it ----
 
 void Worker::await_fork(base::UniqueFd channel_fd) {
   BRIDGE_ASSERT(state_ == WorkerState::starting);
+  ChannelOwner& self = *this;
   channel_ = std::make_unique<Channel>(
-      loop_, std::move(channel_fd),
-      Channel::Events{[this](const message::Received& received) { on_message(received); },
-                      [this](ChannelEnd end, const std::string& why) { on_broken(end, why); }},
+      loop_, std::move(channel_fd), self,
       processes_.senders() == Senders::named ? Introduction::by_kernel : Introduction::none);
 }
 
@@ -263,6 +253,16 @@ void Worker::on_death(const Death& death) {
   if (child_.is_over()) enter(WorkerState::gone);
   end_request(ending_of(death));
   if (state_ == WorkerState::gone) owner_.on_gone(*this);
+}
+
+void Worker::on_over() {
+  enter(WorkerState::gone);
+  owner_.on_gone(*this);
+}
+
+void Worker::on_overdue() {
+  base::log_warn("{} worker={} pid={}: has not exited within {} s: it is killed", label_, id_,
+                 pid(), Child::kExitPatience.count());
 }
 
 Ending Worker::ending_of(const Death& death) const {

@@ -18,7 +18,7 @@
 namespace worker {
 
 // Owned by its pool, which destroys it at the end of a turn.
-class Worker {
+class Worker : private ChildOwner, private ChannelOwner {
  public:
   Worker(loop::Loop& loop, Processes& processes, std::uint64_t id, const std::string& label,
          base::Duration kill_grace, WorkerOwner& owner);
@@ -89,12 +89,18 @@ class Worker {
   WorkerOwner& owner() { return owner_; }
   const std::string& label() const { return label_; }
   base::Duration kill_grace() const { return child_.grace(); }
-  virtual void on_death(const Death& death);
+  void on_death(const Death& death) override;
   virtual Ending ending_of(const Death& death) const;
 
  private:
-  void on_message(const message::Received& received);
-  void on_broken(ChannelEnd end, const std::string& why);
+  // ChildOwner
+  void on_over() override;
+  void on_overdue() override;
+
+  // ChannelOwner
+  void on_message(const message::Received& received) override;
+  void on_broken(ChannelEnd end, const std::string& why) override;
+
   void on_ready_message(pid_t pid);
   void on_done(const message::Received& done);
   void on_retired_message(const message::Received& received);

@@ -121,10 +121,8 @@ base::Status Zygote::start(const WarmProgram& program) {
   processes_.expect(pid_, [this](const Death& death) { on_death(death.wait_status); });
   stderr_ = std::make_unique<LogPipe>(loop_, std::move(errors.value().first), terms_.label,
                                       terms_.stderr_max);
-  channel_ = std::make_unique<Channel>(
-      loop_, std::move(channel.value().first),
-      Channel::Events{[this](const message::Received& received) { on_message(received); },
-                      [this](ChannelEnd, const std::string& why) { end("its channel: " + why); }});
+  ChannelOwner& self = *this;
+  channel_ = std::make_unique<Channel>(loop_, std::move(channel.value().first), self);
   start_timer_.start(terms_.start_timeout);
   return base::Done{};
 }
@@ -161,6 +159,10 @@ void Zygote::on_message(const message::Received& received) {
     return client_.on_verified(received.id, {received.pages, received.text});
   }
   end("a message that no zygote sends now");
+}
+
+void Zygote::on_broken(ChannelEnd, const std::string& why) {
+  end("its channel: " + why);
 }
 
 void Zygote::on_note(const message::Received& received) {

@@ -21,7 +21,7 @@ std::string_view to_string(ZygoteState state);
 
 // Owned by a generation, or by an AheadStarter, for which it becomes a worker itself. Destroying it
 // kills its process group at once.
-class Zygote : public Forerunner {
+class Zygote : public Forerunner, private ChannelOwner {
  public:
   // client: is answered only with Making::forked.
   Zygote(loop::Loop& loop, Processes& processes, StartTerms terms, Making making,
@@ -46,7 +46,10 @@ class Zygote : public Forerunner {
   const std::string& reset_reason() const override { return reset_reason_; }
 
  private:
-  void on_message(const message::Received& received);
+  // ChannelOwner
+  void on_message(const message::Received& received) override;
+  void on_broken(ChannelEnd end, const std::string& why) override;
+
   void on_note(const message::Received& received);
   void on_checkpoint(const message::Received& received);
   void end(const std::string& why);

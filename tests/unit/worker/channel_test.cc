@@ -8,17 +8,18 @@
 namespace worker {
 namespace {
 
-class ChannelTest : public testing::Test {
+class ChannelTest : public testing::Test, public ChannelOwner {
  protected:
   ChannelTest() : ends_(make_channel().take()) {
-    channel_ = std::make_unique<Channel>(
-        loop_, std::move(ends_.first),
-        Channel::Events{[this](const message::Received& received) {
-                          told_.push_back("message " + std::to_string(received.type));
-                        },
-                        [this](ChannelEnd end, const std::string& why) {
-                          told_.push_back(std::to_string(static_cast<int>(end)) + " " + why);
-                        }});
+    channel_ = std::make_unique<Channel>(loop_, std::move(ends_.first), *this);
+  }
+
+  // ChannelOwner
+  void on_message(const message::Received& received) override {
+    told_.push_back("message " + std::to_string(received.type));
+  }
+  void on_broken(ChannelEnd end, const std::string& why) override {
+    told_.push_back(std::to_string(static_cast<int>(end)) + " " + why);
   }
 
   void say(const std::string& bytes) {

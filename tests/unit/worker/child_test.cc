@@ -42,17 +42,20 @@ class Written final : public Processes {
   std::function<void(const Death&)> on_death_;
 };
 
-class ChildTest : public testing::Test {
+class ChildTest : public testing::Test, public ChildOwner {
  protected:
   ChildTest() { child_->own(7); }
+
+  // ChildOwner
+  void on_death(const Death&) override { told_ += child_->is_over() ? "dead-over " : "dead "; }
+  void on_over() override { told_ += "over "; }
+  void on_overdue() override { told_ += "overdue "; }
 
   fakes::ManualLoop loop_;
   Written processes_;
   std::string told_;
-  std::unique_ptr<Child> child_ = std::make_unique<Child>(
-      loop_.loop(), processes_, seconds(3),
-      Child::Events{[this](const Death&) { told_ += child_->is_over() ? "dead-over " : "dead "; },
-                    [this] { told_ += "over "; }, [this] { told_ += "overdue "; }});
+  std::unique_ptr<Child> child_ =
+      std::make_unique<Child>(loop_.loop(), processes_, seconds(3), *this);
 };
 
 TEST_F(ChildTest, is_over_with_its_death) {
@@ -108,7 +111,7 @@ TEST_F(ChildTest, dies_with_its_owner) {
 }
 
 TEST_F(ChildTest, is_no_process_at_first) {
-  Child none(loop_.loop(), processes_, seconds(3), {});
+  Child none(loop_.loop(), processes_, seconds(3), *this);
   EXPECT_FALSE(none.is_owned());
   EXPECT_FALSE(none.is_over());
 }
