@@ -14,10 +14,12 @@ constexpr double kLeastPerCent = 0.01;
 
 }  // namespace
 
-IdleChecks::IdleChecks(loop::Loop& loop, const config::ProgramSettings& settings, Events events)
+IdleChecks::IdleChecks(loop::Loop& loop, const config::ProgramSettings& settings,
+                       const std::function<unsigned()>& idle_cores, IdleChecksOwner& owner)
     : loop_(loop),
       settings_(settings),
-      events_(std::move(events)),
+      idle_cores_(idle_cores),
+      owner_(owner),
       timer_(loop, [this] { look(); }) {}
 
 void IdleChecks::plan() {
@@ -35,17 +37,17 @@ void IdleChecks::look() {
   if (settings_.rewind.verify_cpu <= 0) return;
   if (check_ && now - check_->since < kGiveUp) return;  // its end plans the next comparison
   check_.reset();
-  const std::vector<Candidate> candidates = events_.candidates();
+  const std::vector<IdleWorker> candidates = owner_.resting();
   std::vector<policy::RestingWorker> resting;
-  for (const Candidate& candidate : candidates) resting.push_back(candidate.resting);
+  for (const IdleWorker& candidate : candidates) resting.push_back(candidate.resting);
   const auto waits = [](const policy::RestingWorker& worker) { return worker.behaviours != 0; };
   if (std::none_of(resting.begin(), resting.end(), waits)) return;
   // An operator who allows a whole core for this does not want to wait for a free one.
   const bool waits_for_core = settings_.rewind.verify_cpu < 100;
-  if (waits_for_core && events_.idle_cores() == 0) return look_after(kBusyPause);
+  if (waits_for_core && idle_cores_() == 0) return look_after(kBusyPause);
   const auto chosen = policy_.choose(resting, now);
   if (!chosen) return plan();
-  const std::uint64_t look_id = events_.ask(candidates[*chosen].worker_id);
+  const std::uint64_t look_id = owner_.ask_whether_at_rest(candidates[*chosen].worker_id);
   if (look_id == 0) return plan();
   check_ = {look_id, resting[*chosen].behaviours, now};
 }

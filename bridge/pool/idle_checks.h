@@ -13,26 +13,33 @@
 
 namespace pool {
 
+// One that could be compared now.
+struct IdleWorker {
+  std::uint64_t worker_id;
+  policy::RestingWorker resting;
+};
+
+// What IdleChecks asks its owner. Both run on the loop.
+class IdleChecksOwner {
+ public:
+  virtual std::vector<IdleWorker> resting() const = 0;
+  // Asks this worker whether it is at rest; returns the id of the look that follows. 0: it cannot
+  // be asked.
+  virtual std::uint64_t ask_whether_at_rest(std::uint64_t worker_id) = 0;
+
+ protected:
+  ~IdleChecksOwner() = default;
+};
+
 // Decides when to compare which worker, one at a time, within rewind.verify_cpu. The worker stays
 // idle meanwhile: a request that comes to it ends the comparison, and what was found until then is
 // ignored. So nobody ever waits for a comparison. Owned by the workers.
 class IdleChecks {
  public:
-  struct Candidate {
-    std::uint64_t worker_id;
-    policy::RestingWorker resting;
-  };
-  // Both run on the loop.
-  struct Events {
-    std::function<std::vector<Candidate>()> candidates;
-    // Asks this worker whether it is at rest; returns the id of the look that follows. 0: it cannot
-    // be asked.
-    std::function<std::uint64_t(std::uint64_t worker_id)> ask;
-    std::function<unsigned()> idle_cores;
-  };
-
-  // settings are read when needed, and outlive this object.
-  IdleChecks(loop::Loop& loop, const config::ProgramSettings& settings, Events events);
+  // All of these outlive it; settings are read when needed. idle_cores: how many processors are
+  // unused now.
+  IdleChecks(loop::Loop& loop, const config::ProgramSettings& settings,
+             const std::function<unsigned()>& idle_cores, IdleChecksOwner& owner);
 
   // A worker has come to rest.
   void plan();
@@ -54,7 +61,8 @@ class IdleChecks {
 
   const loop::Loop& loop_;
   const config::ProgramSettings& settings_;
-  const Events events_;
+  const std::function<unsigned()>& idle_cores_;
+  IdleChecksOwner& owner_;
   policy::SelfCheck policy_;
   std::optional<Check> check_;  // the comparison under way
   bool is_due_ = false;

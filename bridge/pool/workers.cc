@@ -35,10 +35,7 @@ Workers::Workers(const Surroundings& surroundings, const std::string& program,
       settings_(settings),
       owner_(owner),
       young_deaths_(kYoungDeathPause, kYoungDeathPauseMost, kYoungDeathsAtOnce),
-      idle_checks_(surroundings.loop, settings,
-                   {[this] { return resting(); },
-                    [this](std::uint64_t worker_id) { return ask_whether_at_rest(worker_id); },
-                    surroundings.idle_cores}) {}
+      idle_checks_(surroundings.loop, settings, surroundings.idle_cores, *this) {}
 
 Workers::~Workers() {
   for (auto& [id, place] : places_) place.worker->forget_request();

@@ -23,7 +23,7 @@ namespace pool {
 
 // Owned by its pool, whose settings it reads. Knows from which zygote each worker was forked: a
 // worker of another zygote than the serving one finishes its request and takes no more.
-class Workers final : private worker::WorkerOwner {
+class Workers final : private worker::WorkerOwner, private IdleChecksOwner {
  public:
   // No request waits longer than this, once a fork or a reset has begun: it then runs classic.
   static constexpr std::chrono::milliseconds kPatience{1000};
@@ -102,6 +102,9 @@ class Workers final : private worker::WorkerOwner {
   void on_silent(worker::Worker& worker) override;
   void on_gone(worker::Worker& worker) override;
   void on_note(worker::Worker& worker, const message::Received& note) override;
+  // IdleChecksOwner
+  std::vector<IdleWorker> resting() const override;
+  std::uint64_t ask_whether_at_rest(std::uint64_t worker_id) override;
 
   worker::Worker& add(const ZygoteId& zygote, compare::Arm arm);
   limits::Cgroup* cgroup() { return surroundings_.cgroups.of(program_, settings_.limits); }
@@ -112,8 +115,6 @@ class Workers final : private worker::WorkerOwner {
   message::SayReady whether_to_check(const Place& place);
   void differs(Place& place, const std::string& difference);
   Place* looked_at(std::uint64_t look_id);
-  std::vector<IdleChecks::Candidate> resting() const;
-  std::uint64_t ask_whether_at_rest(std::uint64_t worker_id);
   void note_start_time(const Place& place);
   void note_behaviour(Place& place, const message::Received& done);
   void stay(worker::Worker& worker, Place& place, bool printed);

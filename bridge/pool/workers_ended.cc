@@ -114,8 +114,8 @@ void Workers::note_behaviour(Place& place, const message::Received& done) {
   if (done.exit_code != 0) place.behaviours |= policy::kFailed;
 }
 
-std::vector<IdleChecks::Candidate> Workers::resting() const {
-  std::vector<IdleChecks::Candidate> all;
+std::vector<IdleWorker> Workers::resting() const {
+  std::vector<IdleWorker> all;
   for (const worker::Worker* worker : idle_) {
     const Place& place = places_.at(worker->id());
     if (worker->state() != WorkerState::idle || !serves(place)) continue;
