@@ -175,52 +175,44 @@ void Request::connect_response() {
 
 void Request::on_started(compare::Arm arm) {
   record_.set_started(arm, run_->pid());
-  begin_slow_watch();
+  slow_.begin(*this);
   add_fields(*response_, *target_.settings, record_);
   phase_ = Phase::running;
   body_.connect(streams_.take_body_end());
   connect_response();
-  begin_time();
+  RequestTimeOwner& self = *this;
+  time_ = std::make_unique<RequestTime>(gateway_.loop(), target_.settings->timeouts,
+                                        gateway_.counts().background, *response_, self);
 }
 
 // Fires when the program has run for slowlog.after, from its start, which is now.
-void Request::begin_slow_watch() {
-  const auto after = target_.settings->slowlog.after;
+void Request::SlowWatch::begin(Request& request) {
+  const auto after = request.target_.settings->slowlog.after;
   if (after.count() == 0) return;
-  slow_.timer = std::make_unique<loop::Timer>(gateway_.loop(), [this, after] {
-    if (finished() || !run_->running()) return;
-    slow_.turn = gateway_.journal().slow({.name = record_.name(),
-                                          .program = target_.program,
-                                          .environment = target_.environment.block,
-                                          .arm = compare::to_string(record_.arm()),
-                                          .pid = run_->pid(),
-                                          .after = after,
-                                          .stacks = target_.settings->slowlog.stacks});
+  timer = std::make_unique<loop::Timer>(request.gateway_.loop(), [this, &request, after] {
+    if (request.finished() || !request.run_->running()) return;
+    const Target& target = request.target_;
+    turn = request.gateway_.journal().slow({.name = request.record_.name(),
+                                            .program = target.program,
+                                            .environment = target.environment.block,
+                                            .arm = compare::to_string(request.record_.arm()),
+                                            .pid = request.run_->pid(),
+                                            .after = after,
+                                            .stacks = target.settings->slowlog.stacks});
   });
-  slow_.timer->start(after);
+  timer->start(after);
 }
 
-void Request::begin_time() {
-  time_ = std::make_unique<RequestTime>(
-      gateway_.loop(), target_.settings->timeouts, gateway_.counts().background,
-      RequestTime::Events{
-          [this](const std::string& why) {
-            fail(504, "The program took too long.", why + ": it is ended",
-                 compare::Failure::timeout);
-          },
-          [this] { on_answered(); },
-          [this] {
-            base::log_warn(
-                "{}: it goes on after its answer for more than {} ms (timeouts.background): it is "
-                "ended",
-                label(), target_.settings->timeouts.background.count());
-            record_.set_ended_in_background();
-            run_->terminate();
-          },
-          // While the client takes nothing, the program is not to blame for its silence.
-          [this] {
-            return answer_->has_room() ? response_->last_output() : gateway_.loop().now();
-          }});
+void Request::on_too_long(const std::string& why) {
+  fail(504, "The program took too long.", why + ": it is ended", compare::Failure::timeout);
+}
+
+void Request::on_background_too_long() {
+  base::log_warn(
+      "{}: it goes on after its answer for more than {} ms (timeouts.background): it is ended",
+      label(), target_.settings->timeouts.background.count());
+  record_.set_ended_in_background();
+  run_->terminate();
 }
 
 // Nobody can write to its standard output any more. Without a complete head this is not an answer,

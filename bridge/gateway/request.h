@@ -21,7 +21,10 @@ class Gateway;
 
 // Owned by its connection. If it is destroyed while its program runs, Remains takes care of the
 // program's end.
-class Request : public Exchange, public pool::RunClient, public ResponseEvents {
+class Request : public Exchange,
+                public pool::RunClient,
+                public ResponseEvents,
+                private RequestTimeOwner {
  public:
   Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id);
   ~Request() override;
@@ -56,6 +59,8 @@ class Request : public Exchange, public pool::RunClient, public ResponseEvents {
 
   // Whether it has run for slowlog.after, and what its program is then doing.
   struct SlowWatch {
+    void begin(Request& request);  // when its program starts
+
     std::unique_ptr<loop::Timer> timer;
     std::unique_ptr<journal::StackQueue::Turn> turn;  // if it has to wait
   };
@@ -77,14 +82,16 @@ class Request : public Exchange, public pool::RunClient, public ResponseEvents {
   void on_bad_head(const std::string& reason) override;
   void on_complete() override;
 
+  // RequestTimeOwner
+  void on_too_long(const std::string& why) override;
+  void on_answered() override;
+  void on_background_too_long() override;
+
   bool finished() const { return phase_ == Phase::finished; }
   std::optional<cgi::Refusal> route(const cgi::Variables& variables, const std::string& bound);
   void open_response(BodyWanted body_wanted);
   void run();
   void connect_response();
-  void begin_time();
-  void begin_slow_watch();
-  void on_answered();
   void finish();
   void break_off(std::uint32_t app_status);
   void close_record();

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
+#include "gateway/response_stream.h"
 
 namespace gateway {
 namespace {
@@ -52,22 +53,23 @@ ProcessLook look_at_process(pid_t pid) {
 }
 
 RequestTime::RequestTime(loop::Loop& loop, const config::ProgramSettings::Timeouts& timeouts,
-                         Counts& counts, Events events)
+                         Counts& counts, const ResponseStream& response, RequestTimeOwner& owner)
     : loop_(loop),
       timeouts_(timeouts),
       counts_(counts),
-      events_(std::move(events)),
+      response_(response),
+      owner_(owner),
       pause_(kFirstPause),
       request_timer_(loop,
                      [this] {
-                       events_.on_too_long(fmt::format("not done after {} ms (timeouts.request)",
-                                                       timeouts_.request.count()));
+                       owner_.on_too_long(fmt::format("not done after {} ms (timeouts.request)",
+                                                      timeouts_.request.count()));
                      }),
       output_timer_(loop, [this] { watch_silence(); }),
       ending_timer_(loop, [this] { look_whether_it_ends(); }),
       background_timer_(loop, [this] {
         ++counts_.ended;
-        events_.on_background_too_long();
+        owner_.on_background_too_long();
       }) {
   if (timeouts_.request.count() > 0) request_timer_.start(timeouts_.request);
   if (timeouts_.output.count() > 0) output_timer_.start(timeouts_.output);
@@ -80,9 +82,9 @@ RequestTime::~RequestTime() {
 void RequestTime::watch_silence() {
   const base::Duration limit = timeouts_.output;
   const auto silent =
-      std::chrono::duration_cast<base::Duration>(loop_.now() - events_.silent_since());
+      std::chrono::duration_cast<base::Duration>(loop_.now() - response_.silent_since());
   if (silent < limit) return output_timer_.start(limit - silent);
-  events_.on_too_long(fmt::format("no output for {} ms (timeouts.output)", limit.count()));
+  owner_.on_too_long(fmt::format("no output for {} ms (timeouts.output)", limit.count()));
 }
 
 void RequestTime::output_closed(pid_t pid) {
@@ -107,7 +109,7 @@ void RequestTime::begin_background() {
   request_timer_.stop();
   output_timer_.stop();
   if (timeouts_.background.count() > 0) background_timer_.start(timeouts_.background);
-  events_.on_answered();
+  owner_.on_answered();
 }
 
 }  // namespace gateway

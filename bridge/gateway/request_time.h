@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "base/clock.h"
@@ -12,6 +11,8 @@
 #include "loop/timer.h"
 
 namespace gateway {
+
+class ResponseStream;
 
 // What /proc/PID/stat says about a process; all empty if it is gone.
 struct ProcessLook {
@@ -30,31 +31,33 @@ inline constexpr base::Duration kLongestEnd{1000};
 // first: what was seen when the output was closed; now: what was seen `waited` later.
 After after_its_output(const ProcessLook& first, const ProcessLook& now, base::Duration waited);
 
+// What a request is told about its time. All run on the loop, and none may destroy the RequestTime.
+class RequestTimeOwner {
+ public:
+  // timeouts.request or timeouts.output has expired. why says which: "not done after 1000 ms
+  // (...)".
+  virtual void on_too_long(const std::string& why) = 0;
+  virtual void on_answered() = 0;  // the program goes on; called once
+  virtual void on_background_too_long() = 0;
+
+ protected:
+  ~RequestTimeOwner() = default;
+};
+
 // Made when the program of a request starts, and owned by the request, which destroys it when the
 // program has ended. The answer is complete when nobody can write to the program's standard output
 // any more. Nearly always the program ends then, and its death says more than its silence: so its
 // death is awaited as long as it is ending. A program that lives on goes on in the background.
 class RequestTime {
  public:
-  // All run on the loop, and none may destroy this object.
-  struct Events {
-    // timeouts.request or timeouts.output has expired. why says which: "not done after 1000 ms
-    // (...)".
-    std::function<void(const std::string& why)> on_too_long;
-    std::function<void()> on_answered;  // the program goes on; called once
-    std::function<void()> on_background_too_long;
-    // Since when the program has been silent for its own reasons.
-    std::function<base::TimePoint()> silent_since;
-  };
-
   // How many programs go on after their answers now, have done so, and were ended for it.
   struct Counts {
     std::uint64_t now = 0, total = 0, ended = 0;
   };
 
-  // timeouts and counts are borrowed and outlive it.
+  // All of these are borrowed and outlive it. response: says since when the program is silent.
   RequestTime(loop::Loop& loop, const config::ProgramSettings::Timeouts& timeouts, Counts& counts,
-              Events events);
+              const ResponseStream& response, RequestTimeOwner& owner);
   ~RequestTime();
   RequestTime(const RequestTime&) = delete;
   RequestTime& operator=(const RequestTime&) = delete;
@@ -70,7 +73,8 @@ class RequestTime {
   const loop::Loop& loop_;
   const config::ProgramSettings::Timeouts& timeouts_;
   Counts& counts_;
-  const Events events_;
+  const ResponseStream& response_;
+  RequestTimeOwner& owner_;
   pid_t pid_ = -1;
   base::TimePoint closed_at_;
   ProcessLook at_close_;

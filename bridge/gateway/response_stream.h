@@ -96,7 +96,8 @@ class ResponseStream {
   // Whether the client was given a head; a head that is held back can still be replaced.
   bool head_given() const { return head_sent_ && held_.empty(); }
   std::uint64_t bytes_read() const { return bytes_read_; }
-  base::TimePoint last_output() const { return last_output_; }  // its creation, before the first
+  // Since when it has been silent for its own reasons: not while the client takes nothing.
+  base::TimePoint silent_since() const { return answer_->has_room() ? last_output_ : loop_.now(); }
   // The status that the client was given; 0: no head yet.
   int status() const { return head_given() ? head_.head().status : 0; }
   const std::string& last_error_line() const { return error_lines_.last_line(); }
@@ -138,9 +139,8 @@ class ResponseStream {
   HoldBack held_back_;
   base::OutBuffer held_;
   std::uint64_t bytes_read_ = 0, body_bytes_ = 0;  // of these, body bytes passed on
-  base::TimePoint last_output_ = loop_.now();
-  bool begun_ = false;
-  bool head_sent_ = false;
+  base::TimePoint last_output_ = loop_.now();      // its creation, before the first
+  bool begun_ = false, head_sent_ = false;
   bool head_bad_ = false;           // what follows is read and dropped
   bool closed_ = false;             // the end of its standard output was read
   std::optional<LateOutput> late_;  // once the program has ended
