@@ -29,10 +29,9 @@ Request::Request(Gateway& gateway, Answer& answer, fastcgi::RequestId id)
       answer_(&answer),
       id_(id),
       record_(gateway),
-      body_(gateway.loop(), {[this] { answer_->body_room_changed(); },
-                             [this] {
-                               if (!finished()) response_->let_go();
-                             }}) {
+      body_(gateway.loop(), answer, [this] {
+        if (!finished()) response_->let_go();
+      }) {
   gateway_.counts().requests_active += 1;
   gateway_.counts().requests_total += 1;
 }
@@ -276,6 +275,7 @@ bool Request::answer_is_whole() const {
 void Request::move_to(Answer& answer) {
   moved_ = true;
   answer_ = &answer;
+  body_.move_to(answer);
   response_->move_to(answer);
   if (!body_.complete()) body_end();
 }

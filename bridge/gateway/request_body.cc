@@ -6,7 +6,8 @@ namespace gateway {
 
 base::Status RequestBody::open(std::optional<std::uint64_t> length, bool chunked) {
   if (length.value_or(0) > 0) {
-    pipe_ = std::make_unique<worker::BodyPipe>(loop_, *length, events_.on_room);
+    pipe_ = std::make_unique<worker::BodyPipe>(loop_, *length,
+                                               [this] { answer_->body_room_changed(); });
     return base::Done{};
   }
   if (!chunked) return base::Done{};
@@ -54,7 +55,7 @@ void RequestBody::connect(base::UniqueFd writing_end) {
 // A client that pauses in its body, although there is room for it, may be waiting for the answer.
 void RequestBody::watch() {
   if (complete_) return;
-  if (pipe_->received() == seen_ && !pipe_->full()) return events_.on_pause();
+  if (pipe_->received() == seen_ && !pipe_->full()) return on_pause_();
   seen_ = pipe_->received();
   timer_->start(kPause);
 }

@@ -9,6 +9,7 @@
 #include "cgi/environment.h"
 #include "cgi/refusal.h"
 #include "gateway/body_spool.h"
+#include "gateway/exchange.h"
 #include "loop/timer.h"
 #include "worker/body_pipe.h"
 
@@ -22,13 +23,10 @@ class RequestBody {
   // answer.
   static constexpr std::chrono::milliseconds kPause{100};
 
-  // Both run on the loop.
-  struct Events {
-    std::function<void()> on_room;   // full() is false again
-    std::function<void()> on_pause;  // the client pauses, and may be waiting for the answer
-  };
-
-  RequestBody(loop::Loop& loop, Events events) : loop_(loop), events_(std::move(events)) {}
+  // answer: is told when full() is false again (body_room_changed()). on_pause: the client pauses,
+  // and may be waiting for the answer. Both run on the loop.
+  RequestBody(loop::Loop& loop, Answer& answer, std::function<void()> on_pause)
+      : loop_(loop), answer_(&answer), on_pause_(std::move(on_pause)) {}
 
   // length: as announced, if it was; chunked: it was not, and there is a body. An error: it cannot
   // be kept.
@@ -53,11 +51,15 @@ class RequestBody {
   // The program has ended.
   void close();
 
+  // From now on that one is told.
+  void move_to(Answer& answer) { answer_ = &answer; }
+
  private:
   void watch();
 
   loop::Loop& loop_;
-  const Events events_;
+  Answer* answer_;
+  const std::function<void()> on_pause_;
   std::unique_ptr<worker::BodyPipe> pipe_;
   std::optional<BodySpool> spool_;
   bool complete_ = false;

@@ -10,7 +10,7 @@
 namespace gateway {
 namespace {
 
-class RequestBodyTest : public testing::Test {
+class RequestBodyTest : public testing::Test, public Answer {
  protected:
   // The program reads at most `bytes` bytes.
   std::string program_reads(std::size_t bytes = 65536) {
@@ -33,7 +33,18 @@ class RequestBodyTest : public testing::Test {
   fakes::ManualLoop loop_;
   int rooms_ = 0, pauses_ = 0;
   base::FdPair pipe_;
-  RequestBody body_{loop_.loop(), {[this] { ++rooms_; }, [this] { ++pauses_; }}};
+  RequestBody body_{loop_.loop(), *this, [this] { ++pauses_; }};
+
+ private:
+  // Answer
+  base::OutBuffer& out() override { return out_; }
+  bool has_room() const override { return true; }
+  void wrote() override {}
+  void body_room_changed() override { ++rooms_; }
+  void finish(fastcgi::RequestId, std::uint32_t) override {}
+  void break_off(fastcgi::RequestId, std::uint32_t) override {}
+
+  base::OutBuffer out_;
 };
 
 TEST_F(RequestBodyTest, is_none_without_a_length) {
