@@ -5,11 +5,12 @@ import concurrent.futures
 import os
 import pwd
 import shutil
+import sqlite3
 
 import pytest
 from harness.bridge import BUILD
 from harness.modules import module, need_runner
-from harness.processes import descendants_of, wait_until
+from harness.processes import descendants_of, kill_quietly, wait_until
 
 RESETS = ["rewind", "fork", "none"]
 
@@ -251,20 +252,59 @@ def test_hello_of_the_examples_answers_as_the_native_one(site):
         bridge.wait_warm(wasm)
 
 
+class Guestbook:
+    """guestbook.wasm, warm."""
+
+    def __init__(self, site):
+        need_runner()
+        if not (BUILD / "examples" / "cgi-bin" / "guestbook.wasm").exists():
+            pytest.skip("no compiler for WebAssembly, or no source of SQLite, when it was configured")
+        self.program, self.database = site.example("guestbook.wasm"), site.folder / "data" / "book.db"
+        self.bridge = site.start_bridge(settings(site) + 'env = { GUESTBOOK_DB = "/data/book.db" }',
+                                        bridge=f'cache = "{site.folder}/cache"\n')
+        self.bridge.request(self.program)
+        self.bridge.wait_warm(self.program)
+
+    def write(self, n):
+        return self.bridge.request(self.program, "POST", body=b"name=Visitor+%d&message=Hello" % n,
+                                   CONTENT_TYPE="application/x-www-form-urlencoded").status
+
+    def missing(self, numbers):
+        page = self.bridge.request(self.program).body
+        return [n for n in numbers if b"Visitor %d<" % n not in page]
+
+
 def test_the_guestbook_keeps_every_entry_of_writers_at_once(site):
-    need_runner()
-    if not (BUILD / "examples" / "cgi-bin" / "guestbook.wasm").exists():
-        pytest.skip("no compiler for WebAssembly, or no source of SQLite, when it was configured")
-    program = site.example("guestbook.wasm")
-    bridge = site.start_bridge(settings(site) + 'env = { GUESTBOOK_DB = "/data/book.db" }',
-                               bridge=f'cache = "{site.folder}/cache"\n')
-    bridge.request(program)
-    bridge.wait_warm(program)
+    book = Guestbook(site)
+    with concurrent.futures.ThreadPoolExecutor(8) as writers:
+        assert set(writers.map(book.write, range(60))) == {303}
+    assert book.missing(range(60)) == []
+
+
+def test_a_lock_that_a_killed_guestbook_left_keeps_nobody_out(site):
+    book = Guestbook(site)
+    lock = book.database.with_name("book.db.lock")
+    for name in ("book.db.lock", "book.db.lock.left"):
+        lock.with_name(name).mkdir()
+    assert book.write(1) == 303 and not lock.exists()
+    assert not lock.with_name("book.db.lock.left").exists()
+
+
+def test_guestbooks_that_are_killed_while_they_write_lose_no_entry_that_was_answered(site):
+    book, done = Guestbook(site), []
 
     def write(n):
-        return bridge.request(program, "POST", body=b"name=Visitor+%d&message=Hello" % n,
-                              CONTENT_TYPE="application/x-www-form-urlencoded").status
-    with concurrent.futures.ThreadPoolExecutor(8) as writers:
-        assert set(writers.map(write, range(60))) == {303}
-    page = bridge.request(program).body
-    assert [n for n in range(60) if b"Visitor %d<" % n not in page] == []
+        if book.write(n) == 303:
+            done.append(n)
+    with concurrent.futures.ThreadPoolExecutor(6) as writers:
+        for begun in range(0, 36, 6):
+            list(writers.map(write, range(begun, begun + 5)))
+            doomed = writers.submit(write, begun + 5)
+            for pid in book.bridge.program(book.program)["worker_pids"]:
+                kill_quietly(pid)
+            doomed.result()
+    book.bridge.allow_log("signal 9|Killed|SIGKILL")
+    assert len(done) >= 25 and book.missing(done) == []
+    with sqlite3.connect(book.database) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    db.close()
