@@ -3,11 +3,11 @@
 //   constant_rate PORT PATH BODY RATE SECONDS CONNECTIONS
 //
 // A signing is a POST of the form BODY to PATH, which must answer 303, and then a GET of the same,
-// as a browser does, which must answer 200. RATE is in signings per second; 0: as many as
-// CONNECTIONS can do, one after another on each. Signing n is meant to start at n / RATE, and its
-// latency counts from then, even if every connection is busy then: nothing is omitted when the
-// server is slow. It gives up, as `overloaded`, when more than two seconds of signings wait.
-// HTTP/1.1, keep-alive, 127.0.0.1.
+// as a browser does, which must answer 200; with an empty BODY it is the GET alone. RATE is in
+// signings per second; 0: as many as CONNECTIONS can do, one after another on each. Signing n is
+// meant to start at n / RATE, and its latency counts from then, even if every connection is busy
+// then: nothing is omitted when the server is slow. It gives up, as `overloaded`, when more than
+// two seconds of signings wait. HTTP/1.1, keep-alive, 127.0.0.1.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -83,8 +83,8 @@ static void send_request(struct connection *c, const char *request) {
 
 static void start(struct connection *c, double intended) {
   c->intended = intended;
-  c->step = posting;
-  send_request(c, post_request);
+  c->step = post_request ? posting : getting;
+  send_request(c, post_request ? post_request : get_request);
 }
 
 static void finish(struct connection *c, int fine) {
@@ -183,16 +183,17 @@ static void report(size_t started, double took, int overloaded) {
   qsort(latencies, done_count, sizeof *latencies, by_size);
   printf(
       "{\"started\": %zu, \"done\": %zu, \"wrong\": %zu, \"per_second\": %.3f, \"p50_ms\": %.3f, "
-      "\"p90_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f, \"overloaded\": %s}\n",
+      "\"p90_ms\": %.3f, \"p99_ms\": %.3f, \"p999_ms\": %.3f, \"max_ms\": %.3f, \"overloaded\": "
+      "%s}\n",
       started, done_count, wrong, (double)done_count / took, quantile_ms(0.5), quantile_ms(0.9),
-      quantile_ms(0.99), quantile_ms(1), overloaded ? "true" : "false");
+      quantile_ms(0.99), quantile_ms(0.999), quantile_ms(1), overloaded ? "true" : "false");
 }
 
 static void make_requests(const char *path, const char *body) {
-  if (asprintf(&post_request,
-               "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
-               "application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
-               path, strlen(body), body) < 0 ||
+  if ((*body && asprintf(&post_request,
+                         "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                         "application/x-www-form-urlencoded\r\nContent-Length: %zu\r\n\r\n%s",
+                         path, strlen(body), body) < 0) ||
       asprintf(&get_request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path) < 0)
     fail("asprintf");
   for (int i = 0; i < connection_count; i++) {
