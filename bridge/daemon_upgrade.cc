@@ -70,8 +70,12 @@ void Daemon::hand_over() {
   if (control_ != nullptr) control_->keep_file();
   control_.reset();
   drain_timer_.start(settings_.now()->bridge.drain_timeout);
+  // The bridge before this one may still have requests. It passes their connections to this process
+  // and to no other, so they are passed on from here.
   gateway_.hand_over([this](const base::UniqueFd& fd) { upgrade_->pass_on(fd); },
-                     [this] { loop_.stop(); });
+                     [this] {
+                       if (predecessor_ == nullptr || predecessor_->ended()) loop_.stop();
+                     });
 }
 
 base::Status Daemon::take_over(base::UniqueFd channel) {
@@ -102,7 +106,8 @@ base::Status Daemon::take_over(base::UniqueFd channel) {
             base::log_error("upgrade: the old bridge did not hand over: {}", why);
             failed_ = true;
             loop_.stop();
-          }});
+          },
+          [this] { gateway_.connection_gone(); }});  // the last of those that it could pass on
   for (const pool::WarmNote& note : inheritance.programs) {
     refresh(note.program, note.environment, note.learned);
   }

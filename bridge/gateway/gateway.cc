@@ -98,6 +98,7 @@ void Gateway::add_connection(base::UniqueFd fd) {
   counts_.connections_total += 1;
   connections_.push_back(std::make_unique<Connection>(*this, std::move(fd)));
   connections_.back()->begin();
+  if (hands_over()) connections_.back()->drain();
   pace_listeners();
 }
 

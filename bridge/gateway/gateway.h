@@ -62,7 +62,7 @@ class Gateway {
   // Gives a connection to another bridge; it is closed here, whether that succeeded or not.
   using PassOn = std::function<void(const base::UniqueFd&)>;
   // Like drain(), but connections are not closed: each goes to pass_on as soon as nothing is open
-  // on it.
+  // on it, those that are added later as well; on_idle runs again after them.
   void hand_over(PassOn pass_on, std::function<void()> on_idle);
   bool hands_over() const { return pass_on_ != nullptr; }
   void pass_on(const base::UniqueFd& connection) { pass_on_(connection); }

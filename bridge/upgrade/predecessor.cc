@@ -22,8 +22,10 @@ void Predecessor::on_packet() {
   if (!packet) return;
   if (packet->over) {
     watch_->ask(loop::kNothing);
+    ended_ = true;
     if (!serves_) return events_.on_failed("it has ended");
-    return base::log_info("upgrade: the old bridge has ended");
+    base::log_info("upgrade: the old bridge has ended");
+    return events_.on_ended();
   }
   if (!packet->message.is_object()) return;
   if (packet->message.contains("serve")) {

@@ -224,6 +224,32 @@ def test_a_request_that_runs_is_answered_by_the_old_one(site, upgraded):
     it.stop()
 
 
+def test_a_connection_passes_through_several_bridges(site, upgraded):
+    """The first one still has a request when the second has handed over to the third. What the first one
+    passes on then goes through the second, which stays for that."""
+    over = site.folder / "over"
+    long = site.sh("long", f"""
+        printf 'Content-Type: text/plain\\n\\nstarted\\n'
+        while [ ! -e {over} ]; do sleep 0.1; done
+        echo ended
+        """)
+    hello = programs.hello(site)
+    it = upgraded(site.start_bridge('mode = "classic"\n'))
+    with it.bridge.connect() as peer:
+        peer.start(long)
+        peer.wait_for_output(b"started\n")
+        for _ in range(3):
+            it.upgrade()
+        assert it.bridge.request(hello).body == b"hello\n"
+        assert all(alive(pid) for pid in it.pids)
+        over.touch()
+        assert peer.response().body.endswith(b"ended\n")
+        assert peer.request(hello).body == b"hello\n"
+        it.expect_old_ones_gone()
+        assert peer.request(hello).body == b"hello\n"
+    it.stop()
+
+
 def test_half_a_request_is_not_lost(site, upgraded):
     """The part that has arrived stays with the old bridge, which waits for the rest."""
     hello = programs.hello(site)
