@@ -124,7 +124,8 @@ def test_what_cannot_run_says_why(modules, name):
 
 # What is in the file, and what is said of it.
 FILES = {
-    b"\0asm\x0d\0\x01\0": "component",
+    b"\0asm\x0d\0\x01\0": "exports neither wasi:cli/run nor",
+    b"\0asm\x0c\0\x01\0": "version of WebAssembly",
     b"\0asm\x01\0\0\0\x01\x40": "not valid",
     b"\0asm\x01\0": "cut off",
     b"(module)": "wat2wasm",

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
+use crate::module_file::Source;
+
 /// Changed with the form of an entry.
 const HEAD: &[u8] = b"cgibridge-wasm code 1\n";
 const DIGEST: usize = 32;
@@ -22,7 +24,7 @@ const ENTRY_MAX: u64 = 2 << 30;
 /// Of all entries together; the oldest go first.
 const CACHE_MAX: u64 = 1 << 30;
 
-/// Which module, compiled by which runtime, how, for which processor.
+/// Which module or component, compiled by which runtime, how, for which processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key([u8; DIGEST]);
 
@@ -38,12 +40,13 @@ impl Hasher for HashInto {
 }
 
 impl Key {
-    pub fn of(engine: &Engine, module: &[u8]) -> Key {
+    pub fn of(engine: &Engine, source: &Source) -> Key {
         let mut hash = HashInto(Sha256::new());
         hash.write(HEAD);
         hash.write(crate::VERSION.as_bytes());
         engine.precompile_compatibility_hash().hash(&mut hash);
-        hash.write(module);
+        hash.write(format!("{:?}\n", source.kind).as_bytes());
+        hash.write(&source.bytes);
         Key(hash.0.finalize().into())
     }
 

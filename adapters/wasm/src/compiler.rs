@@ -1,5 +1,5 @@
-//! Compiles modules. It happens in a process of its own, under limits: a compilation has threads,
-//! which a process at a checkpoint must not have, and a module can make it long and large.
+//! Compiles modules and components. It happens in a process of its own, under limits: a compilation
+//! has threads, which a process at a checkpoint must not have, and a file can make it long and large.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,48 +10,69 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
+use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
 use crate::cache::{Cache, Key, Patience};
 use crate::engine::{self, Compiler, Threads};
+use crate::module_file::{self, Kind, Source};
 use crate::options::Options;
-use crate::{module_file, Outcome};
+use crate::Outcome;
 
 pub struct Compiled {
     pub engine: Engine,
-    pub module: Module,
+    pub code: Code,
     /// The entry of the cache that it is in, if it is.
     pub entry: Option<std::path::PathBuf>,
 }
 
+pub enum Code {
+    Module(Module),
+    Component(Component),
+}
+
 impl Compiled {
-    fn of_code(engine: Engine, code: &[u8]) -> Result<Compiled, String> {
-        // Sound if the bytes are what precompile_module() made: they come from our own child, or from
-        // an entry that only trusted users can have written, and that is whole (cache.rs).
-        let loaded = unsafe { Module::deserialize(&engine, code) };
-        let module = loaded.map_err(|error| one_line(&error))?;
-        Ok(Compiled { engine, module, entry: None })
+    fn of_code(engine: Engine, kind: Kind, code: &[u8]) -> Result<Compiled, String> {
+        // Sound if the bytes are what precompile() made: they come from our own child, or from an
+        // entry that only trusted users can have written, and that is whole (cache.rs). Code of the
+        // other kind is refused.
+        let loaded = unsafe {
+            match kind {
+                Kind::Module => Module::deserialize(&engine, code).map(Code::Module),
+                Kind::Component => Component::deserialize(&engine, code).map(Code::Component),
+            }
+        };
+        let code = loaded.map_err(|error| one_line(&error))?;
+        Ok(Compiled { engine, code, entry: None })
+    }
+
+    fn of_source(engine: Engine, source: &Source) -> wasmtime::Result<Compiled> {
+        let code = match source.kind {
+            Kind::Module => Code::Module(Module::from_binary(&engine, &source.bytes)?),
+            Kind::Component => Code::Component(Component::from_binary(&engine, &source.bytes)?),
+        };
+        Ok(Compiled { engine, code, entry: None })
     }
 }
 
 /// The module as good code, for as long as that takes: for a process that answers many requests.
-pub fn optimized(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
+pub fn optimized(options: &Options, source: &Source) -> Result<Compiled, String> {
     let engine = optimizing(options)?;
     let Some(cache) = open_cache(options) else {
-        return Compiled::of_code(engine, &compile(options, bytes)?);
+        return Compiled::of_code(engine, source.kind, &compile(options, source)?);
     };
-    let key = Key::of(&engine, bytes);
-    let (code, is_kept) = code_by(&cache, &key, options, bytes)?;
+    let key = Key::of(&engine, source);
+    let (code, is_kept) = code_by(&cache, &key, options, source)?;
     let entry = is_kept.then(|| cache.path_of(&key));
-    Ok(Compiled { entry, ..Compiled::of_code(engine, &code)? })
+    Ok(Compiled { entry, ..Compiled::of_code(engine, source.kind, &code)? })
 }
 
 /// The module as soon as possible: for a process that answers one request.
-pub fn at_once(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
+pub fn at_once(options: &Options, source: &Source) -> Result<Compiled, String> {
     if let Some(cache) = open_cache(options) {
         let engine = optimizing(options)?;
-        if let Some(code) = entry_of(&cache, &Key::of(&engine, bytes)) {
-            return Compiled::of_code(engine, &code);
+        if let Some(code) = entry_of(&cache, &Key::of(&engine, source)) {
+            return Compiled::of_code(engine, source.kind, &code);
         }
         // So that the next request is faster.
         if cache.may_write() && cache.lock(Patience::DoesNot).is_some() {
@@ -59,11 +80,11 @@ pub fn at_once(options: &Options, bytes: &[u8]) -> Result<Compiled, String> {
         }
     }
     let baseline = engine::new(Compiler::Baseline, options.stack, Threads::One)?;
-    if let Ok(module) = Module::from_binary(&baseline, bytes) {
-        return Ok(Compiled { module, engine: baseline, entry: None });
+    if let Ok(compiled) = Compiled::of_source(baseline, source) {
+        return Ok(compiled);
     }
     // It does not know all that the other knows; that one's error is the one to tell.
-    Compiled::of_code(optimizing(options)?, &compile(options, bytes)?)
+    Compiled::of_code(optimizing(options)?, source.kind, &compile(options, source)?)
 }
 
 fn optimizing(options: &Options) -> Result<Engine, String> {
@@ -73,12 +94,12 @@ fn optimizing(options: &Options) -> Result<Engine, String> {
 /// --compile
 pub fn into_cache(options: &Options) -> Outcome {
     let began = Instant::now();
-    let bytes = module_file::read(&options.module)?;
+    let source = module_file::read(&options.module)?;
     let Some(cache) = open_cache(options) else {
         return Err("there is no cache that it could be compiled into".into());
     };
     let engine = optimizing(options)?;
-    let (code, is_kept) = code_by(&cache, &Key::of(&engine, &bytes), options, &bytes)?;
+    let (code, is_kept) = code_by(&cache, &Key::of(&engine, &source), options, &source)?;
     if !is_kept {
         return Err("its code cannot be written to the cache".into());
     }
@@ -87,17 +108,28 @@ pub fn into_cache(options: &Options) -> Outcome {
     Ok(0)
 }
 
+/// The exit code of a compilation that has left words instead of code, and the most that is taken.
+const FAILED: i32 = 3;
+const SAID_MAX: usize = 2000;
+
 /// --compile-here: what the process does that compile() starts.
 pub fn here(options: &Options, input: RawFd, output: RawFd) -> Outcome {
     set_limit(libc::RLIMIT_CPU, options.compile_time);
     set_limit(libc::RLIMIT_AS, options.compile_memory);
     set_limit(libc::RLIMIT_CORE, 0);
-    let bytes = module_file::read_all(unsafe { File::from_raw_fd(input) })?;
+    let source = module_file::read_all(unsafe { File::from_raw_fd(input) })?;
     let engine = engine::new(Compiler::Optimizing, options.stack, Threads::AsManyAsCores)?;
-    let code = engine.precompile_module(&bytes).map_err(|error| one_line(&error))?;
+    let code = match source.kind {
+        Kind::Module => engine.precompile_module(&source.bytes),
+        Kind::Component => engine.precompile_component(&source.bytes),
+    };
     let mut file = unsafe { File::from_raw_fd(output) };
-    file.write_all(&code).map_err(|error| error.to_string())?;
-    Ok(0)
+    let (given, ended) = match code {
+        Ok(code) => (code, 0),
+        Err(error) => (one_line(&error).into_bytes(), FAILED),
+    };
+    file.write_all(&given).map_err(|error| error.to_string())?;
+    Ok(ended)
 }
 
 /// The bridge of root makes a folder in the cache for each other user.
@@ -136,7 +168,7 @@ fn code_by(
     cache: &Cache,
     key: &Key,
     options: &Options,
-    bytes: &[u8],
+    source: &Source,
 ) -> Result<(Vec<u8>, bool), String> {
     if let Ok(Some(code)) = cache.load(key) {
         return Ok((code, true));
@@ -145,14 +177,17 @@ fn code_by(
     if let Some(code) = entry_of(cache, key) {
         return Ok((code, true));
     }
-    let code = compile(options, bytes)?;
+    let code = compile(options, source)?;
     let is_kept = cache.store(key, &code);
     Ok((code, is_kept))
 }
 
-fn compile(options: &Options, bytes: &[u8]) -> Result<Vec<u8>, String> {
+fn compile(options: &Options, source: &Source) -> Result<Vec<u8>, String> {
     let (mut input, output) = (memory_file(c"module")?, memory_file(c"code")?);
-    input.write_all(bytes).and_then(|()| input.rewind()).map_err(|error| error.to_string())?;
+    input
+        .write_all(&source.bytes)
+        .and_then(|()| input.rewind())
+        .map_err(|error| error.to_string())?;
     let ended = Command::new(own_path()?)
         .args(compiler_words(options, &input, &output))
         .arg(&options.module)
@@ -162,10 +197,11 @@ fn compile(options: &Options, bytes: &[u8]) -> Result<Vec<u8>, String> {
         .stderr(Stdio::null())
         .status()
         .map_err(|error| format!("its compiler cannot be started: {error}"))?;
+    let given = content_of(output)?;
     if ended.success() {
-        return code_in(output);
+        return Ok(given);
     }
-    Err(why_not(options, bytes, ended))
+    Err(why_not(options, source, ended, &given))
 }
 
 fn compiler_words(options: &Options, input: &File, output: &File) -> Vec<OsString> {
@@ -179,23 +215,32 @@ fn compiler_words(options: &Options, input: &File, output: &File) -> Vec<OsStrin
     .into()
 }
 
-fn code_in(mut output: File) -> Result<Vec<u8>, String> {
-    let mut code = Vec::new();
+fn content_of(mut output: File) -> Result<Vec<u8>, String> {
+    let mut content = Vec::new();
     output.rewind().map_err(|error| error.to_string())?;
-    std::io::Read::read_to_end(&mut output, &mut code).map_err(|error| error.to_string())?;
-    Ok(code)
+    std::io::Read::read_to_end(&mut output, &mut content).map_err(|error| error.to_string())?;
+    Ok(content)
 }
 
-/// Its own words are those about the module, which are found again here.
-fn why_not(options: &Options, bytes: &[u8], ended: ExitStatus) -> String {
+/// said: what the process that compiled has left instead of code.
+fn why_not(options: &Options, source: &Source, ended: ExitStatus, said: &[u8]) -> String {
     if ended.signal() == Some(libc::SIGXCPU) || ended.signal() == Some(libc::SIGKILL) {
         return format!(
             "its compilation took more than {} s of processor time, or was killed",
             options.compile_time
         );
     }
-    let checked = optimizing(options)
-        .and_then(|engine| Module::validate(&engine, bytes).map_err(|error| one_line(&error)));
+    let checked = match source.kind {
+        Kind::Module => optimizing(options).and_then(|engine| {
+            Module::validate(&engine, &source.bytes).map_err(|error| one_line(&error))
+        }),
+        // Only a compilation validates a component; it may have failed for other reasons.
+        Kind::Component if ended.code() == Some(FAILED) => {
+            let said = String::from_utf8_lossy(&said[..said.len().min(SAID_MAX)]).into_owned();
+            return format!("it cannot be compiled: {}", plain(&said));
+        }
+        Kind::Component => Ok(()),
+    };
     match checked {
         Err(why) => format!("it is not valid: {why}"),
         Ok(()) => {
@@ -243,7 +288,12 @@ fn set_limit(which: libc::__rlimit_resource_t, most: u64) {
     unsafe { libc::setrlimit(which, &limit) };
 }
 
-/// "caused by" in one line.
+/// "caused by" in one line, which may contain names that the file has chosen.
 pub fn one_line(error: &wasmtime::Error) -> String {
-    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
+    plain(&format!("{error:#}"))
+}
+
+fn plain(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -18,6 +18,9 @@ pub enum Threads {
     AsManyAsCores,
 }
 
+/// What the functions that a component calls have of its stack (modules run on that of the process).
+const STACK_OF_CALLS: usize = 1 << 20;
+
 pub fn new(compiler: Compiler, stack: usize, threads: Threads) -> Result<Engine, String> {
     let mut config = Config::new();
     config
@@ -27,6 +30,7 @@ pub fn new(compiler: Compiler, stack: usize, threads: Threads) -> Result<Engine,
         })
         .parallel_compilation(threads == Threads::AsManyAsCores)
         .max_wasm_stack(stack)
+        .async_stack_size(stack + STACK_OF_CALLS)
         // A memory is plain pages, which the checkpoint library can put back.
         .memory_init_cow(false);
     Engine::new(&config).map_err(|error| format!("WebAssembly cannot be run here: {error:#}"))

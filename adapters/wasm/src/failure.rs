@@ -1,11 +1,12 @@
 //! How a module ended, as an exit code and as words for the log.
 
 use wasmtime::{Error, Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
 
 /// What a shell reports of a process that abort() ended.
 const TRAPPED: i32 = 128 + libc::SIGABRT;
 
-/// proc_exit(): passes through the module's frames as an error.
+/// proc_exit(), or the end of whom nobody hears: passes through the module's frames as an error.
 #[derive(Debug)]
 pub struct Exit(pub i32);
 
@@ -17,12 +18,15 @@ impl std::fmt::Display for Exit {
 
 impl std::error::Error for Exit {}
 
-/// The exit code of a call of _start; a trap is told on standard error, after the functions that led
+/// The exit code of a call of a program; a trap is told on standard error, after the functions that led
 /// to it, by their names if the module has them: the outermost first, and the reason as the last
 /// word, as the bridge repeats that one.
 pub fn exit_code(module: &str, ended: Result<(), Error>) -> i32 {
     let Err(error) = ended else { return 0 };
     if let Some(Exit(code)) = error.downcast_ref() {
+        return code & 0xff;
+    }
+    if let Some(I32Exit(code)) = error.downcast_ref() {
         return code & 0xff;
     }
     let what = match error.downcast_ref::<Trap>() {

@@ -1,10 +1,13 @@
-//! Runs a WebAssembly module as a CGI program: README.md.
+//! Runs a WebAssembly module or component as a CGI program: README.md.
 
 mod bridge;
 mod cache;
 mod compiler;
+mod component;
 mod engine;
 mod failure;
+mod limits;
+mod module;
 mod module_file;
 mod options;
 mod run;

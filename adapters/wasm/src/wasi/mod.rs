@@ -9,7 +9,6 @@ mod descriptors;
 mod errno;
 mod files;
 mod folder;
-mod limits;
 mod memory;
 mod paths;
 mod poll;
@@ -20,10 +19,10 @@ mod status;
 use wasmtime::{Caller, Extern, Linker, Memory};
 
 use crate::failure::Exit;
+use crate::limits::Limits;
 use crate::options::Folder;
 use descriptors::Descriptors;
 use errno::{Done, Errno};
-use limits::Limits;
 use memory::Guest;
 
 const MODULE: &str = "wasi_snapshot_preview1";

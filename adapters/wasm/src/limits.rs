@@ -2,7 +2,7 @@
 
 use wasmtime::ResourceLimiter;
 
-/// Of all tables of an instance: of functions that are called by pointers.
+/// Of all tables of a store: of functions that are called by pointers.
 const TABLE_ELEMENTS_MAX: usize = 1 << 20;
 
 pub struct Limits {

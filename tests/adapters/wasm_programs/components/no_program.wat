@@ -1,0 +1,2 @@
+;; Exports no program.
+(component)
