@@ -80,12 +80,13 @@ class Stage:
         for name in programs:
             responder = RESPONDERS / (PROGRAMS.get(name, ("", None))[1] or "none")
             if "by-hand" in sides and responder.exists():
-                addresses[f"by-hand-{name}"] = self.listen(responder.name, connections, responder, [])
+                # Two programs may have the same one.
+                addresses[f"by-hand-{name}"] = self.listen(f"by-hand-{name}", connections, responder, [])
                 locations.append(self.location(f"/by-hand/{name}", f"by-hand-{name}", keep_alive))
             # Separate processes, because kept connections hold all of the others.
             if "by-hand-unkept" in sides and name in UNKEPT and responder.exists():
                 unkept = f"by-hand-unkept-{name}"
-                addresses[unkept] = self.listen(f"{responder.name}-unkept", connections, responder, [])
+                addresses[unkept] = self.listen(unkept, connections, responder, [])
                 locations.append(self.location(f"/by-hand-unkept/{name}", unkept, False))
         self.has_responder = {name for name in programs if f"by-hand-{name}" in addresses}
         self.nginx = site.start_nginx(
