@@ -21,7 +21,7 @@ void log_step(const std::string& program, const std::optional<compare::Step>& st
 
 // Clients cannot choose these names; if a web server sends more of them than this, enough have been
 // logged.
-constexpr std::size_t kKeptBackTold = 50;
+constexpr std::size_t kWithheldLogged = 50;
 // How often connections are checked while one is unfinished or all are taken.
 constexpr std::chrono::milliseconds kCareEvery{250};
 // A web server that was just answered, or has just connected, may be about to send a request.
@@ -65,11 +65,11 @@ Gateway::Gateway(loop::Loop& loop, pool::Pools& pools, SettingsNow settings_now)
 }
 
 Gateway::~Gateway() {
-  // Requests that are still open pass their programs to remains_.
+  // Requests that are still open pass their programs to unawaited_.
   connections_.clear();
   epilogues_.clear();
   shadows_.clear();
-  remains_.clear();
+  unawaited_.clear();
 }
 
 std::uint64_t Gateway::add_listener(base::UniqueFd fd, const std::string& name) {
@@ -102,18 +102,18 @@ void Gateway::add_connection(base::UniqueFd fd) {
   pace_listeners();
 }
 
-void Gateway::tell_kept_back(std::string_view name) {
-  if (kept_back_.contains(name) || kept_back_.size() >= kKeptBackTold) return;
-  kept_back_.emplace(name);
+void Gateway::log_withheld(std::string_view name) {
+  if (withheld_.contains(name) || withheld_.size() >= kWithheldLogged) return;
+  withheld_.emplace(name);
   const auto what = cgi::forbidden_name(name);
   base::log_info("param {}: is not passed on to programs ({}); pass_params says which are",
                  base::printable(name, 100), what ? *what : "strict_params");
 }
 
-void Gateway::bury(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stderr,
-                   const std::string& label,
-                   std::shared_ptr<const config::ProgramSettings> settings,
-                   std::unique_ptr<journal::Entry> entry) {
+void Gateway::end_unawaited(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stderr,
+                            const std::string& label,
+                            std::shared_ptr<const config::ProgramSettings> settings,
+                            std::unique_ptr<journal::Entry> entry) {
   const std::uint64_t stderr_max = settings->limits.error_output;
   std::unique_ptr<journal::LateEntry> late;
   if (entry != nullptr) {
@@ -121,10 +121,10 @@ void Gateway::bury(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stder
     late = std::make_unique<journal::LateEntry>(loop_, journal_, std::move(entry),
                                                 std::move(settings), patience);
   }
-  remains_.push_back(
-      std::make_unique<Remains>(loop_, std::move(run), std::move(stdout_and_stderr.first),
-                                std::move(stdout_and_stderr.second), label, stderr_max,
-                                std::move(late), [this] { sweep_.schedule(); }));
+  unawaited_.push_back(
+      std::make_unique<UnawaitedRun>(loop_, std::move(run), std::move(stdout_and_stderr.first),
+                                     std::move(stdout_and_stderr.second), label, stderr_max,
+                                     std::move(late), [this] { sweep_.schedule(); }));
 }
 
 void Gateway::let_finish(std::unique_ptr<Exchange> request) {
@@ -194,7 +194,7 @@ void Gateway::drain(std::function<void()> on_idle) {
 
 void Gateway::sweep() {
   std::erase_if(epilogues_, [](const auto& epilogue) { return epilogue->over(); });
-  std::erase_if(remains_, [](const auto& remains) { return remains->over(); });
+  std::erase_if(unawaited_, [](const auto& run) { return run->over(); });
   std::erase_if(connections_, [](const auto& connection) { return connection->gone(); });
   pace_listeners();
   if (draining() && connections_.empty() && epilogues_.empty()) on_idle_();

@@ -14,7 +14,7 @@
 #include "gateway/listener.h"
 #include "gateway/page_visit.h"
 #include "gateway/readiness.h"
-#include "gateway/remains.h"
+#include "gateway/unawaited_runs.h"
 #include "journal/journal.h"
 #include "pool/pools.h"
 #include "router/resolver.h"
@@ -86,11 +86,12 @@ class Gateway {
   void connection_gone() { sweep_.schedule(); }
   void look_after_connections();  // one has begun a request whose params are not complete
   // A param of that name is withheld from programs: logged once.
-  void tell_kept_back(std::string_view name);
+  void log_withheld(std::string_view name);
   // Ends the program of a request that was given up, and reads what it writes until it is dead.
-  void bury(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stderr,
-            const std::string& label, std::shared_ptr<const config::ProgramSettings> settings,
-            std::unique_ptr<journal::Entry> entry);
+  void end_unawaited(std::unique_ptr<pool::Run> run, base::FdPair stdout_and_stderr,
+                     const std::string& label,
+                     std::shared_ptr<const config::ProgramSettings> settings,
+                     std::unique_ptr<journal::Entry> entry);
   // The client of a request has its whole answer and leaves; the program may run to its end.
   void let_finish(std::unique_ptr<Exchange> request);
   // What is known about the programs' arms.
@@ -129,7 +130,7 @@ class Gateway {
   journal::Journal journal_;
   OwnAnswers own_answers_;
   shadow::Shadows shadows_;
-  std::list<std::unique_ptr<Remains>> remains_;
+  std::list<std::unique_ptr<UnawaitedRun>> unawaited_;
   std::list<std::unique_ptr<Epilogue>> epilogues_;
   std::list<std::unique_ptr<Connection>> connections_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Listener>> listeners_;
@@ -139,7 +140,7 @@ class Gateway {
   bool caring_ = false;
   base::TimePoint full_told_{};
   std::function<bool(int fd)> admits_;
-  std::set<std::string, std::less<>> kept_back_;  // already logged
+  std::set<std::string, std::less<>> withheld_;  // already logged
   Accepting accepting_ = Accepting::on;
   std::function<void()> on_idle_;
   PassOn pass_on_;

@@ -46,8 +46,8 @@ Request::~Request() {
     record_.end_entry(target_.settings);
     return;
   }
-  gateway_.bury(std::move(run_), response_->release(), label(),
-                {target_.keep_alive, target_.settings}, record_.release_entry());
+  gateway_.end_unawaited(std::move(run_), response_->release(), label(),
+                         {target_.keep_alive, target_.settings}, record_.release_entry());
 }
 
 // Its name in the log.
@@ -107,7 +107,7 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables,
                                              .fallback = settings.fallback_env});
   if (!environment) return environment.refusal();
   if (const auto& name = environment.value().kept_back; !name.empty()) {
-    gateway_.tell_kept_back(name);
+    gateway_.log_withheld(name);
   }
   target_.environment = environment.take();
   const std::string_view method = cgi::value_or_empty(variables, "REQUEST_METHOD");

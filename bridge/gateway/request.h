@@ -19,8 +19,8 @@ namespace gateway {
 
 class Gateway;
 
-// Owned by its connection. If it is destroyed while its program runs, Remains takes care of the
-// program's end.
+// Owned by its connection. If it is destroyed while its program runs, UnawaitedRun takes care of
+// the program's end.
 class Request : public Exchange,
                 public pool::RunClient,
                 public ResponseEvents,

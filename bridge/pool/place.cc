@@ -62,26 +62,27 @@ compare::Arm arm_of(config::Reset reset) {
   return compare::Arm::fork;
 }
 
-bool exits_behind_request(compare::Arm arm) {
+bool exits_after_request(compare::Arm arm) {
   return arm == compare::Arm::classic || arm == compare::Arm::fork;
 }
 
-std::optional<Relief> relief_of(const Place& place, const config::ProgramSettings::Workers& limits,
-                                base::TimePoint now) {
+std::optional<Replacement> replacement_of(const Place& place,
+                                          const config::ProgramSettings::Workers& limits,
+                                          base::TimePoint now) {
   const auto age = base::milliseconds_between(place.born, now);
   switch (policy::worn_out(place.worker->id(), limits, place.worker->served(), age)) {
     case policy::WornOut::by_requests:
-      return Relief{policy::kRetiredMaxRequests,
-                    fmt::format("{} requests (workers.max_requests is {})", place.worker->served(),
-                                limits.max_requests)};
+      return Replacement{policy::kRetiredMaxRequests,
+                         fmt::format("{} requests (workers.max_requests is {})",
+                                     place.worker->served(), limits.max_requests)};
     case policy::WornOut::by_age:
-      return Relief{policy::kRetiredMaxAge, fmt::format("{} ms old (workers.max_age is {} ms)",
-                                                        age.count(), limits.max_age.count())};
+      return Replacement{policy::kRetiredMaxAge, fmt::format("{} ms old (workers.max_age is {} ms)",
+                                                             age.count(), limits.max_age.count())};
     case policy::WornOut::no:
       break;
   }
   if (!place.heavy || !too_much_memory(place, limits)) return std::nullopt;
-  return Relief{
+  return Replacement{
       policy::kRetiredMaxMemory,
       fmt::format("more than {} bytes of memory (workers.max_memory)", limits.max_memory)};
 }

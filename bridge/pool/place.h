@@ -47,16 +47,17 @@ struct WorkerStatus {
 // How a worker with this reset answers.
 compare::Arm arm_of(config::Reset reset);
 // Whether a worker's process ends with its request.
-bool exits_behind_request(compare::Arm arm);
+bool exits_after_request(compare::Arm arm);
 
 // Why a worker takes no further request although it could.
-struct Relief {
+struct Replacement {
   std::uint32_t retirement;
   std::string why;
 };
 // For a worker that has no request and stays. Reads its memory only if it was found heavy.
-std::optional<Relief> relief_of(const Place& place, const config::ProgramSettings::Workers& limits,
-                                base::TimePoint now);
+std::optional<Replacement> replacement_of(const Place& place,
+                                          const config::ProgramSettings::Workers& limits,
+                                          base::TimePoint now);
 
 // Checks whether it has more memory than allowed. A worker that rewinds is checked only without a
 // request: the rewind gives back what a request takes.

@@ -313,7 +313,7 @@ void Pool::carry_out(const policy::PoolPlan& plan) {
   for (unsigned i = 0; i < fork && may_fork && workers_.may_fork(); ++i) workers_.fork_one();
   if (fork > 0 && may_fork && !workers_.may_fork()) fork_timer_.start(kWatchInterval);
   workers_.retire_idle(std::max(plan.retire, claim_.to_yield()));
-  if (!care_is_due_ && workers_.cares()) {
+  if (!care_is_due_ && workers_.needs_care()) {
     care_is_due_ = true;
     care_timer_.start(kCareInterval);
   }

@@ -133,19 +133,19 @@ bool Workers::worth_waiting(std::size_t before) const {
   return coming > 0 || (!late && may_fork());
 }
 
-bool Workers::cares() const {
+bool Workers::needs_care() const {
   const auto& limits = settings_.workers;
   return !places_.empty() && (limits.max_age.count() > 0 || limits.max_memory > 0);
 }
 
 void Workers::care() {
   for (auto& [id, place] : places_) {
-    if (exits_behind_request(place.arm) || !serves(place)) continue;
+    if (exits_after_request(place.arm) || !serves(place)) continue;
     look_at_memory(place, settings_.workers);
     if (place.worker->state() != WorkerState::idle) continue;
-    const auto relief = relief_of(place, settings_.workers, surroundings_.loop.now());
-    if (!relief) continue;
-    count_retired(*place.worker, place, relief->retirement, relief->why);
+    const auto replacement = replacement_of(place, settings_.workers, surroundings_.loop.now());
+    if (!replacement) continue;
+    count_retired(*place.worker, place, replacement->retirement, replacement->why);
     std::erase(idle_, place.worker.get());
     place.worker->retire();
   }

@@ -65,9 +65,9 @@ class Workers final : private worker::WorkerOwner, private IdleChecksOwner {
   // Ends a worker that takes too long over its reset. If the result is not empty, it says why the
   // zygote, which takes too long over a fork or a comparison, has to be replaced.
   std::string end_overdue();
-  // Lets workers go that have become too old or too large. To be called each second if cares().
+  // Lets workers go that have become too old or too large: each second, if needs_care().
   void care();
-  bool cares() const;
+  bool needs_care() const;
   // Forgets workers that are gone, and lets those go that nobody can check. At the end of a turn.
   void sweep();
 

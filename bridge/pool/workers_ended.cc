@@ -48,7 +48,7 @@ void Workers::on_ended(worker::Worker& worker, const worker::Ending& ending) {
 
 // Its program ended, and the worker is still there, ready for another request.
 void Workers::stay(worker::Worker& worker, Place& place, bool printed) {
-  if (exits_behind_request(place.arm)) return worker.retire();
+  if (exits_after_request(place.arm)) return worker.retire();
   if (!printed && place.by_fastcgi == nullptr) {
     count_retired(worker, place, policy::kRetiredSilent, "a request ended without any output");
     return worker.retire();
@@ -75,7 +75,7 @@ void Workers::on_done(worker::Worker& worker, const message::Received& done) {
   if (place.arm == compare::Arm::rewind) note_behaviour(place, done);
   // What becomes of a worker that stays is decided after its request was told about its end.
   if (worker.state() == WorkerState::idle) return;
-  if (exits_behind_request(place.arm)) return done.stays ? worker.retire() : void();
+  if (exits_after_request(place.arm)) return done.stays ? worker.retire() : void();
   if (!done.stays) {
     const bool no_reason = done.retirement == RETIRED_NOT;
     return count_retired(worker, place, no_reason ? worker::kRetiredLeft : done.retirement,
@@ -87,8 +87,8 @@ void Workers::on_done(worker::Worker& worker, const message::Received& done) {
 // Lets it take another request, if it should.
 void Workers::settle(worker::Worker& worker, const Place& place) {
   if (!serves(place)) return worker.retire();
-  if (const auto relief = relief_of(place, settings_.workers, surroundings_.loop.now())) {
-    count_retired(worker, place, relief->retirement, relief->why);
+  if (const auto replacement = replacement_of(place, settings_.workers, surroundings_.loop.now())) {
+    count_retired(worker, place, replacement->retirement, replacement->why);
     return worker.retire();
   }
   idle_.push_back(&worker);
@@ -218,7 +218,7 @@ void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const
 
 void Workers::count_retired(const worker::Worker& worker, const Place& place,
                             std::uint32_t retirement, const std::string& why) {
-  if (exits_behind_request(place.arm) || !is_of_serving_generation(place)) return;
+  if (exits_after_request(place.arm) || !is_of_serving_generation(place)) return;
   const std::string shown = base::printable(why, 300);
   if (!retirements_.count(retirement, shown)) return;
   base::log_info(

@@ -18,14 +18,14 @@ namespace gateway {
 // Ends the program of a request that was given up (the client left, time was up), and keeps reading
 // what it writes until it is dead: a program that tidies up at SIGTERM must not be killed by
 // SIGPIPE for a last message. Its standard error still goes to the log.
-class Remains : public pool::RunClient {
+class UnawaitedRun : public pool::RunClient {
  public:
   // run: is running. The pipes' reading ends may be closed already. on_over: the program is dead;
   // it runs on the loop, and must not destroy this object before the end of the turn. stderr_max:
   // limits.error_output. entry: notes how it ended; none: the journal does not need it.
-  Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
-          base::UniqueFd stderr_end, const std::string& label, std::uint64_t stderr_max,
-          std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over);
+  UnawaitedRun(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
+               base::UniqueFd stderr_end, const std::string& label, std::uint64_t stderr_max,
+               std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over);
 
   bool over() const { return over_; }
 
@@ -57,7 +57,7 @@ class Remains : public pool::RunClient {
 // it still writes is dropped, except that its standard error goes to the log.
 class Epilogue : public Answer {
  public:
-  // on_over: as in Remains.
+  // on_over: as in UnawaitedRun.
   Epilogue(std::unique_ptr<Exchange> request, std::function<void()> on_over);
 
   bool over() const { return over_; }

@@ -1,4 +1,4 @@
-#include "gateway/remains.h"
+#include "gateway/unawaited_runs.h"
 
 #include <unistd.h>
 
@@ -9,9 +9,10 @@
 
 namespace gateway {
 
-Remains::Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueFd stdout_end,
-                 base::UniqueFd stderr_end, const std::string& label, std::uint64_t stderr_max,
-                 std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over)
+UnawaitedRun::UnawaitedRun(loop::Loop& loop, std::unique_ptr<pool::Run> run,
+                           base::UniqueFd stdout_end, base::UniqueFd stderr_end,
+                           const std::string& label, std::uint64_t stderr_max,
+                           std::unique_ptr<journal::LateEntry> entry, std::function<void()> on_over)
     : on_over_(std::move(on_over)),
       error_lines_(loop, label, stderr_max),
       stdout_(std::move(stdout_end)),
@@ -29,14 +30,14 @@ Remains::Remains(loop::Loop& loop, std::unique_ptr<pool::Run> run, base::UniqueF
   run_->terminate();
 }
 
-void Remains::discard() {
+void UnawaitedRun::discard() {
   std::array<char, 65536> bytes;
   const ssize_t got = ::read(stdout_.get(), bytes.data(), bytes.size());
   if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return;
   stdout_watch_->ask(loop::kNothing);
 }
 
-worker::Printed Remains::on_ended(const worker::Ending& ending) {
+worker::Printed UnawaitedRun::on_ended(const worker::Ending& ending) {
   if (entry_ != nullptr) entry_->program_ended(ending);
   over_ = true;
   if (stderr_ != nullptr) stderr_->drain();
@@ -46,18 +47,18 @@ worker::Printed Remains::on_ended(const worker::Ending& ending) {
 
 // A worker that had been given the request may be gone before it began: then it must not begin at
 // all.
-base::Result<std::array<int, 3>> Remains::descriptors() {
+base::Result<std::array<int, 3>> UnawaitedRun::descriptors() {
   return base::Error{"nobody waits for it any more"};
 }
-base::Result<base::UniqueFd> Remains::body() {
+base::Result<base::UniqueFd> UnawaitedRun::body() {
   return base::Error{"nobody waits for it any more"};
 }
-void Remains::on_refused(const cgi::Refusal&) {
+void UnawaitedRun::on_refused(const cgi::Refusal&) {
   over_ = true;
   on_over_();
 }
 // A run that is handed over has already started.
-void Remains::on_started(compare::Arm) {
+void UnawaitedRun::on_started(compare::Arm) {
   BRIDGE_ASSERT(false);
 }
 
