@@ -4,58 +4,18 @@ how it ends, is as in a plain run of the runner."""
 import os
 import re
 import shutil
-import signal
 import subprocess
 
 import driver
 import pytest
 from harness.bridge import BUILD
-from harness.modules import RUNNER, SOURCES, module
-
-RESETS = ["rewind", "fork", "none"]
-
-
-class Modules:
-    """A module of tests/adapters/wasm_programs, plain and warm, with a folder and a cache of the test."""
-
-    def __init__(self, folder):
-        self.folder, self.data = folder, folder / "data"
-        self.data.mkdir()
-        self.switches = [f"--dir=/data={self.data}", f"--cache={folder}/cache", "--memory=67108864"]
-
-    def argv(self, name, *switches):
-        return [str(RUNNER), *self.switches, *switches, str(module(name, self.folder))]
-
-    def warm(self, name, reset, *switches):
-        return driver.Warm(self.argv(name, *switches), reset=reset, level="compiled")
+from harness.modules import RESETS, RUNNER, SOURCES, module
+from wasm import Programs, env_of, without_places
 
 
 @pytest.fixture
 def modules(tmp_path):
-    return Modules(tmp_path)
-
-
-def env_of(query, **more):
-    return {**driver.REQUEST_ENV, "QUERY_STRING": query, **more}
-
-
-def without_places(answer):
-    """Where a stack ends differs between baseline and optimized code, and so the frames that are told do."""
-    return answer.stdout, answer.stderr.splitlines()[-1:], answer.code
-
-
-@pytest.mark.parametrize("reset", RESETS)
-def test_words_environment_and_body_are_the_request_s(modules, reset):
-    argv = modules.argv("request")
-    with modules.warm("request", reset) as warm:
-        assert warm.reset == reset, warm.weaker
-        for n in range(12):
-            words, env = ["a", "b=c", ""][:n % 4], env_of(f"n={n}", HTTP_X=f"{n}" * n, EMPTY="")
-            body = bytes(range(256)) * n
-            plain = driver.run_plainly([*argv, *words], env=env, body=body)
-            assert plain.stdout.count(b"word ") == len(words) + 1
-            assert warm.ask(*words, env=env, body=body).seen() == plain.seen()
-        assert warm.workers == 1 or reset == "fork"
+    return Programs(tmp_path, module)
 
 
 @pytest.mark.parametrize("reset", RESETS)
@@ -136,14 +96,14 @@ FILES = {
 
 @pytest.mark.parametrize("content", FILES)
 def test_what_is_no_module_says_what_it_is(modules, content):
-    module("reactor", modules.folder)
+    modules.made("reactor")
     (modules.folder / "x.wasm").write_bytes(content)
     ended = driver.run_plainly([str(RUNNER), str(modules.folder / "x.wasm")])
     assert (ended.stdout, ended.code) == (b"", 1) and FILES[content] in ended.stderr.decode()
 
 
 def test_a_cut_module_is_refused_wherever_it_is_cut(modules):
-    whole = module("bad_pointers", modules.folder).read_bytes()
+    whole = modules.made("bad_pointers").read_bytes()
     cut = modules.folder / "cut.wasm"
     for end in range(0, len(whole) - 1, max(1, len(whole) // 40)):
         cut.write_bytes(whole[:end])
@@ -158,35 +118,6 @@ def test_pointers_that_lead_out_of_its_memory_are_errors(modules):
 
 # ---- its files ----
 
-def prepare(modules):
-    """A secret beside its folder, and links that lead there."""
-    (modules.folder / "secret").write_text("the secret\n")
-    (modules.data / "x").mkdir()
-    (modules.data / "ready").symlink_to("..")
-    (modules.data / "ready-file").symlink_to("../secret")
-    (modules.data / "ready-new").symlink_to("../planted")
-
-
-@pytest.mark.parametrize("reset", ["", *RESETS])
-def test_no_path_leads_out_of_its_folders(modules, reset):
-    prepare(modules)
-    argv, env = modules.argv("files"), env_of("", DATA="/data", OUTSIDE=str(modules.folder / "secret"))
-    if reset:
-        with modules.warm("files", reset) as warm:
-            answers = [warm.ask(env=env) for _ in range(2)]
-    else:
-        answers = [driver.run_plainly(argv, env=env)]
-    for answer in answers:
-        lines = answer.stdout.decode().splitlines()
-        assert "create: ok" in lines and 'read new name: read "written"' in lines, lines
-        out = [line for line in lines if line.startswith("out ")]
-        assert len(out) > 20 and b"the secret" not in answer.stdout, lines
-        assert not [line for line in out if "read " in line.partition(": ")[2]], out
-    assert (modules.folder / "secret").read_text() == "the secret\n"
-    left = {path.name for path in modules.folder.iterdir()}
-    assert left == {"secret", "data", "cache", "files.wasm"}
-
-
 def test_where_it_may_only_read_nothing_is_changed(modules):
     (modules.data / "there").write_text("as it was\n")
     before = os.stat(modules.data).st_mtime_ns
@@ -197,67 +128,24 @@ def test_where_it_may_only_read_nothing_is_changed(modules):
     assert (modules.data / "there").read_text() == "as it was\n"
 
 
-def test_it_has_no_files_without_folders(modules):
-    argv = [str(RUNNER), str(module("files", modules.folder))]
-    answer = driver.run_plainly(argv, env=env_of("", DATA="/tmp", OUTSIDE="/etc/passwd"))
-    assert b": ok" not in answer.stdout and b"read \"" not in answer.stdout, answer.stdout
-
-
-def test_a_folder_is_the_one_that_has_the_name_when_the_request_comes(modules):
-    with modules.warm("files", "rewind") as warm:
-        env = env_of("", DATA="/data")
-        warm.ask(env=env)
-        modules.data.rename(modules.folder / "old")
-        modules.data.mkdir()
-        assert b"create: ok" in warm.ask(env=env).stdout
-        assert os.listdir(modules.data)
-
-
-def test_a_folder_that_is_missing_is_named(modules):
-    ended = driver.run_plainly(modules.argv("request", "--dir=/more=/no/such"))
-    assert (ended.stdout, ended.code) == (b"", 1)
-    assert b"wasm.dirs: /more = /no/such: No such file" in ended.stderr
-
-
-def test_who_prints_for_nobody_ends_as_by_a_signal(modules):
-    argv = modules.argv("deeds")
-    with subprocess.Popen(argv, env=env_of("print-forever"), stdout=subprocess.PIPE) as process:
-        process.stdout.read(1000)
-        process.stdout.close()
-        assert process.wait(driver.PATIENCE) == 128 + signal.SIGPIPE
-
-
-# ---- random numbers and time ----
-
-@pytest.mark.parametrize("reset", RESETS)
-def test_random_numbers_are_new_in_each_request(modules, reset):
-    with modules.warm("clocks", reset) as warm:
-        drawn = [re.search(rb"drawn ([0-9a-f]{32})\n", warm.ask().stdout)[1] for _ in range(20)]
-    assert len(set(drawn)) == 20
-
-
 # ---- compiled code ----
-
-def entries(modules):
-    return sorted((modules.folder / "cache").glob("*.cwasm"))
-
 
 def test_a_module_is_compiled_once_for_all_that_start_it(modules):
     with modules.warm("request", "rewind") as warm:
         assert warm.stands
-    (entry,) = entries(modules)
+    (entry,) = modules.entries()
     made = entry.stat().st_mtime_ns
     with modules.warm("request", "rewind") as warm:
         notes = "\n".join(warm.note(driver.FILE))
         assert warm.stands and entry.name in notes and "request.wasm" in notes
-    assert entries(modules) == [entry] and entry.stat().st_mtime_ns == made
+    assert modules.entries() == [entry] and entry.stat().st_mtime_ns == made
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "writable", "link", "folder"])
 def test_bad_code_is_never_loaded_and_is_made_anew(modules, damage):
     with modules.warm("request", "rewind") as warm:
         assert warm.stands
-    (entry,) = entries(modules)
+    (entry,) = modules.entries()
     good = entry.read_bytes()
     if damage == "cut":
         entry.write_bytes(good[:-1])
@@ -280,16 +168,16 @@ def test_bad_code_is_never_loaded_and_is_made_anew(modules, damage):
 def test_a_compilation_has_a_limit_and_says_that_it_was_reached(modules):
     switches = ["--compile-memory=30000000"]
     ended = driver.run_plainly([str(RUNNER), "--compile", *modules.switches, *switches,
-                                str(module("deeds", modules.folder))])
+                                str(modules.made("deeds"))])
     assert ended.code == 1 and b"cannot be compiled within 28 MiB" in ended.stderr, ended.stderr
-    assert not entries(modules)
+    assert not modules.entries()
 
 
 def test_a_plain_run_has_the_module_compiled_for_the_next(modules):
     argv = modules.argv("request")
     assert driver.run_plainly(argv).code == 0
     driver.run_plainly([argv[0], "--compile", *argv[1:]])  # waits for the one that is under way
-    assert len(entries(modules)) == 1
+    assert len(modules.entries()) == 1
     assert driver.run_plainly(argv).code == 0
 
 

@@ -3,57 +3,18 @@ same programs as components."""
 
 import os
 import re
-import signal
 import subprocess
 
 import driver
 import pytest
 from harness.components import component
-from harness.modules import RUNNER, module
-
-RESETS = ["rewind", "fork", "none"]
-
-
-class Components:
-    """Components of tests/adapters/wasm_programs, plain and warm, with a folder and a cache of the test."""
-
-    def __init__(self, folder):
-        self.folder, self.data = folder, folder / "data"
-        self.data.mkdir()
-        self.switches = [f"--dir=/data={self.data}", f"--cache={folder}/cache", "--memory=67108864"]
-
-    def argv(self, name, *switches):
-        return [str(RUNNER), *self.switches, *switches, str(component(name, self.folder))]
-
-    def warm(self, name, reset, *switches):
-        return driver.Warm(self.argv(name, *switches), reset=reset, level="compiled")
+from harness.modules import RESETS, RUNNER, module
+from wasm import Programs, env_of, without_places
 
 
 @pytest.fixture
 def components(tmp_path):
-    return Components(tmp_path)
-
-
-def env_of(query, **more):
-    return {**driver.REQUEST_ENV, "QUERY_STRING": query, **more}
-
-
-def without_places(answer):
-    return answer.stdout, answer.stderr.splitlines()[-1:], answer.code
-
-
-@pytest.mark.parametrize("reset", RESETS)
-def test_words_environment_and_body_are_the_request_s(components, reset):
-    argv = components.argv("request")
-    with components.warm("request", reset) as warm:
-        assert warm.reset == reset, warm.weaker
-        for n in range(12):
-            words, env = ["a", "b=c", ""][:n % 4], env_of(f"n={n}", HTTP_X=f"{n}" * n, EMPTY="")
-            body = bytes(range(256)) * n
-            plain = driver.run_plainly([*argv, *words], env=env, body=body)
-            assert plain.stdout.count(b"word ") == len(words) + 1 and body in plain.stdout
-            assert warm.ask(*words, env=env, body=body).seen() == plain.seen()
-        assert warm.workers == 1 or reset == "fork"
+    return Programs(tmp_path, component)
 
 
 def test_it_answers_as_the_same_program_as_a_module(components):
@@ -159,7 +120,7 @@ def test_an_instance_that_asks_before_it_runs_is_made_when_the_request_is_there(
 
 
 def test_a_cut_component_is_refused_wherever_it_is_cut(components):
-    whole = component("leak", components.folder).read_bytes()
+    whole = components.made("leak").read_bytes()
     cut = components.folder / "cut.wasm"
     for end in range(0, len(whole) - 1, len(whole) // 40):
         cut.write_bytes(whole[:end])
@@ -168,36 +129,6 @@ def test_a_cut_component_is_refused_wherever_it_is_cut(components):
 
 
 # ---- its files ----
-
-def prepare(components):
-    """A secret beside its folder, and links that lead there."""
-    (components.folder / "secret").write_text("the secret\n")
-    (components.data / "x").mkdir()
-    (components.data / "ready").symlink_to("..")
-    (components.data / "ready-file").symlink_to("../secret")
-    (components.data / "ready-new").symlink_to("../planted")
-
-
-@pytest.mark.parametrize("reset", ["", *RESETS])
-def test_no_path_leads_out_of_its_folders(components, reset):
-    prepare(components)
-    argv = components.argv("files")
-    env = env_of("", DATA="/data", OUTSIDE=str(components.folder / "secret"))
-    if reset:
-        with components.warm("files", reset) as warm:
-            answers = [warm.ask(env=env) for _ in range(2)]
-    else:
-        answers = [driver.run_plainly(argv, env=env)]
-    for answer in answers:
-        lines = answer.stdout.decode().splitlines()
-        assert "create: ok" in lines and 'read new name: read "written"' in lines, lines
-        out = [line for line in lines if line.startswith("out ")]
-        assert len(out) > 20 and b"the secret" not in answer.stdout, lines
-        assert not [line for line in out if "read " in line.partition(": ")[2]], out
-    assert (components.folder / "secret").read_text() == "the secret\n"
-    left = {path.name for path in components.folder.iterdir()}
-    assert left == {"secret", "data", "cache", "files.wasm"}
-
 
 def test_where_it_may_only_read_nothing_is_changed(components):
     (components.data / "there").write_text("as it was\n")
@@ -209,37 +140,7 @@ def test_where_it_may_only_read_nothing_is_changed(components):
     assert (components.data / "there").read_text() == "as it was\n"
 
 
-def test_it_has_no_files_without_folders(components):
-    argv = [str(RUNNER), str(component("files", components.folder))]
-    answer = driver.run_plainly(argv, env=env_of("", DATA="/tmp", OUTSIDE="/etc/passwd"))
-    assert b": ok" not in answer.stdout and b"read \"" not in answer.stdout, answer.stdout
-
-
-def test_a_folder_is_the_one_that_has_the_name_when_the_request_comes(components):
-    with components.warm("files", "rewind") as warm:
-        env = env_of("", DATA="/data")
-        warm.ask(env=env)
-        components.data.rename(components.folder / "old")
-        components.data.mkdir()
-        assert b"create: ok" in warm.ask(env=env).stdout
-        assert os.listdir(components.data)
-
-
-def test_a_folder_that_is_missing_is_named(components):
-    ended = driver.run_plainly(components.argv("request", "--dir=/more=/no/such"))
-    assert (ended.stdout, ended.code) == (b"", 1)
-    assert b"wasm.dirs: /more = /no/such: No such file" in ended.stderr
-
-
-def test_who_prints_for_nobody_ends_as_by_a_signal(components):
-    argv = components.argv("deeds")
-    with subprocess.Popen(argv, env=env_of("print-forever"), stdout=subprocess.PIPE) as process:
-        process.stdout.read(1000)
-        process.stdout.close()
-        assert process.wait(driver.PATIENCE) == 128 + signal.SIGPIPE
-
-
-# ---- the network, threads, random numbers, time ----
+# ---- the network, threads ----
 
 def test_it_has_no_network(components):
     answer = driver.run_plainly(components.argv("sockets"))
@@ -273,40 +174,29 @@ def test_streams_of_files_work_without_threads(components, reset):
         assert warm.workers == 1 or reset == "fork"
 
 
-@pytest.mark.parametrize("reset", RESETS)
-def test_random_numbers_are_new_in_each_request(components, reset):
-    with components.warm("clocks", reset) as warm:
-        drawn = [re.search(rb"drawn ([0-9a-f]{32})\n", warm.ask().stdout)[1] for _ in range(20)]
-    assert len(set(drawn)) == 20
-
-
 # ---- compiled code ----
-
-def entries(components):
-    return sorted((components.folder / "cache").glob("*.cwasm"))
-
 
 def test_a_component_is_compiled_once_for_all_that_start_it(components):
     with components.warm("request", "rewind") as warm:
         assert warm.stands
-    (entry,) = entries(components)
+    (entry,) = components.entries()
     made = entry.stat().st_mtime_ns
     with components.warm("request", "rewind") as warm:
         notes = "\n".join(warm.note(driver.FILE))
         assert warm.stands and entry.name in notes and "request.wasm" in notes
-    assert entries(components) == [entry] and entry.stat().st_mtime_ns == made
+    assert components.entries() == [entry] and entry.stat().st_mtime_ns == made
 
 
 def test_code_of_a_module_is_not_taken_for_that_of_a_component(components):
     """Under the component's name, but with all digests right, as no compilation would leave it."""
     argv = components.argv("request")
     driver.run_plainly([argv[0], "--compile", *argv[1:]])
-    (of_component,) = entries(components)
+    (of_component,) = components.entries()
     head = of_component.read_bytes()[:22 + 32]
     of_component.unlink()
     module("request", components.folder)
     driver.run_plainly([argv[0], "--compile", *argv[1:]])
-    (of_module,) = entries(components)
+    (of_module,) = components.entries()
     assert of_module.name != of_component.name
     of_component.write_bytes(head + of_module.read_bytes()[len(head):])
     ended = driver.run_plainly(components.argv("request"))
@@ -318,12 +208,12 @@ def test_a_compilation_has_a_limit_and_says_that_it_was_reached(components):
     argv = components.argv("deeds", *switches)
     ended = driver.run_plainly([argv[0], "--compile", *argv[1:]])
     assert ended.code == 1 and re.search(rb"cannot be compiled", ended.stderr), ended.stderr
-    assert not entries(components)
+    assert not components.entries()
 
 
 def test_a_plain_run_has_the_component_compiled_for_the_next(components):
     argv = components.argv("request")
     assert driver.run_plainly(argv).code == 0
     driver.run_plainly([argv[0], "--compile", *argv[1:]])  # waits for the one that is under way
-    assert len(entries(components)) == 1
+    assert len(components.entries()) == 1
     assert driver.run_plainly(argv).code == 0

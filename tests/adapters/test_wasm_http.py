@@ -9,9 +9,9 @@ import time
 import driver
 import pytest
 from harness.components import component
-from harness.modules import RUNNER
+from harness.modules import RESETS
+from wasm import Programs
 
-RESETS = ["rewind", "fork", "none"]
 REQUEST = {
     "GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "SERVER_PROTOCOL": "HTTP/1.1",
     "SERVER_NAME": "server.example", "SERVER_PORT": "8080", "SCRIPT_NAME": "/cgi-bin/http.wasm",
@@ -29,10 +29,8 @@ class Http:
     """The component of http.c, with a folder and a cache of the test."""
 
     def __init__(self, folder):
-        self.folder, self.data = folder, folder / "data"
-        self.data.mkdir()
-        switches = [f"--dir=/data={self.data}", f"--cache={folder}/cache", "--memory=67108864"]
-        self.argv = [str(RUNNER), *switches, str(component("http", folder))]
+        programs = Programs(folder, component)
+        self.folder, self.data, self.argv = folder, programs.data, programs.argv("http")
 
     def ask(self, deed, body=b"", **more):
         return driver.run_plainly(self.argv, env=env_of(deed, body, **more), body=body)

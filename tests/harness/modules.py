@@ -9,6 +9,7 @@ from harness.bridge import BUILD
 from harness.compiled import compile_wasm, has_wasm_compiler
 
 SOURCES = pathlib.Path(__file__).resolve().parents[1] / "adapters" / "wasm_programs"
+RESETS = ["rewind", "fork", "none"]
 RUNNER = BUILD / "adapters" / "cgibridge-wasm"
 
 
@@ -28,3 +29,22 @@ def module(name, folder):
     compile_wasm(program, source)
     os.chmod(program, 0o644)
     return program
+
+
+def maker(site, make):
+    """Of programs in the site's cgi-bin, by module() or component(); what they need of [bridge] is in
+    `.bridge`."""
+    def made(name):
+        return make(name, site.cgi_bin)
+    made.bridge = f'cache = "{site.folder}/cache"\n'
+    return made
+
+
+def settings(site, reset="rewind", more=""):
+    (site.folder / "data").mkdir(exist_ok=True)
+    return (f'reset = "{reset}"\nmode = "persistent"\nworkers = {{ max = 3, spare = 1 }}\n'
+            f'wasm = {{ dirs = {{ "/data" = "{site.folder}/data" }}, memory = "64MiB" {more} }}\n')
+
+
+def seen(answer):
+    return answer.status, answer.head, answer.body, answer.app_status, answer.stderr

@@ -9,29 +9,13 @@ import sqlite3
 
 import pytest
 from harness.bridge import BUILD
-from harness.modules import module, need_runner
+from harness.modules import RESETS, maker, module, need_runner, seen, settings
 from harness.processes import descendants_of, kill_quietly, wait_until
-
-RESETS = ["rewind", "fork", "none"]
 
 
 @pytest.fixture
 def wasm(site):
-    """Makes a module in cgi-bin; what it needs of [bridge] is in `wasm.bridge`."""
-    def make(name):
-        return module(name, site.cgi_bin)
-    make.bridge = f'cache = "{site.folder}/cache"\n'
-    return make
-
-
-def settings(site, reset="rewind", more=""):
-    (site.folder / "data").mkdir(exist_ok=True)
-    return (f'reset = "{reset}"\nmode = "persistent"\nworkers = {{ max = 3, spare = 1 }}\n'
-            f'wasm = {{ dirs = {{ "/data" = "{site.folder}/data" }}, memory = "64MiB" {more} }}\n')
-
-
-def seen(answer):
-    return answer.status, answer.head, answer.body, answer.app_status, answer.stderr
+    return maker(site, module)
 
 
 @pytest.mark.parametrize("reset", RESETS)

@@ -3,28 +3,13 @@ settings."""
 
 import pytest
 from harness.components import component
+from harness.modules import RESETS, maker, seen, settings
 from harness.processes import wait_until
-
-RESETS = ["rewind", "fork", "none"]
 
 
 @pytest.fixture
 def wasm(site):
-    """Makes a component in cgi-bin; what it needs of [bridge] is in `wasm.bridge`."""
-    def make(name):
-        return component(name, site.cgi_bin)
-    make.bridge = f'cache = "{site.folder}/cache"\n'
-    return make
-
-
-def settings(site, reset="rewind", more=""):
-    (site.folder / "data").mkdir(exist_ok=True)
-    return (f'reset = "{reset}"\nmode = "persistent"\nworkers = {{ max = 3, spare = 1 }}\n'
-            f'wasm = {{ dirs = {{ "/data" = "{site.folder}/data" }}, memory = "64MiB" {more} }}\n')
-
-
-def seen(answer):
-    return answer.status, answer.head, answer.body, answer.app_status, answer.stderr
+    return maker(site, component)
 
 
 @pytest.mark.parametrize("reset", RESETS)
