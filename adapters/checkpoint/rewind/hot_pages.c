@@ -54,7 +54,7 @@ static void look_for_blocks(struct engine *engine, const struct mapping *mapping
     const struct region *region = &engine->regions[i];
     if (region->is_blank || region->start < mapping->start || region->end > mapping->end) continue;
     for (uintptr_t at = region->start; at < region->end; at += kBlockAlignment) {
-      uint32_t page = region->first_page + (uint32_t)((at - region->start) / kPageSize);
+      uint32_t page = page_number(region, at);
       if (engine->page_slots[page] == kZeroSlot) {
         at = (at | (kPageSize - 1)) + 1 - kBlockAlignment;
       } else {
@@ -71,7 +71,7 @@ static int may_hold_arena(const struct engine *engine, const struct mapping *map
   for (; start < mapping->end; start += kArenaAlignment) {
     const struct region *region = region_of(engine, start);
     if (region == NULL || region->is_blank) continue;
-    uint32_t page = region->first_page + (uint32_t)((start - region->start) / kPageSize);
+    uint32_t page = page_number(region, start);
     if (engine->page_slots[page] == kZeroSlot) continue;
     uintptr_t first = *(const uintptr_t *)start;
     if (first != 0 && first % sizeof(void *) == 0) return 1;
@@ -163,7 +163,7 @@ long hot_pages_put_back(struct engine *engine) {
     if (region->is_blank) {
       written += blank_put_back_run(engine, region, at, at + kPageSize);
     } else {
-      uint32_t number = region->first_page + (uint32_t)((at - region->start) / kPageSize);
+      uint32_t number = page_number(region, at);
       page_put_back(engine, region, page, page_saved(engine, number));
       ++written;
     }

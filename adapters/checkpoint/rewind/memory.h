@@ -39,6 +39,11 @@ struct region {
   unsigned part; /* enum reset_part, or 0: always put back */
 };
 
+/* Of a page in a region that is not blank. */
+static inline uint32_t page_number(const struct region *region, uintptr_t address) {
+  return region->first_page + (uint32_t)((address - region->start) / kPageSize);
+}
+
 struct page_run { /* struct page_region of linux/fs.h, which Debian 12's headers lack */
   uint64_t start, end, categories;
 };

@@ -116,7 +116,7 @@ struct walk {
 
 static void put_back_one(struct engine *engine, const struct region *region, uintptr_t address,
                          struct walk *walk) {
-  uint32_t page = region->first_page + (uint32_t)((address - region->start) / kPageSize);
+  uint32_t page = page_number(region, address);
   const char *then = page_saved(engine, page);
   char *now = (char *)address;
   uint8_t *heat = &engine->page_heat[page];
@@ -138,7 +138,7 @@ static void put_back_one(struct engine *engine, const struct region *region, uin
  * many pages from address on it gave back. */
 static uint32_t drop_new(struct engine *engine, const struct region *region, uintptr_t address,
                          uintptr_t end) {
-  uint32_t first = region->first_page + (uint32_t)((address - region->start) / kPageSize);
+  uint32_t first = page_number(region, address);
   uint32_t most = (uint32_t)((end - address) / kPageSize), count = 0;
   if (most < kDropPages || !region->is_anonymous) return 0;
   while (count < most && engine->page_slots[first + count] == kZeroSlot) ++count;
@@ -166,7 +166,7 @@ static void put_back_run(struct engine *engine, const struct region *region, uin
 static void put_back_dropped(struct engine *engine, const struct region *region, uintptr_t start,
                              uintptr_t end, struct walk *walk) {
   for (uintptr_t at = start; at < end; at += kPageSize) {
-    uint32_t page = region->first_page + (uint32_t)((at - region->start) / kPageSize);
+    uint32_t page = page_number(region, at);
     const char *then = page_saved(engine, page);
     if (region->is_anonymous ? then == NULL : !page_is_changed((const char *)at, then)) continue;
     put_back_one(engine, region, at, walk);
