@@ -10,6 +10,7 @@
 #include "checkpoint.h"
 #include "ending.h"
 #include "go/program.h"
+#include "rewind/threads_missing.h"
 
 static int give_loads(struct dl_phdr_info *info, size_t bytes, void *loads) {
   (void)bytes;
@@ -58,6 +59,7 @@ INTERPOSED int epoll_pwait(int epoll, struct epoll_event *events, int events_max
   waits_for_events();
   clean_note_mask(SIG_SETMASK, signals);
   if (timeout != 0) go_threads_see_wait();
+  if (signals != NULL) threads_needed();
   return REAL(epoll_pwait)(epoll, events, events_max, timeout, signals);
 }
 

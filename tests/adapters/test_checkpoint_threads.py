@@ -339,6 +339,15 @@ REFUSED = {
         "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER; pthread_rwlock_wrlock(&l); pause(); "
         "return 0;",
         "start(1);", "holds a lock"),
+    "the first one, holding a lock for writing": (
+        "pause(); return 0;", "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER; "
+        "pthread_rwlock_wrlock(&l); start(1);", "holds a lock"),
+    "the first one, holding a recursive mutex": (
+        "pause(); return 0;", "static pthread_mutex_t m = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; "
+        "pthread_mutex_lock(&m); start(1);", "holds a lock"),
+    "the first one, holding a mutex that checks": (
+        "pause(); return 0;", "static pthread_mutex_t m = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP; "
+        "pthread_mutex_lock(&m); start(1);", "holds a lock"),
     "on one processor": ("cpu_set_t s; CPU_ZERO(&s); CPU_SET(0, &s); sched_setaffinity(0, sizeof s, &s); "
                          "pause(); return 0;", "start(1);", "of its own"),
     "too many": ("pause(); return 0;", "start(257);", "too many (at most 256)"),

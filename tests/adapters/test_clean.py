@@ -371,6 +371,48 @@ def test_the_signal_is_the_program_s_if_it_wants_it(folder, what):
         assert warm.retired == []
 
 
+# Node has handlers that block every signal while they run.
+BLOCKS_ALL = """
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static void on(int number) {
+  long result; sigset_t mask; sigprocmask(SIG_BLOCK, 0, &mask);
+  __asm__ volatile("syscall" : "=a"(result) : "a"(102) : "rcx", "r11", "memory");
+  printf("on %d %d\\n", sigismember(&mask, SIGUSR2), result == getuid());
+}
+static void show(int number, const struct sigaction *action) {
+  struct sigaction old; sigaction(number, action, &old);
+  printf("%d blocks %d %d %d\\n", number, sigismember(&old.sa_mask, SIGSYS),
+         sigismember(&old.sa_mask, SIGUSR2), old.sa_handler == on);
+}
+__attribute__((constructor)) static void before(void) {
+  struct sigaction all = {.sa_handler = on}, once = {.sa_handler = on, .sa_flags = SA_RESETHAND};
+  sigfillset(&all.sa_mask); sigfillset(&once.sa_mask);
+  sigaction(SIGUSR1, &all, 0); sigaction(SIGTERM, &once, 0);
+}
+int main(int argc, char **argv) {
+  struct sigaction plain = {.sa_handler = on};
+  show(SIGUSR1, 0); show(SIGTERM, 0);
+  if (argc > 1 && !strcmp(argv[1], "raised")) { raise(SIGUSR1); raise(SIGUSR1); }
+  if (argc > 1 && !strcmp(argv[1], "set")) { show(SIGUSR1, &plain); show(SIGUSR1, 0); show(SIGTERM, &plain); }
+}
+"""
+
+
+@only_x86
+@pytest.mark.parametrize("what", ["", "raised", "set"])
+def test_a_handler_that_blocks_all_signals_keeps_no_request_from_being_clean(folder, what):
+    argv = [folder.compile("blocks.c", BLOCKS_ALL)]
+    plain = run_plainly([*argv, what])
+    with Warm(argv) as warm:
+        for _ in range(3):
+            assert warm.ask("").is_clean
+            assert warm.ask(what).seen() == plain.seen()
+        assert warm.retired == []
+
+
 @pytest.mark.parametrize("number", ["SIGRTMIN + 2", "SIGUSR1"])
 def test_who_ends_in_a_handler_of_the_checkpoint_leaves_no_mask(folder, number):
     argv = [folder.compile("ends.c", f"""

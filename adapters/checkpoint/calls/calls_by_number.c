@@ -11,6 +11,7 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
+#include "rewind/threads_missing.h"
 
 /* The newest call that this list knows: any higher number may change a process in ways of its own.
  */
@@ -102,6 +103,7 @@ static void note_memory_by_number(long number, const long *words) {
 
 void call_note_number(long number, const long *words) {
   if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
+  threads_see_number(number, words);
   switch (number) {
     case SYS_prlimit64:
     case SYS_setrlimit:

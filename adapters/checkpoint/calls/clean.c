@@ -15,6 +15,7 @@
 #include "rewind/engine.h"
 #include "rewind/other_threads.h"
 #include "rewind/parked_threads.h"
+#include "rewind/threads_missing.h"
 #include "static/traps.h"
 
 static int is_handled(const struct signal_action *action) {
@@ -134,12 +135,19 @@ static void on_call(int number, siginfo_t *info, void *frame) {
 /* The program's own action for the signal cannot be imitated, and the signal may be blocked only
  * while none of the program's code runs. */
 static int signal_is_free(const struct engine *engine) {
-  uint64_t masked = engine->signal_mask;
+  return engine->kernel.actions[SIGSYS].handler == SIG_DFL &&
+         (engine->signal_mask & kOurSignal) == 0;
+}
+
+/* So a handler that blocks every signal while it runs does not block ours. */
+static void open_masks_of_handlers(struct engine *engine) {
   for (int signal = 1; signal < kSignalsMax; ++signal) {
-    const struct signal_action *action = &engine->kernel.actions[signal];
-    if (is_handled(action)) masked |= action->mask;
+    struct signal_action *action = &engine->kernel.actions[signal];
+    if (!is_handled(action) || (action->mask & kOurSignal) == 0) continue;
+    action->mask &= ~kOurSignal;
+    engine->clean.opened_masks |= 1ull << (signal - 1);
+    raw_call(SYS_rt_sigaction, signal, action, NULL, kMaskBytes);
   }
-  return engine->kernel.actions[SIGSYS].handler == SIG_DFL && (masked & kOurSignal) == 0;
 }
 
 static void nothing(int number) {
@@ -171,6 +179,7 @@ static int hand_back_calls(struct engine *engine) {
   uintptr_t start = engine->clean.code.start, bytes = engine->clean.code.end - start;
   if (engine->clean.restorer - start >= bytes || !signal_is_free(engine)) return -1;
   if (raw_call(SYS_prctl, kDispatch, kDispatchOn, start, bytes, &state.is_clean) != 0) return -1;
+  open_masks_of_handlers(engine);
   memset(action, 0, sizeof *action);
   action->handler = (void (*)(int))(uintptr_t)on_call;
   action->flags = SA_SIGINFO | SA_ONSTACK | kWithRestorer;
@@ -223,7 +232,8 @@ static int has_handlers(const struct engine *engine) {
 void clean_watch(struct engine *engine) {
   engine->clean.has_handlers = has_handlers(engine);
   /* A test that leaves parts out of the reset would also leave out what this needs. */
-  if (parked_threads.count != 0 || engine->left_out != 0) return;
+  if (engine->left_out != 0) return;
+  if (parked_threads.count != 0 && !parked_threads.can_be_missing) return;
   engine->clean.hands_back_calls = !program_has_traps() && hand_back_calls(engine) == 0;
   engine->clean.knows_calls = engine->clean.hands_back_calls || program_is_static();
 }
@@ -232,17 +242,27 @@ void clean_leave(void) {
   if (!state.is_clean) return;
   state.is_clean = 0;
   leave_action();
+  threads_needed();
+}
+
+int clean_opened_mask_of(int number) {
+  return state.role == ROLE_ANSWERING && state.reset == RESET_REWIND && number > 0 &&
+         number < kSignalsMax && (state.touched_signals >> (number - 1) & 1) == 0 &&
+         (state.engine->clean.opened_masks >> (number - 1) & 1) != 0;
 }
 
 void clean_note_mask(int how, const sigset_t *mask) {
   if (mask == NULL) return;
   state.sets_mask = 1;
+  if (how != SIG_UNBLOCK) threads_needed();
   if (state.is_clean && how != SIG_UNBLOCK && has_our_signal(mask)) call_touch(TOUCHED_ASKED);
 }
 
 /* /proc/self/stat and its like show which signals are handled. */
 void clean_note_path(const char *path) {
-  if (!state.is_clean || !may_be_memory(path) || strncmp(path, "/proc/", 6) != 0) return;
+  if (!state.is_clean || !may_be_memory(path)) return;
+  threads_see_path(path);
+  if (strncmp(path, "/proc/", 6) != 0) return;
   const char *name = strrchr(path, '/');
   if (strcmp(name, "/stat") == 0 || strcmp(name, "/status") == 0) call_touch(TOUCHED_ASKED);
 }

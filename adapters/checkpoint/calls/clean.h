@@ -29,6 +29,7 @@ struct clean_watch {
   uintptr_t restorer;        /* where libc has a handler return to; it is in libc's code */
   int knows_calls, hands_back_calls;
   int has_handlers;            /* of signals, at the checkpoint */
+  uint64_t opened_masks;       /* of signals whose handlers do not block ours, as they wanted */
   struct signal_action action; /* for the calls that are handed back */
   unsigned answered;           /* the request's calls that only read something */
 };
@@ -45,6 +46,9 @@ void clean_leave(void);
 /* The program is about to change its mask in this way; or opens this file, perhaps to see which
  * signals are handled. */
 void clean_note_mask(int how, const sigset_t *mask);
+/* Whether the program's action for this signal blocks SIGSYS, although the kernel was told not to.
+ */
+int clean_opened_mask_of(int number);
 void clean_note_path(const char *path);
 
 /* Whether a call with this number leaves nothing, or only what is noted elsewhere. */

@@ -7,6 +7,7 @@
 #include "calls/remembered_list.h"
 #include "calls/stream_list.h"
 #include "calls/waiting_list.h"
+#include "calls/waking_list.h"
 #include "load/load_calls.h"
 
 #if defined(__x86_64__)
@@ -111,6 +112,7 @@
   CALLS_THAT_ARE_REMEMBERED(X)                                          \
   CALLS_ON_STREAMS(X)                                                   \
   CALLS_THAT_WAIT(X)                                                    \
+  CALLS_THAT_WAKE(X)                                                    \
   CALLS_OF_A_LOAD(X)                                                    \
   PASSED_CALLS_OF_THE_MACHINE(X)                                        \
   PASSED_CALLS_OF_2_39(X) PASSED_CALLS_OF_2_41(X) PASSED_CALLS_OF_LATE(X)

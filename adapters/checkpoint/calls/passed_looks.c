@@ -13,6 +13,7 @@
 #include "load/load_watch.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/threads_missing.h"
 
 /* ---- libraries ---- */
 
@@ -137,7 +138,10 @@ void note_open(int directory, const char *path, int flags) {
   long fd = libc_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
   if (fd < 0) return;
   long known = libc_call(SYS_fstatfs, fd, &status);
-  if (known == 0 && status.f_type == PIPEFS_MAGIC) call_touch(TOUCHED_STREAMS);
+  if (known == 0 && status.f_type == PIPEFS_MAGIC) {
+    threads_needed();
+    call_touch(TOUCHED_STREAMS);
+  }
   if (known == 0 && is_of_processes(&status)) {
     if (is_put_back(fd)) {
       call_touch(TOUCHED_BY_OTHERS | TOUCHED_PRCTL);
@@ -218,6 +222,7 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
 void *look_at_descriptor(const struct passed_call *call, const long *arguments) {
   (void)call;
   if (is_own_descriptor((int)arguments[0])) call_touch(TOUCHED_ASKED);
+  threads_see_descriptor(arguments[0]);
   note_number(arguments[0]);
   return NULL;
 }
@@ -226,6 +231,7 @@ void *look_at_descriptors(const struct passed_call *call, const long *arguments)
   (void)call;
   for (int i = 0; i < 2; ++i) {
     if (is_own_descriptor((int)arguments[i])) call_touch(TOUCHED_ASKED);
+    threads_see_descriptor(arguments[i]);
   }
   note_number(arguments[1]);
   return NULL;

@@ -32,6 +32,7 @@ static int is_known_action(int number, struct sigaction *old) {
   old->sa_handler = action->handler;
   old->sa_flags = (int)action->flags;
   memcpy(&old->sa_mask, &action->mask, sizeof action->mask);
+  if (clean_opened_mask_of(number)) sigaddset(&old->sa_mask, SIGSYS);
 #if defined(__x86_64__)
   old->sa_restorer = action->restorer;
 #endif
@@ -133,8 +134,11 @@ INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
     return 0;
   }
   if (action == NULL && old != NULL && is_known_action(number, old)) return 0;
+  int is_opened = clean_opened_mask_of(number);
   if (action != NULL) note_signal(number);
-  return act(number, action, old);
+  int result = act(number, action, old);
+  if (result == 0 && old != NULL && is_opened) sigaddset(&old->sa_mask, SIGSYS);
+  return result;
 }
 
 INTERPOSED __sighandler_t sigset(int number, __sighandler_t handler) {

@@ -11,6 +11,7 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/pagemap_scan.h"
+#include "rewind/threads_missing.h"
 
 static int is_stream(long fd) {
   return fd >= 0 && fd <= 2;
@@ -31,6 +32,7 @@ void note_file_of(long fd) {
 }
 
 void note_fcntl(long fd, long command) {
+  threads_see_descriptor(fd);
   switch ((int)command) {
     case F_GETFD:
     case F_GETFL:
@@ -58,6 +60,7 @@ static int is_on_marks(unsigned request) {
 }
 
 void note_ioctl(long fd, unsigned request) {
+  threads_see_descriptor(fd);
   if (is_on_marks(request)) return call_doubt(RETIRED_CALL, "ioctl on what marks written memory");
   switch (request) {
     case TCGETS:
@@ -83,6 +86,8 @@ void *look_at_ioctl(const struct passed_call *call, const long *arguments) {
 /* As long as the file is open, an instance of the checkpoint's watches it. */
 void *look_at_epoll_ctl(const struct passed_call *call, const long *arguments) {
   (void)call;
+  threads_see_descriptor(arguments[0]);
+  threads_see_descriptor(arguments[2]);
   note_file_of(arguments[2]);
   return NULL;
 }
@@ -92,7 +97,9 @@ void *look_at_message(const struct passed_call *call, const long *arguments) {
   (void)call;
   const struct msghdr *message = (const struct msghdr *)arguments[1];
   go_threads_see_wait();
-  if (may_be_memory(message) && message->msg_controllen != 0) call_touch(TOUCHED_STREAMS);
+  if (!may_be_memory(message) || message->msg_controllen == 0) return NULL;
+  threads_needed();
+  call_touch(TOUCHED_STREAMS);
   return NULL;
 }
 
@@ -110,6 +117,7 @@ void *look_at_freopen(const struct passed_call *call, const long *arguments) {
 
 /* With "a", the open file is written to at its end, from then on. */
 void *look_at_fdopen(const struct passed_call *call, const long *arguments) {
+  threads_note_stream((int)arguments[0]);
   note_file_of(arguments[0]);
   return look_at_descriptor(call, arguments);
 }

@@ -15,6 +15,7 @@
 #include "calls/rare_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/threads_missing.h"
 
 static const struct {
   const char *name, *does;
@@ -342,6 +343,7 @@ void *look_at_input(const struct passed_call *call, const long *arguments) {
 
 void *look_at_output(const struct passed_call *call, const long *arguments) {
   go_threads_see_c_call(call == &passed_writev ? SYS_writev : SYS_write, arguments);
+  threads_see_descriptor(arguments[0]);
   if ((int)arguments[0] == STDOUT_FILENO || (int)arguments[0] == STDERR_FILENO) {
     load_watch_note(IMPURE_OUTPUT, call->name, caller_of(arguments));
   }

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "calls/clean.h"
 #include "calls/passed_calls.h"
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
@@ -117,6 +118,7 @@ static int is_missing(long result) {
 /* For a folder or a socket only its existence counts: its times change with each use. */
 void lookups_see_look(int directory, const char *path, const void *caller) {
   struct stat status;
+  clean_note_path(path);
   if (!is_watching() || !may_be_memory(path) || (directory != AT_FDCWD && path[0] != '/')) return;
   if (is_of_this_library(caller)) return;
   int failure = errno;
@@ -130,6 +132,7 @@ void lookups_see_look(int directory, const char *path, const void *caller) {
 }
 
 void lookups_see_folder(const char *path, const void *caller) {
+  clean_note_path(path);
   if (!is_watching() || !may_be_memory(path)) return;
   int failure = errno;
   note_path(&state.lookups.read, path, "", caller);

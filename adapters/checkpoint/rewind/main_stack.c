@@ -5,6 +5,7 @@
 
 #include "calls/real_calls.h"
 #include "rewind/engine.h"
+#include "rewind/threads_missing.h"
 
 void main_stack_remember(struct engine *engine) {
   pthread_attr_t attributes;
@@ -19,6 +20,7 @@ void main_stack_remember(struct engine *engine) {
 
 INTERPOSED int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes) {
   const struct engine *engine = state.engine;
+  threads_see_thread(thread);
   if (engine == NULL || state.role != ROLE_ANSWERING || engine->main_thread == 0 ||
       !pthread_equal(thread, engine->main_thread) || (state.touched & TOUCHED_LIMITS) != 0) {
     return REAL(pthread_getattr_np)(thread, attributes);

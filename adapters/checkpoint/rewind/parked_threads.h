@@ -35,6 +35,8 @@ struct parked_thread {
 struct parked_threads {
   size_t count;
   int are_again; /* they were made again */
+  /* A request can begin without them; and this one has none yet: threads_missing.h. */
+  int can_be_missing, are_missing;
   struct parked_thread list[kParkedMax];
 };
 extern struct parked_threads parked_threads;

@@ -308,8 +308,8 @@ static void become_child(void) {
   state.touched_signals = 0;
   state.sets_mask = 0;
   state.doubt = RETIRED_NOT;
-  threads_begin_request();
   clean_begin();
+  threads_begin_request();
 }
 
 int rewind_prepare(char *reason, size_t reason_bytes) {

@@ -33,7 +33,7 @@ enum {
   kMorePadding = 8,
   kPrefers = 12
 };
-enum { kTypes = 3, kRecursive = 1, kAdaptive = 3 }; /* of a kind */
+enum { kTypes = 3, kRecursive = 1, kChecked = 2, kAdaptive = 3 }; /* of a kind */
 enum { kInheritsPriority = 0x20, kProtectsPriority = 0x40, kHasPriority = 0x60 };
 enum { kIsShared = 0x80, kElision = 0x300, kKinds = kTypes | kHasPriority | kIsShared | kElision };
 enum { kUsersMost = 0xffff, kHeldForWriting = 3, kPrefersMost = 2, kBelowCeiling = 0x7ffff };
@@ -67,6 +67,15 @@ static int is_locked(struct words words, uint32_t kind) {
   return lock == 1 || lock == 2;
 }
 
+/* The first thread's id is another one in each copy, which would not be taken for the owner. */
+static int is_id_of_first(uint32_t owner) {
+  return (pid_t)owner == state.pid;
+}
+
+static int asks_for_owner(uint32_t kind) {
+  return (kind & kTypes) == kRecursive || (kind & kTypes) == kChecked || (kind & kHasPriority) != 0;
+}
+
 /* Whether this is a mutex that is held, with the rest as pthread_mutex_init() left it. A robust one
  * is in its thread's list. */
 static int is_held_mutex(struct words words) {
@@ -77,7 +86,8 @@ static int is_held_mutex(struct words words) {
   if ((kind & kElision) != 0) spins &= 0xffff;
   return is_locked(words, kind) && spins == 0 && (word(words, kMutexCount) != 0) == is_counted &&
          word(words, kMutexUsers) - 1 < kUsersMost && are_zero(words, kMutexList, kMutexWords) &&
-         parked_thread_of((pid_t)word(words, kMutexOwner)) != NULL;
+         (parked_thread_of((pid_t)word(words, kMutexOwner)) != NULL ||
+          (asks_for_owner(kind) && is_id_of_first(word(words, kMutexOwner))));
 }
 
 /* 1, and 2 if somebody waits. */
@@ -90,7 +100,8 @@ static int is_held_read_write_lock(struct words words) {
          is_taken(word(words, kPhase)) && is_taken(word(words, kWriters)) &&
          are_zero(words, kPadding, kWriter) && word(words, kShared) <= 1 &&
          are_zero(words, kMorePadding, kPrefers) && word(words, kPrefers) <= kPrefersMost &&
-         parked_thread_of((pid_t)word(words, kWriter)) != NULL;
+         (parked_thread_of((pid_t)word(words, kWriter)) != NULL ||
+          is_id_of_first(word(words, kWriter)));
 }
 
 /* Locks are aligned like a long. */
@@ -150,5 +161,5 @@ const char *lock_of_parked_thread(void) {
   int found = any_holds_robust_mutex() ? 1 : memory_has_lock((struct search *)memory);
   raw_call(SYS_munmap, memory, sizeof(struct search));
   if (found < 0) return "its memory cannot be searched for locks of its threads";
-  return found ? "one of its threads holds a lock while it waits" : NULL;
+  return found ? "one of its threads holds a lock" : NULL;
 }

@@ -27,7 +27,7 @@ int threads_rest(char *reason, size_t reason_bytes);
  * they were made already. */
 void threads_make_again(void);
 /* The same at the beginning of a request, unless it is noticed when one is needed: in a Go program
- * each call is seen (go/threads.c). */
+ * each call is seen (go/threads.c); for others see threads_missing.h. */
 void threads_begin_request(void);
 
 /* Which thread called exit() or _exit(). The first is the one that the process began with, in which

@@ -74,8 +74,9 @@ void threads_make_again(void) {
   uint64_t all = ~0ull, before;
   if (parked_threads.count == 0) return;
   if (__atomic_exchange_n(&parked_threads.are_again, 1, __ATOMIC_SEQ_CST)) return;
-  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+  parked_threads.are_missing = 0;
   call_touch(TOUCHED_THREADS);
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
     unsigned long flags = thread->tid_address != NULL ? kFlags : kFlags & ~kIdFlags;
@@ -94,5 +95,9 @@ void threads_make_again(void) {}
 #endif
 
 void threads_begin_request(void) {
-  if (!program_is_go()) threads_make_again();
+  if (program_is_go()) return;
+  if (parked_threads.can_be_missing && state.is_clean)
+    parked_threads.are_missing = 1;
+  else
+    threads_make_again();
 }

@@ -15,6 +15,7 @@
 #include "rewind/other_threads.h"
 #include "rewind/parked_threads.h"
 #include "rewind/thread_locks.h"
+#include "rewind/threads_missing.h"
 
 enum { kStatusBytes = 4096 };
 enum { kSteps = 10000, kStepNanoseconds = 100000 }; /* a second, to be parked or to end */
@@ -270,7 +271,10 @@ int threads_park(char *reason, size_t reason_bytes) {
       continue;
     }
     const char *held = what_is_in_the_way();
-    if (held == NULL) return 0;
+    if (held == NULL) {
+      threads_judge();
+      return 0;
+    }
     threads_let_run();
     threads_refuse(why, sizeof why, held);
     break;
