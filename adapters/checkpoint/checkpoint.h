@@ -95,6 +95,7 @@ struct checkpoint_state {
   struct poll_watch watches[kPollWatchesMax];
   int timers[kTimersMax]; /* of timer_create(): the kernel's ids */
   size_t timer_count;
+  int timers_made; /* since the start, as a process of its own would have made them */
   unsigned long long loads_at_start; /* of shared objects, before the program's own loads */
   int stands_at_fork;                /* the next fork() is the checkpoint */
   int ruby_goes_by;                  /* see ruby_run.c */

@@ -1,6 +1,8 @@
 """Things that may exist at a checkpoint although a second process cannot share them: eventfds, of which each
 worker gets its own, and timers of timer_create(), which a fork does not copy and a reset deletes."""
 
+import platform
+
 import pytest
 
 from driver import SHALLOWER, Warm, Zygote, run_plainly
@@ -86,3 +88,53 @@ def test_a_timer_at_the_checkpoint_is_refused_and_one_that_is_gone_is_not(folder
         assert not zygote.stands and "a timer runs" in zygote.note(SHALLOWER)[0]
     with Zygote([folder.compile("gone.c", "#define EARLY 2\n" + TIMERS)]) as zygote:
         assert zygote.stands
+
+
+NUMBERS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static void on(int n, siginfo_t *info, void *frame) {
+  printf("signal %d of %d: %d\n", n, info->si_timerid, info->si_value.sival_int);
+}
+static void nothing(union sigval v) {}
+static timer_t make(int how) {
+  struct sigevent event = {.sigev_notify = how, .sigev_signo = SIGUSR1, .sigev_value = {5}};
+  timer_t timer = 0;
+  if (how == SIGEV_THREAD) event.sigev_notify_function = nothing, event.sigev_notify_attributes = 0;
+  printf("%d ", timer_create(CLOCK_MONOTONIC, how < 0 ? 0 : &event, &timer));
+  if (how != SIGEV_THREAD) printf("%ld\n", (long)timer);
+  return timer;
+}
+__attribute__((constructor)) static void early(void) { if (EARLY) timer_delete(make(SIGEV_NONE)); }
+int main(int argc, char **argv) {
+  struct sigaction action = {.sa_sigaction = on, .sa_flags = SA_SIGINFO};
+  struct itimerspec soon = {{0}, {0, 1000}};
+  sigset_t none; sigemptyset(&none);
+  sigaction(SIGUSR1, &action, 0); sigaction(SIGALRM, &action, 0);
+  printf("%d\n", timer_create(12345, 0, 0));
+  timer_t first = make(SIGEV_SIGNAL);
+  if (argc > 1 && !strcmp(argv[1], "thread")) make(SIGEV_THREAD);
+  timer_delete(make(SIGEV_NONE));
+  timer_t other = make(-1);
+  sigset_t blocked; sigemptyset(&blocked); sigaddset(&blocked, SIGUSR1); sigaddset(&blocked, SIGALRM);
+  sigprocmask(SIG_BLOCK, &blocked, 0);
+  timer_settime(first, 0, &soon, 0); sigsuspend(&none);
+  timer_settime(other, 0, &soon, 0); sigsuspend(&none);
+  if (argc > 1 && !strcmp(argv[1], "many")) for (int i = 0; i < 100; ++i) make(SIGEV_NONE);
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(tuple(map(int, platform.release().split("-")[0].split(".")[:2])) < (6, 16),
+                    reason="before Linux 6.16 the kernel numbers timers by itself")
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("early", [0, 1])
+def test_timers_have_the_numbers_of_a_process_of_its_own(folder, early, reset):
+    program = folder.compile("numbers.c", f"#define EARLY {early}\n" + NUMBERS)
+    with Warm([program], reset=reset) as warm:
+        for words in ([], ["many"], [], ["thread"], []):
+            assert warm.ask(*words).seen() == run_plainly([program, *words]).seen()

@@ -3,9 +3,11 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <time.h>
 
+#include "calls/clean.h"
 #include "calls/real_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -59,11 +61,46 @@ int timers_stand(void) {
   return state.timer_count > kTimersMax;
 }
 
+/* ---- numbers: the kernel counts up, in a worker over all of its requests ---- */
+
+#ifndef PR_TIMER_CREATE_RESTORE_IDS
+#define PR_TIMER_CREATE_RESTORE_IDS 77 /* Linux 6.16 */
+#endif
+
+/* With the number that a process of its own would get, where the kernel lets itself be told one. */
+static long create(long clock, const struct sigevent *event, int *number) {
+  static int is_held; /* while it does, for all threads */
+  long result = -EINVAL, is_told = -1;
+  while (__atomic_test_and_set(&is_held, __ATOMIC_ACQUIRE)) libc_call(SYS_sched_yield);
+  if (state.role == ROLE_ANSWERING) {
+    is_told = libc_call(SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS, 1, 0, 0, 0);
+    *number = state.timers_made;
+  }
+  result = libc_call(SYS_timer_create, clock, event, number);
+  if (is_told == 0) libc_call(SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS, 0, 0, 0, 0);
+  if (result == 0) ++state.timers_made;
+  __atomic_clear(&is_held, __ATOMIC_RELEASE);
+  return result;
+}
+
 /* libc's id of a timer is the kernel's number, unless libc has a thread wait for the timer. */
+static int create_by_libc(clockid_t clock, struct sigevent *event, timer_t *timer) {
+  struct sigevent by_default = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+  if (event != NULL && event->sigev_notify == SIGEV_THREAD) {
+    int result = REAL(timer_create)(clock, event, timer);
+    if (result == 0) __atomic_add_fetch(&state.timers_made, 1, __ATOMIC_SEQ_CST);
+    return result;
+  }
+  int number = 0;
+  int result = (int)call_result(create(clock, event != NULL ? event : &by_default, &number));
+  if (result == 0) *timer = (timer_t)(intptr_t)number;
+  return result;
+}
+
 INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
                             timer_t *restrict timer) {
   call_begins();
-  int result = REAL(timer_create)(clock, event, timer);
+  int result = create_by_libc(clock, event, timer);
   if (result == 0) {
     intptr_t number = (intptr_t)*timer;
     if (number < 0 || number > INT_MAX || note_timer((int)number) != 0) {
@@ -84,7 +121,11 @@ INTERPOSED int timer_delete(timer_t timer) {
 
 long timer_create_by_number(const long *words) {
   call_begins();
-  long result = raw_call(SYS_timer_create, words[0], words[1], words[2]);
+  if (!may_be_memory((const void *)words[2])) {
+    call_is_over();
+    return -EFAULT;
+  }
+  long result = create(words[0], (const struct sigevent *)words[1], (int *)words[2]);
   if (result == 0 && note_timer(*(const int *)words[2]) != 0) {
     call_doubt(RETIRED_CALL, "timer_create");
   }
