@@ -108,7 +108,7 @@ void look_at_descriptors(::pid_t bridge, const config::BridgeSettings& settings,
                                       .workers_max = settings.workers_max,
                                       .zygotes_max = settings.zygotes_max};
   rights.descriptors = *limit;
-  rights.descriptors_suffice = policy::fit_descriptors(*limit, asked) == asked;
+  rights.descriptors_suffice = !policy::is_less(policy::fit_descriptors(*limit, asked), asked);
 }
 
 }  // namespace

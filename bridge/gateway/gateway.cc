@@ -251,7 +251,7 @@ void Gateway::fit_descriptors(const config::BridgeSettings& bridge) {
                                       .zygotes_max = bridge.zygotes_max};
   const std::size_t limit = descriptor_limit();
   const auto fitting = policy::fit_descriptors(limit, asked);
-  if (fitting != asked && fitting != fitting_) {
+  if (policy::is_less(fitting, asked) && fitting != fitting_) {
     base::log_warn(
         "{} descriptors (RLIMIT_NOFILE) are too few for connections_max = {}, workers_max = {}, "
         "zygotes_max = {}: {}, {} and {} hold",

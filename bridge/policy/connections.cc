@@ -11,8 +11,9 @@ constexpr std::size_t kOwnDescriptors = 40;
 // body's pipe, a spooled body, and the same again for a shadow or a run whose client has left.
 constexpr std::size_t kPerWorker = 10;
 constexpr std::size_t kPerZygote = 3;
-// Used if no limit is set.
-constexpr unsigned kManyWorkers = 4096;
+// Used if no limit is set: at most, and as few as the others' room is kept for.
+constexpr std::size_t kManyWorkers = 4096;
+constexpr std::size_t kSomeWorkers = 64;
 constexpr unsigned kFewestConnections = 4;
 
 }  // namespace
@@ -37,11 +38,20 @@ std::vector<std::size_t> connections_to_close(const std::vector<ConnectionView>&
 }
 
 DescriptorUsers fit_descriptors(std::size_t limit, const DescriptorUsers& asked) {
-  const std::size_t workers = asked.workers_max == 0 ? kManyWorkers : asked.workers_max;
-  const std::size_t wanted =
-      asked.connections_max + workers * kPerWorker + asked.zygotes_max * kPerZygote;
   const std::size_t there = limit > kOwnDescriptors ? limit - kOwnDescriptors : 0;
-  if (wanted <= there) return asked;
+  const std::size_t others = asked.connections_max + asked.zygotes_max * kPerZygote;
+  std::size_t workers = asked.workers_max;
+  if (workers == 0) {
+    const std::size_t room = there > others ? (there - others) / kPerWorker : 0;
+    const std::size_t fewest = std::max<std::size_t>(kSomeWorkers, asked.zygotes_max);
+    workers = std::clamp(room, fewest, std::max(fewest, kManyWorkers));
+  }
+  const std::size_t wanted = others + workers * kPerWorker;
+  if (wanted <= there) {
+    auto fitting = asked;
+    if (workers < kManyWorkers) fitting.workers_max = static_cast<unsigned>(workers);
+    return fitting;
+  }
   const auto less = [&](std::size_t count) {
     return static_cast<unsigned>(count * there / wanted);
   };
@@ -49,6 +59,11 @@ DescriptorUsers fit_descriptors(std::size_t limit, const DescriptorUsers& asked)
                                       std::max(kFewestConnections, less(asked.connections_max))),
           .workers_max = std::max(1U, less(workers)),
           .zygotes_max = less(asked.zygotes_max)};
+}
+
+bool is_less(const DescriptorUsers& fitting, const DescriptorUsers& asked) {
+  return fitting.connections_max < asked.connections_max ||
+         fitting.zygotes_max < asked.zygotes_max || fitting.workers_max < asked.workers_max;
 }
 
 }  // namespace policy

@@ -40,7 +40,10 @@ struct DescriptorUsers {
 
 // Returns asked, or all its numbers reduced by the same factor, so that everything together fits
 // into limit descriptors (RLIMIT_NOFILE): at a limit that we know, requests wait; at the kernel's
-// they would fail. Never less than 4 connections and 1 worker.
+// they would fail. Never less than 4 connections and 1 worker. Workers without a limit get what the
+// others leave, if that is enough for one of each zygote.
 DescriptorUsers fit_descriptors(std::size_t limit, const DescriptorUsers& asked);
+// Whether somebody gets less than was asked for: a limit for those that had none is not less.
+bool is_less(const DescriptorUsers& fitting, const DescriptorUsers& asked);
 
 }  // namespace policy

@@ -77,6 +77,23 @@ TEST(FittingDescriptors, limit_workers_that_had_no_limit) {
   EXPECT_LT(fitting.workers_max * 10, 1024u);
 }
 
+TEST(FittingDescriptors, give_workers_without_a_limit_what_the_others_leave) {
+  const auto fitting =
+      fit_descriptors(20000, {.connections_max = 1024, .workers_max = 0, .zygotes_max = 1010});
+  EXPECT_EQ(fitting,
+            (DescriptorUsers{.connections_max = 1024, .workers_max = 1590, .zygotes_max = 1010}));
+  EXPECT_FALSE(is_less(fitting, {.connections_max = 1024, .workers_max = 0, .zygotes_max = 1010}));
+  EXPECT_TRUE(is_less(fitting, {.connections_max = 1025, .workers_max = 0, .zygotes_max = 1010}));
+}
+
+TEST(FittingDescriptors, take_from_all_if_a_zygote_would_have_no_worker) {
+  const auto fitting =
+      fit_descriptors(8000, {.connections_max = 1024, .workers_max = 0, .zygotes_max = 1010});
+  EXPECT_LT(fitting.zygotes_max, 1010u);
+  EXPECT_LT(fitting.connections_max, 1024u);
+  EXPECT_GE(fitting.workers_max, fitting.zygotes_max);
+}
+
 TEST(FittingDescriptors, leave_a_bridge_that_works) {
   const auto fitting = fit_descriptors(30, {.connections_max = 1024, .workers_max = 512});
   EXPECT_EQ(fitting.connections_max, 4u);
