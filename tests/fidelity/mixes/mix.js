@@ -137,8 +137,9 @@ const deeds = {
     const code = 'const { parentPort, workerData } = require("worker_threads");' +
                  'globalThis.left = 7; parentPort.postMessage(workerData.map((n) => n * n));';
     const worker = new Worker(code, { eval: true, workerData: [counter, roll(100)] });
+    const ended = once(worker, 'exit'); // which may come before the next turn
     const [message] = await once(worker, 'message');
-    const [exitCode] = await once(worker, 'exit');
+    const [exitCode] = await ended;
     say('thread:', message, exitCode, globalThis.left);
   },
   shared() {
