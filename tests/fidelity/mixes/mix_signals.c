@@ -44,6 +44,7 @@ void await_alarm(void) {
   struct itimerval soon = {{0, 0}, {0, 1000}}, before;
   sigset_t open_mask;
   int was = (int)caught;
+  caught = 0;
   signal(SIGALRM, note);
   setitimer(ITIMER_REAL, &soon, &before);
   sigprocmask(SIG_BLOCK, NULL, &open_mask), sigdelset(&open_mask, SIGALRM);
