@@ -5,7 +5,7 @@
 const fs = require('fs');
 const { builtinModules, createRequire } = require('module');
 const path = require('path');
-const { rehearse } = require('./rehearsal.js');
+const { rehearse, settle } = require('./rehearsal.js');
 
 const kNames = /(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b)\s*(['"])([^'"\n]{1,200})\1/g;
 // Those that do something when they are loaded, or are experimental and print a warning.
@@ -80,4 +80,4 @@ function load(script, asked) {
 }
 
 delete require.cache[__filename];
-module.exports = { load };
+module.exports = { load, settle };

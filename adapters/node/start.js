@@ -162,7 +162,8 @@ function stand() {
   }
   const asked = (process.env.CGIBRIDGE_PRELOAD ?? '').split(',').filter(Boolean);
   delete process.env.CGIBRIDGE_PRELOAD;
-  const { files, touched, builtins } = require('./ahead.js').load(process.argv[1], asked);
+  const ahead = require('./ahead.js');
+  const { files, touched, builtins } = ahead.load(process.argv[1], asked);
   const isCopied = call('is-ahead') === null;
   if (isCopied && asked.length > 0) say('note/shallower', 'modules of its own are loaded ahead');
   if (isCopied && builtins.has('vm')) {
@@ -176,6 +177,7 @@ function stand() {
   const startClocks = holdClocks();
   rehearse(launch);
   startClocks();
+  if (isCopied) ahead.settle();
   if (call('checkpoint/booted') === null) process.reallyExit(70);
   if (again && !why) again.begin({ call, takeRequest: () => takeRequest(call, launch) });
   if (isCopied) renew(call);
