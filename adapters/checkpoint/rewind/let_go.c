@@ -120,21 +120,20 @@ enum retirement descriptors_check(struct engine *engine) {
   return RETIRED_DESCRIPTORS;
 }
 
+/* A handler would find its files closed, and Ruby's then aborts. */
+static void hear_no_signals(void) {
+  const uint64_t all = ~0ull;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof all);
+}
+
 static int has_other_threads(void) {
   if ((state.touched & TOUCHED_THREADS) == 0 && parked_threads.count == 0) return 0;
   return threads_of_process() != 1;
 }
 
-/* A handler would find its files closed, and Ruby's then aborts; or it starts a thread after the
- * look, as that of a Go program's timer does, for which the same holds. */
 int let_go_for_good(int channel) {
-  const uint64_t all = ~0ull;
-  uint64_t before;
-  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
-  if (has_other_threads() || (state.touched & TOUCHED_LINGERS) != 0) {
-    raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
-    return -1;
-  }
+  if (has_other_threads() || (state.touched & TOUCHED_LINGERS) != 0) return -1;
+  hear_no_signals();
   if ((state.touched & TOUCHED_SEMAPHORES) != 0) raw_call(SYS_unshare, CLONE_SYSVSEM);
   raw_call(SYS_close_range, 0, channel - 1, 0);
   raw_call(SYS_close_range, channel + 1, ~0u, 0);
