@@ -30,6 +30,7 @@ SOURCE = r"""
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -50,7 +51,7 @@ static pthread_cond_t other_condition = PTHREAD_COND_INITIALIZER;
 static sem_t begin, end, other_semaphore;
 static pthread_t threads[4];
 static int jobs, event, ends[2], epoll, woken;
-static volatile int signalled, ends_all, early;
+static volatile int signalled, ends_all, early, slack, privileges;
 static FILE *early_stream;
 static void wake(int which) { __atomic_fetch_add(&woken, which, __ATOMIC_SEQ_CST); sem_post(&end); }
 static void *on_condition(void *unused) {
@@ -63,6 +64,7 @@ static void *on_condition(void *unused) {
 static void *on_semaphore(void *unused) {
   while (sem_wait(&begin) != 0) {}
   if (ends_all) exit(puts("the last"));
+  slack = prctl(PR_GET_TIMERSLACK), privileges = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
   wake(10);
   return 0;
 }
@@ -237,6 +239,10 @@ LOOKS = {
         'ppoll(0, 0, &t, &s); printf("%d\\n", signalled);'),
     "a new thread": 'pthread_t t; void *work(void *p) { return (void *)(long)tasks(); } void *got; '
                     'pthread_create(&t, 0, work, 0); pthread_join(t, &got); printf("%ld\\n", (long)got);',
+    "main's slack is not its own": 'prctl(PR_SET_TIMERSLACK, 12345); sem_post(&begin); await_end(); '
+                                   'printf("%d\\n", slack);',
+    "nor main's privileges": 'prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); sem_post(&begin); await_end(); '
+                             'printf("%d\\n", privileges);',
     "main ends first": 'puts("main"); fflush(stdout); ends_all = 1; sem_post(&begin); pthread_exit(0);',
     "all but main end": 'void *got; for (int i = 0; i < 4; ++i) { if (i == 2) continue; '
                         'pthread_cancel(threads[i]); pthread_join(threads[i], &got); } '
