@@ -131,9 +131,17 @@ static int has_other_threads(void) {
   return threads_of_process() != 1;
 }
 
+/* Not even those that this library would make for the program before a call of its own that waits:
+ * to send DONE, for example. They would find their files closed. */
+static void make_no_threads(void) {
+  __atomic_store_n(&parked_threads.are_again, 1, __ATOMIC_SEQ_CST);
+  parked_threads.are_missing = 0;
+}
+
 int let_go_for_good(int channel) {
   if (has_other_threads() || (state.touched & TOUCHED_LINGERS) != 0) return -1;
   hear_no_signals();
+  make_no_threads();
   if ((state.touched & TOUCHED_SEMAPHORES) != 0) raw_call(SYS_unshare, CLONE_SYSVSEM);
   raw_call(SYS_close_range, 0, channel - 1, 0);
   raw_call(SYS_close_range, channel + 1, ~0u, 0);
