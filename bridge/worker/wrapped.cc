@@ -1,5 +1,6 @@
 #include "worker/wrapped.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,6 +92,18 @@ void add_shells_own(Executable& executable, const std::string& program) {
   if (executable.shell == "bash") executable.assignments.push_back("SHLVL=0");
 }
 
+// Whether everybody who may read the file may execute it: an interpreter that is given it reads it,
+// where the kernel would not have executed it.
+bool is_executed_by_its_readers(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return false;
+  return ((status.st_mode & 0444) >> 2 & ~status.st_mode) == 0;
+}
+
+bool can_be_executed(const std::string& path, std::string_view search_path) {
+  return is_executed_by_its_readers(path) && router::why_unrunnable(path, search_path).empty();
+}
+
 bool is_called_plainly(const Executable& shell) {
   return shell.interpreter_words == 1 || (shell.interpreter_words == 2 && shell.argv[1] == "-e");
 }
@@ -110,6 +123,8 @@ std::optional<Executable> wrapped_by(const std::string& program, const Executabl
   const std::string file = locate(wrapper->words.front(), search_path);
   // A script that executes itself by another interpreter is a script like others for that one only.
   if (file.empty() || file == program) return std::nullopt;
+  // Why not is the shell's to say, with each request.
+  if (!can_be_executed(file, search_path)) return std::nullopt;
   Executable executable = inspect(file, search_path);
   if (!executable.cold_reason.empty() || !executable.shell.empty()) return std::nullopt;
   if (executable.interpreter_words == 0) executable.argv = {wrapper->words.front()};

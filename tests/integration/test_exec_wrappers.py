@@ -156,13 +156,20 @@ def test_a_target_that_cannot_run_is_the_shells_to_report(site):
     for name, target in (("gone", site.folder / "gone"), ("mode", site.folder / "mode")):
         (site.folder / "mode").write_text("#!/usr/bin/perl\n")
         script = wrapped(site, name, f"exec {target}")
-        for _ in range(3):
+        for n in range(3):
             answer = bridge.request(script)
             assert answer.status == 502 and str(target).encode() in answer.stderr + answer.body, answer
+            if n == 0:
+                bridge.wait_warm(script)
     made = site.folder / "gone"
     made.write_text("#!/usr/bin/perl\nprint qq(Content-Type: text/plain\\n\\nhere\\n);\n")
     made.chmod(0o755)
     assert bridge.request(site.cgi_bin / "gone").body == b"here\n"
+    bridge.wait_warm(site.cgi_bin / "gone")
+    assert bridge.request(site.cgi_bin / "gone").body == b"here\n"
+    made.chmod(0o644)
+    answer = bridge.request(site.cgi_bin / "gone")
+    assert answer.status == 502 and b"Permission denied" in answer.stderr
 
 
 @pytest.mark.parametrize("lines", ["cd /\nexec {real}", "export PATH=.:/usr/bin\nexec perl {real}",
