@@ -59,8 +59,16 @@ static int for_each_fd(int (*visit)(int fd, void *context), void *context) {
   return answer;
 }
 
+void descriptors_add(unsigned char *numbers, int fd) {
+  if (fd >= 0 && fd < kInheritedFdsMax) numbers[fd / 8] |= (unsigned char)(1u << (fd % 8));
+}
+
+int descriptors_have(const unsigned char *numbers, int fd) {
+  return fd < kInheritedFdsMax && (numbers[fd / 8] >> (fd % 8) & 1) != 0;
+}
+
 static int remember(int fd, void *numbers) {
-  if (fd < kInheritedFdsMax) ((unsigned char *)numbers)[fd / 8] |= (unsigned char)(1u << (fd % 8));
+  descriptors_add(numbers, fd);
   return 0;
 }
 
@@ -74,12 +82,8 @@ void descriptors_remember_start(void) {
   for_each_fd(remember, state.inherited);
 }
 
-static int is_in(const unsigned char *numbers, int fd) {
-  return fd < kInheritedFdsMax && (numbers[fd / 8] >> (fd % 8) & 1) != 0;
-}
-
 static int is_inherited(int fd) {
-  return is_in(state.inherited, fd);
+  return descriptors_have(state.inherited, fd);
 }
 
 /* What the kernel reports about it; empty if that is more than fits. */
@@ -249,7 +253,7 @@ static int refuse(const struct watch *watch, int fd, const char *what) {
 static int watch_fd(int fd, void *context) {
   struct watch *watch = context;
   struct stat status;
-  if (fd < 3 || is_in(watch->known, fd) || fstat(fd, &status) != 0) return 0;
+  if (fd < 3 || descriptors_have(watch->known, fd) || fstat(fd, &status) != 0) return 0;
   struct open_file file = {
       .fd = fd, .flags = fcntl(fd, F_GETFL), .close_on_exec = fcntl(fd, F_GETFD) & FD_CLOEXEC};
   const char *held = look_at(fd, &status, &file);

@@ -52,6 +52,8 @@ int descriptors_watch(char *reason, size_t reason_bytes);
 /* numbers: kInheritedFdsMax bits. descriptors_look_at_new checks those that are not in known, as
  * descriptors_watch checks those opened since the start. */
 void descriptors_list(unsigned char *numbers);
+void descriptors_add(unsigned char *numbers, int fd); /* one that does not fit in is left out */
+int descriptors_have(const unsigned char *numbers, int fd);
 int descriptors_look_at_new(const unsigned char *known, char *reason, size_t reason_bytes);
 void descriptors_close_at_exec(void); /* all that were opened since the start */
 int descriptors_make_private(void);   /* in a worker: own offsets for state.files */

@@ -116,6 +116,13 @@ static long number_in(const char *path, const char *word) {
   char *at = strstr(text, word);
   return at ? atol(at + strlen(word)) : -1;
 }
+static int waits(pid_t pid) {
+  char path[40], text[200] = "";
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  int fd = open(path, O_RDONLY); read(fd, text, sizeof text - 1); close(fd);
+  char *end = strrchr(text, ')');
+  return end && end[2] == 'S';
+}
 static void give_job(void) { pthread_mutex_lock(&mutex); jobs = 1; pthread_mutex_unlock(&mutex); }
 int main(int argc, char **argv) {
   int is_asked = argc > 1;
@@ -235,7 +242,7 @@ LOOKS = {
         'kill(getpid(), SIGUSR1); while (!signalled) sched_yield(); printf("%d\\n", signalled);'),
     "a signal while main waits with a mask": (
         'sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR1); struct timespec t = {0, 400000000}; '
-        'if (fork() == 0) { usleep(100000); kill(getppid(), SIGUSR1); _exit(0); } '
+        'if (fork() == 0) { while (!waits(getppid())) sched_yield(); kill(getppid(), SIGUSR1); _exit(0); } '
         'ppoll(0, 0, &t, &s); printf("%d\\n", signalled);'),
     "a new thread": 'pthread_t t; void *work(void *p) { return (void *)(long)tasks(); } void *got; '
                     'pthread_create(&t, 0, work, 0); pthread_join(t, &got); printf("%ld\\n", (long)got);',

@@ -40,11 +40,11 @@ def installed(name, folder):
         return [program], [program], "linked"
     if name in IN_GO:
         if not shutil.which("/usr/bin/go"):
-            pytest.skip("no go")
+            pytest.skip("no /usr/bin/go")
         compile_go(program, [SOURCES / "mix.go"], with_libc=IN_GO[name])
         return [program], [program], "compiled"
     if not shutil.which(NODE):
-        pytest.skip("no node")
+        pytest.skip(f"no {NODE}")
     script = str(folder / "mix.js")
     shutil.copy2(SOURCES / "mix.js", script)
     return [NODE, script], node_argv(script), "booted"

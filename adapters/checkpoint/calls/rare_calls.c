@@ -125,9 +125,8 @@ void note_prctl(const long *words) {
  * nothing. */
 long prctl_watched(const long *words) {
   int may_be_ended = (state.touched & TOUCHED_THREADS) != 0; /* between the call and its note */
-  /* A thread that is made later would inherit it. */
-  if (!only_asks(words[0], words[1]) && words[0] != PR_SET_VMA && words[0] != PR_SET_NAME)
-    threads_needed();
+  /* A thread that is made later, by the note, would inherit it. */
+  if (!only_asks(words[0], words[1]) && words[0] != PR_SET_VMA) threads_needed();
   if (may_be_ended) note_prctl(words);
   long result = libc_call(SYS_prctl, words[0], words[1], words[2], words[3], words[4]);
   if (!may_be_ended && (result >= 0 || result < -4095)) note_prctl(words);

@@ -70,13 +70,13 @@ int timers_stand(void) {
 /* With the number that a process of its own would get, where the kernel lets itself be told one. */
 static long create(long clock, const struct sigevent *event, int *number) {
   static int is_held; /* while it does, for all threads */
-  long result = -EINVAL, is_told = -1;
+  long is_told = -1;
   while (__atomic_test_and_set(&is_held, __ATOMIC_ACQUIRE)) libc_call(SYS_sched_yield);
   if (state.role == ROLE_ANSWERING) {
     is_told = libc_call(SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS, 1, 0, 0, 0);
     *number = state.timers_made;
   }
-  result = libc_call(SYS_timer_create, clock, event, number);
+  long result = libc_call(SYS_timer_create, clock, event, number);
   if (is_told == 0) libc_call(SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS, 0, 0, 0, 0);
   if (result == 0) ++state.timers_made;
   __atomic_clear(&is_held, __ATOMIC_RELEASE);

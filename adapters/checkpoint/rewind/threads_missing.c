@@ -24,8 +24,7 @@ static size_t awaited_count;
 static unsigned char has_stream[kInheritedFdsMax / 8];
 
 void threads_note_stream(long fd) {
-  if (state.role != ROLE_ZYGOTE || fd < 0 || fd >= kInheritedFdsMax) return;
-  has_stream[fd / 8] |= (unsigned char)(1u << (fd % 8));
+  if (state.role == ROLE_ZYGOTE) descriptors_add(has_stream, (int)fd);
 }
 
 /* ---- in the zygote ---- */
@@ -48,8 +47,7 @@ static int is_copied(const struct open_file *file) {
 
 static int await(const struct open_file *file) {
   if (awaited_count == sizeof awaited / sizeof *awaited || is_copied(file)) return -1;
-  if (file->fd < kInheritedFdsMax && (has_stream[file->fd / 8] >> (file->fd % 8) & 1) != 0)
-    return -1;
+  if (descriptors_have(has_stream, file->fd)) return -1;
   awaited[awaited_count++] = file->fd;
   return 0;
 }
@@ -143,34 +141,17 @@ void threads_see_path(const char *path) {
   if (strstr(path, "task") != NULL || (is_in_proc && shows_all)) threads_needed();
 }
 
+/* Only of those that leave a request clean (call_leaves_nothing()): all others make them anyway. */
 void threads_see_number(long number, const long *words) {
   if (!parked_threads.are_missing) return;
   switch (number) {
     case SYS_futex: /* some wake as well as wait */
-    case SYS_tgkill:
-    case SYS_tkill:
-    case SYS_splice:
-    case SYS_tee:
-    case SYS_sendfile:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
-    case SYS_ppoll:
-    case SYS_pselect6:
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
       return threads_needed();
     case SYS_write:
     case SYS_writev:
-    case SYS_pwritev2:
+    case SYS_pwritev:
     case SYS_close:
-    case SYS_dup:
-    case SYS_dup2:
-    case SYS_dup3:
-    case SYS_fcntl:
-    case SYS_ioctl:
-    case SYS_epoll_ctl:
-      threads_see_descriptor(words[0]);
-      return threads_see_descriptor(words[1]);
+      return threads_see_descriptor(words[0]);
     case SYS_stat:
     case SYS_lstat:
     case SYS_access:
