@@ -30,8 +30,8 @@ static size_t first_behind(const struct engine *engine, uintptr_t address) {
   return low;
 }
 
-static enum stood what_stood(const struct mapping *mapping) {
-  if (mapping_is_saved(mapping)) return STOOD_SAVED;
+static unsigned what_stood(const struct mapping *mapping) {
+  if (mapping_is_saved(mapping)) return STOOD_SAVED | (mapping->inode != 0 ? STOOD_FILE : 0);
   return mapping_is_reserved(mapping) ? STOOD_RESERVED : STOOD_CONSTANT;
 }
 
@@ -52,6 +52,7 @@ unsigned memory_stood(const void *start, size_t bytes) {
 static void note_replaced(const void *start, size_t bytes, const char *call) {
   unsigned stood = memory_stood(start, bytes);
   if ((stood & STOOD_SAVED) != 0) call_touch(TOUCHED_MAPPINGS | TOUCHED_PAGES);
+  if ((stood & STOOD_FILE) != 0) call_touch(TOUCHED_FILE_PAGES);
   if ((stood & STOOD_RESERVED) != 0) call_touch(TOUCHED_RESERVED);
   if ((stood & STOOD_CONSTANT) != 0) call_doubt(RETIRED_MAPPINGS, call);
 }

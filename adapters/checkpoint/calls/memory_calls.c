@@ -23,13 +23,16 @@ static int loses_contents(int advice) {
 void note_madvise(const void *start, size_t bytes, int advice) {
   call_touch(TOUCHED_PAGES);
   if (!is_on_pages(advice)) return note_advice(start, bytes, RETIRED_MAPPINGS, "madvise");
-  if (loses_contents(advice) && (memory_stood(start, bytes) & STOOD_CONSTANT) != 0)
+  if (!loses_contents(advice)) return;
+  unsigned stood = memory_stood(start, bytes);
+  if ((stood & STOOD_FILE) != 0) call_touch(TOUCHED_FILE_PAGES);
+  if ((stood & STOOD_CONSTANT) != 0)
     call_doubt(RETIRED_MAPPINGS, "madvise, which drops what is only read");
 }
 
 /* The ranges are in the program's own memory, and may be anywhere. */
 void note_process_madvise(int advice) {
-  call_touch(TOUCHED_PAGES);
+  call_touch(TOUCHED_PAGES | TOUCHED_FILE_PAGES);
   if (!is_on_pages(advice) || loses_contents(advice))
     call_doubt(RETIRED_MAPPINGS, "process_madvise");
 }

@@ -14,7 +14,7 @@ enum touched {
   TOUCHED_SCHEDULE = 1 << 1,
   TOUCHED_PRCTL = 1 << 2,
   TOUCHED_MEMORY_LOCKS = 1 << 3,
-  TOUCHED_PAGES = 1 << 4,      /* page contents were dropped: every page is compared */
+  TOUCHED_PAGES = 1 << 4,      /* page contents were dropped: what may be gone is compared */
   TOUCHED_MAPPINGS = 1 << 5,   /* the snapshot's memory was protected or remapped: likewise */
   TOUCHED_THREADS = 1 << 6,    /* a thread was started: libc maps memory for it unseen */
   TOUCHED_FILES = 1 << 7,      /* a file or shared memory was mapped, which others can see */
@@ -24,20 +24,21 @@ enum touched {
   TOUCHED_ASKED = 1 << 11,    /* what the kernel is asked about after an unclean request */
   TOUCHED_STREAMS = 1 << 12,  /* 0, 1 or 2 is another file, or their pipes have other flags, locks,
                                * owners or holders */
-  TOUCHED_LINGERS = 1 << 13   /* to close a socket may wait for its peer; a process that ends does
+  TOUCHED_LINGERS = 1 << 13,  /* to close a socket may wait for its peer; a process that ends does
                                * not */
+  TOUCHED_FILE_PAGES = 1 << 14 /* TOUCHED_PAGES, and some of them a file's: no mark shows which */
 };
 
 /* By somebody whose calls were not noted. */
 enum {
   kTouchedUnseen = TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL | TOUCHED_MEMORY_LOCKS |
-                   TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS | TOUCHED_FILES |
-                   TOUCHED_BY_OTHERS
+                   TOUCHED_PAGES | TOUCHED_FILE_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS |
+                   TOUCHED_FILES | TOUCHED_BY_OTHERS
 };
 /* These do not make a request unclean: see clean.h. */
 enum {
-  kTouchedElse =
-      TOUCHED_PAGES | TOUCHED_MAPPINGS | TOUCHED_FILES | TOUCHED_RESERVED | TOUCHED_STREAMS
+  kTouchedElse = TOUCHED_PAGES | TOUCHED_FILE_PAGES | TOUCHED_MAPPINGS | TOUCHED_FILES |
+                 TOUCHED_RESERVED | TOUCHED_STREAMS
 };
 
 /* The kernel's answer, in the form that libc returns. */
@@ -69,7 +70,12 @@ void note_process_madvise(int advice); /* on itself or another process: not look
 long madvise_watched(void *start, size_t bytes, int advice);
 
 /* mapping_calls.c */
-enum stood { STOOD_SAVED = 1 << 0, STOOD_RESERVED = 1 << 1, STOOD_CONSTANT = 1 << 2 };
+enum stood {
+  STOOD_SAVED = 1 << 0,
+  STOOD_RESERVED = 1 << 1,
+  STOOD_CONSTANT = 1 << 2,
+  STOOD_FILE = 1 << 3 /* what was saved is a file's mapping */
+};
 /* What the range held at the checkpoint: memory in the snapshot, reserved room, or constants, which
  * cannot be put back. 0: nothing was there. */
 unsigned memory_stood(const void *start, size_t bytes);

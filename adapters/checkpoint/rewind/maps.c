@@ -92,8 +92,16 @@ long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list) {
   }
 }
 
+/* Whether the pages elsewhere are as before, and those of memory that was mapped again are the
+ * snapshot's. */
+static int is_filled_again(struct engine *engine, const struct mapping *then, uintptr_t start,
+                           uintptr_t end) {
+  if (engine->tracking != TRACKING_SCAN) return 0;
+  return !mapping_is_saved(then) || scan_fill_again(engine, start, end) == 0;
+}
+
 static enum retirement lost(struct engine *engine, const struct mapping *then, uintptr_t start,
-                            uintptr_t end) {
+                            uintptr_t end, int *changed) {
   int is_ours = mapping_is_saved(then) && then->inode == 0;
   if (!is_ours && !mapping_is_reserved(then)) {
     strcpy(engine->reason, "a mapping of a file that stood at the checkpoint is gone");
@@ -103,7 +111,10 @@ static enum retirement lost(struct engine *engine, const struct mapping *then, u
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE |
                          (then->prot == PROT_NONE ? MAP_NORESERVE : 0),
                      -1, 0);
-  if (at == (long)start) return RETIRED_NOT;
+  if (at == (long)start) {
+    if (!is_filled_again(engine, then, start, end)) *changed = 1;
+    return RETIRED_NOT;
+  }
   strcpy(engine->reason, "memory that stood at the checkpoint cannot be mapped again");
   return RETIRED_MAPPINGS;
 }
@@ -244,8 +255,7 @@ enum retirement mappings_put_back(struct engine *engine, int *changed) {
       enum retirement why;
       if (now == NULL || now->start > at) {
         if (now != NULL && now->start < end) end = now->start;
-        *changed = 1;
-        why = lost(engine, then, at, end);
+        why = lost(engine, then, at, end, changed);
       } else {
         if (now->end < end) end = now->end;
         why = compare(engine, then, now, at, end, changed);

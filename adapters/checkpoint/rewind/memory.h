@@ -131,6 +131,9 @@ void tracking_learn(struct engine *engine, uint32_t nanoseconds);
 int scan_is_offered(void);
 int scan_begin(struct engine *engine);
 int scan_begin_anew(struct engine *engine);
+/* Memory of the snapshot was mapped again here: gives it its content, and tracks it. 0; or -1: it
+ * cannot be written to at rest, or not be tracked. */
+int scan_fill_again(struct engine *engine, uintptr_t start, uintptr_t end);
 void scan_end(struct engine *engine);
 long scan_put_back(struct engine *engine);
 int soft_dirty_is_offered(void);

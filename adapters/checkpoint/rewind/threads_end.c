@@ -6,10 +6,13 @@
 #include <sched.h>
 #include <string.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include "calls/passed_calls.h"
 #include "raw_call.h"
 #include "rewind/other_threads.h"
+#include "rewind/parked_threads.h"
 #include "rewind/threads.h"
 
 enum { kPatience = 250000000, kLooksAtOnce = 10, kLookNanoseconds = 100000 };
@@ -19,6 +22,7 @@ enum { kPatience = 250000000, kLooksAtOnce = 10, kLookNanoseconds = 100000 };
 enum ender { ENDER_NONE, ENDER_CALLS_FIRST, ENDER_FIRST, ENDER_OTHER };
 
 static int is_handled; /* the handler below is installed */
+static int ended_amid; /* a thread was ended that may have been in any call */
 static struct signal_action replaced;
 
 static int takes_end(int from, int to) {
@@ -38,13 +42,48 @@ static uint64_t now_ns(void) {
 
 /* ---- the signal ---- */
 
+#if defined(__x86_64__)
+
+/* Whether the thread waits for a futex by libc's instruction or ours, or where one waited at the
+ * checkpoint, for whatever it be: a wait that is interrupted has done nothing. */
+static int only_waits(const void *frame) {
+  static const char kCall[] = {0x0f, 0x05};
+  enum { kCallBytes = sizeof kCall };
+  const greg_t *registers = ((const ucontext_t *)frame)->uc_mcontext.gregs;
+  const uintptr_t place = (uintptr_t)registers[REG_RIP];
+  const struct address_range *libc = &state.engine->clean.code;
+  int is_in_libc = place - libc->start < libc->end - libc->start;
+  if (program_has_traps()) return 0;
+  if (registers[REG_RAX] == SYS_futex && (is_in_libc || is_of_this_library((const void *)place)) &&
+      memcmp((const void *)place, kCall, kCallBytes) == 0) {
+    return 1;
+  }
+  for (size_t i = 0; i < parked_threads.count; ++i) {
+    const struct parked_thread *thread = &parked_threads.list[i];
+    int is_over = place == thread->wait.place && registers[REG_RAX] == -EINTR;
+    int begins =
+        place == thread->wait.place - kCallBytes && registers[REG_RAX] == thread->wait.number;
+    if (is_over || begins) return 1;
+  }
+  return 0;
+}
+
+#else
+
+static int only_waits(const void *frame) {
+  (void)frame;
+  return 0;
+}
+
+#endif
+
 /* The first thread gets the signal only if it is to take over. If it comes too late for that, the
  * other is about to end the process. */
 static void on_end(int number, siginfo_t *info, void *frame) {
   (void)number;
   (void)info;
-  (void)frame;
   if (!is_first_thread()) {
+    if (!only_waits(frame)) __atomic_store_n(&ended_amid, 1, __ATOMIC_SEQ_CST);
     for (;;) raw_call(SYS_exit, 0);
   }
   if (takes_end(ENDER_CALLS_FIRST, ENDER_FIRST)) {
@@ -139,9 +178,12 @@ static int is_alone(void) {
   return share_nothing(CLONE_VM | CLONE_FILES | CLONE_FS) == 0;
 }
 
-/* An ended thread may have been in a call whose effect was not yet noted. */
-static void expect_anything(struct engine *engine) {
-  engine->touched |= kTouchedUnseen;
+/* An ended thread may have been in a call whose effect was not yet noted. If all of them only
+ * waited, there was no child and no dropped page of a file's that was not noted: to compare every
+ * page costs more than all else. */
+static void expect_what_it_did(struct engine *engine) {
+  unsigned but = ended_amid ? 0 : TOUCHED_BY_OTHERS | TOUCHED_FILE_PAGES;
+  engine->touched |= kTouchedUnseen & ~but;
 }
 
 int threads_end(struct engine *engine) {
@@ -158,9 +200,9 @@ int threads_end(struct engine *engine) {
   }
   for (int looks = 0; until == 0 || now_ns() < until; ++looks) {
     if (is_alone()) {
-      if (are_told) expect_anything(engine);
+      if (are_told) expect_what_it_did(engine);
       state.ender = ENDER_NONE;
-      is_handled = 0;
+      is_handled = ended_amid = 0;
       return 1;
     }
     if (looks == 0) until = now_ns() + kPatience;

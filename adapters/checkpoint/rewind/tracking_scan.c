@@ -28,18 +28,45 @@ static int protect(const struct engine *engine, uintptr_t start, size_t bytes) {
   return (int)raw_call(SYS_ioctl, engine->tracking_fd, UFFDIO_WRITEPROTECT, &call);
 }
 
+/* A blank region is registered, which proves that it is still there, and not protected. */
+static int watch_pages(const struct engine *engine, const struct region *region, uintptr_t start,
+                       uintptr_t end) {
+  struct uffdio_register call = {.range = {start, end - start}, .mode = UFFDIO_REGISTER_MODE_WP};
+  if (raw_call(SYS_ioctl, engine->tracking_fd, UFFDIO_REGISTER, &call) != 0) return -1;
+  return region->is_blank ? 0 : protect(engine, start, end - start);
+}
+
 int scan_begin_anew(struct engine *engine) {
   hot_pages_forget(engine);
   for (size_t i = 0; i < engine->region_count; ++i) {
     const struct region *region = &engine->regions[i];
-    struct uffdio_register call = {.range = {region->start, region->end - region->start},
-                                   .mode = UFFDIO_REGISTER_MODE_WP};
-    if (raw_call(SYS_ioctl, engine->tracking_fd, UFFDIO_REGISTER, &call) != 0) return -1;
-    /* A blank region is registered, which proves that it is still there, and not protected. */
-    if (region->is_blank) continue;
-    if (protect(engine, region->start, region->end - region->start) != 0) return -1;
+    if (watch_pages(engine, region, region->start, region->end) != 0) return -1;
   }
   memset(engine->page_heat, 0, engine->page_count);
+  return 0;
+}
+
+static int fill_again(struct engine *engine, const struct region *region, uintptr_t start,
+                      uintptr_t end) {
+  if ((region->prot & PROT_WRITE) == 0) return -1;
+  raw_call(SYS_madvise, start, end - start, MADV_NOHUGEPAGE); /* as in snapshot_take() */
+  for (uintptr_t at = start; at < end && !region->is_blank; at += kPageSize) {
+    uint32_t page = page_number(region, at);
+    const char *then = page_saved(engine, page);
+    engine->page_heat[page] = 0;
+    if (then != NULL) page_put_back(engine, region, (char *)at, then);
+  }
+  return watch_pages(engine, region, start, end);
+}
+
+int scan_fill_again(struct engine *engine, uintptr_t start, uintptr_t end) {
+  hot_pages_forget(engine);
+  for (size_t i = 0; i < engine->region_count; ++i) {
+    const struct region *region = &engine->regions[i];
+    uintptr_t from = start > region->start ? start : region->start;
+    uintptr_t to = end < region->end ? end : region->end;
+    if (from < to && fill_again(engine, region, from, to) != 0) return -1;
+  }
   return 0;
 }
 
@@ -111,6 +138,7 @@ struct walk {
   uint32_t restored;
   int looks;        /* hot pages are compared this time */
   int with_dropped; /* pages may be gone */
+  int with_dropped_of_files;
   enum { WALK_LOOKS_ONLY, WALK_PUTS_BACK } what;
 };
 
@@ -183,7 +211,8 @@ static void put_back_some(struct engine *engine, const struct region *region, ui
     for (uintptr_t page = start; page < end; page += kPageSize) hot_page_note(engine, region, page);
   } else if ((categories & PAGE_WRITTEN) != 0) {
     put_back_run(engine, region, start, end, walk);
-  } else if (walk->with_dropped && (!region->is_anonymous || (categories & kNotDropped) == 0)) {
+  } else if (region->is_anonymous ? walk->with_dropped && (categories & kNotDropped) == 0
+                                  : walk->with_dropped_of_files) {
     put_back_dropped(engine, region, start, end, walk);
   }
 }
@@ -231,6 +260,7 @@ static int covers_all(struct engine *engine) {
 long scan_put_back(struct engine *engine) {
   struct walk walk = {.what = WALK_PUTS_BACK,
                       .with_dropped = (engine->touched & (TOUCHED_PAGES | TOUCHED_THREADS)) != 0,
+                      .with_dropped_of_files = (engine->touched & TOUCHED_FILE_PAGES) != 0,
                       .looks = pages_look_again(engine)};
   if (!walk.looks && only_hot_pages_changed(engine)) return hot_pages_put_back(engine);
   hot_pages_forget(engine);
