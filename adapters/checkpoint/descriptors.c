@@ -132,6 +132,7 @@ static int is_idle_timer(const char *text, struct open_file *file) {
 static const char *look_at_nameless(int fd, const struct stat *status, struct open_file *file) {
   char text[4096];
   if (S_ISFIFO(status->st_mode) && is_named(fd, "pipe:[")) return pipe_take(fd, status, file);
+  if (S_ISSOCK(status->st_mode)) return socket_take(fd, file);
   read_info(fd, text, sizeof text);
   if (is_event(text, file)) return NULL;
   if (is_named(fd, "anon_inode:[timerfd]")) {
@@ -165,6 +166,7 @@ int descriptor_place(long fd, const struct open_file *file) {
 static long make(const struct open_file *file) {
   int flags = (file->flags & O_NONBLOCK) | O_CLOEXEC;
   if (file->kind == FILE_POLL) return poll_make(file);
+  if (file->kind == FILE_ENDED_SOCKET) return socket_make(file);
   if (file->kind == FILE_TIMER) return raw_call(SYS_timerfd_create, file->clock, flags);
   return raw_call(SYS_eventfd2, file->event_count, flags);
 }

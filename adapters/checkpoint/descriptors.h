@@ -11,9 +11,9 @@ enum { kOpenFilesMax = 64, kPollWatchesMax = 16, kPipeBytesMax = 64 };
 
 /* FILE_NAMED: a regular file or directory that is open for reading at the checkpoint, or a device
  * without a memory of its own. The others are made anew in each worker: an eventfd, one end of a
- * pipe of which the process has both, a timerfd that does not run, and an epoll instance that
- * watches these. */
-enum file_kind { FILE_NAMED, FILE_EVENT, FILE_PIPE, FILE_TIMER, FILE_POLL };
+ * pipe of which the process has both, a timerfd that does not run, a local socket whose other end
+ * is closed, and an epoll instance that watches events, timers and pipes. */
+enum file_kind { FILE_NAMED, FILE_EVENT, FILE_PIPE, FILE_TIMER, FILE_ENDED_SOCKET, FILE_POLL };
 
 struct open_file {
   int fd;
@@ -85,6 +85,10 @@ int descriptor_move_high(int fd); /* to a close-on-exec number out of the progra
 int poll_take(int fd, const char *info);
 const char *polls_held(void); /* NULL, or why one cannot be made anew; asked after all others */
 int poll_make(const struct open_file *file); /* its number, or < 0 */
+
+/* sockets.c: why this socket cannot be made anew, or NULL; and a new one: its number, or < 0. */
+const char *socket_take(int fd, struct open_file *file);
+long socket_make(const struct open_file *file);
 
 /* pipes.c: why this end of a pipe cannot be made anew, or NULL. Reads without taking anything out.
  */

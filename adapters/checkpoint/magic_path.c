@@ -24,6 +24,7 @@
 #include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "ending.h"
+#include "rewind/parked_threads.h"
 
 static const char kRoot[] = "/.cgibridge/";
 
@@ -217,6 +218,10 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   }
   if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left(0));
   if (strcmp(what, "left/threads") == 0) return give_text(buffer, size, load_left(1));
+  if (strcmp(what, "threads-may-wake") == 0) {
+    parked_threads.may_wake = 1;
+    return give_word(buffer, size, "noted");
+  }
   if (strcmp(what, "over") == 0) {
     start_over_prepare();
     return give_word(buffer, size, "ready");

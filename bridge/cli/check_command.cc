@@ -67,7 +67,7 @@ std::string first_line_of(const std::vector<std::string>& argv) {
 std::string version_of(const std::string& interpreter) {
   const std::string name = base_name(interpreter);
   if (name.starts_with("perl")) return first_line_of({interpreter, "-e", "print qq(perl $^V)"});
-  for (const std::string_view known : {"python", "bash", "ruby", "node", "php"}) {
+  for (const std::string_view known : {"python", "bash", "ruby", "node", "php", "java"}) {
     if (name.starts_with(known)) return first_line_of({interpreter, "--version"});
   }
   return {};

@@ -52,7 +52,7 @@ std::string program_lines(const Findings& findings, const Terminal& terminal) {
                  : ": the script and its modules are, and nothing of it has run";
   }
   if (level == "linked") level += ": loaded and linked, before main()";
-  if (level == "booted") level += ": a process is up ahead of each request, and serves that one";
+  if (level == "booted") level += ": the interpreter is up, and nothing of the program has run";
   if (!findings.level_reason.empty())
     level += fmt::format("; not deeper: {}", findings.level_reason);
   if (!findings.arms.empty()) text += line("level", level, terminal);
@@ -170,8 +170,7 @@ std::string time_lines(const Findings& findings, const Terminal& terminal) {
   if (classic == nullptr || classic->times.empty()) return {};
   std::string text =
       "\n" + painted("Time per request", Colour::bold, terminal) +
-      fmt::format(": median and p95 of up to {} runs, one after another{}\n", findings.runs,
-                  findings.level == "booted" ? ", fork's with a process up" : "");
+      fmt::format(": median and p95 of up to {} runs, one after another\n", findings.runs);
   for (std::size_t i = 0; i < findings.requests.size(); ++i) {
     if (classic->times[i].runs == 0) continue;
     text += base::printable(to_string(findings.requests[i].request)) + "\n";

@@ -77,6 +77,7 @@ bool is_named_so(worker::Language language, std::string_view name, std::string_v
     case worker::Language::go:
     case worker::Language::wasm:
     case worker::Language::node:
+    case worker::Language::java:
       break;
   }
   return false;

@@ -38,7 +38,8 @@ policy::LaunchVariables launched_with(const GenerationPlan& plan, bool by_fastcg
 Attempt first_attempt(const GenerationPlan& plan) {
   Attempt first{worker::deepest_level(plan.executable, plan.settings.level)};
   const bool is_one = plan.settings.reset == config::Reset::none || !plan.settings.preload.empty();
-  if (is_one && worker::may_be_ahead(plan.executable.language, first.level)) {
+  if (is_one && worker::may_be_ahead(plan.executable.language, first.level) &&
+      worker::runs_again(plan.executable.language, first.level)) {
     first.making = worker::Making::ahead;
   }
   return first;

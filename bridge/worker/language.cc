@@ -11,19 +11,21 @@ struct Traits {
   std::string_view interpreter;  // its file's name, without a version; empty: there is none
   std::string_view name;
   config::Level deepest;
+  bool again;  // its adapter can run a script again in the same process
   bool ahead;  // its workers may be started ahead of need instead of being forked
 };
 
 constexpr std::array kTraits{
-    Traits{Language::perl, "perl", "Perl", config::Level::compiled, false},
-    Traits{Language::python, "python", "Python", config::Level::compiled, false},
-    Traits{Language::ruby, "ruby", "Ruby", config::Level::compiled, false},
-    Traits{Language::php, "php-cgi", "PHP", config::Level::linked, false},
-    Traits{Language::tcl, "tclsh", "Tcl", config::Level::compiled, false},
-    Traits{Language::node, "node", "Node", config::Level::booted, true},
-    Traits{Language::node, "nodejs", "Node", config::Level::booted, true},
-    Traits{Language::go, {}, "Go", config::Level::compiled, false},
-    Traits{Language::wasm, "cgibridge-wasm", "WebAssembly", config::Level::compiled, false},
+    Traits{Language::perl, "perl", "Perl", config::Level::compiled, true, false},
+    Traits{Language::python, "python", "Python", config::Level::compiled, true, false},
+    Traits{Language::ruby, "ruby", "Ruby", config::Level::compiled, true, false},
+    Traits{Language::php, "php-cgi", "PHP", config::Level::linked, false, false},
+    Traits{Language::tcl, "tclsh", "Tcl", config::Level::compiled, true, false},
+    Traits{Language::node, "node", "Node", config::Level::booted, true, true},
+    Traits{Language::node, "nodejs", "Node", config::Level::booted, true, true},
+    Traits{Language::java, "java", "Java", config::Level::booted, false, true},
+    Traits{Language::go, {}, "Go", config::Level::compiled, false, false},
+    Traits{Language::wasm, "cgibridge-wasm", "WebAssembly", config::Level::compiled, true, false},
 };
 
 const Traits* traits_of(Language language) {
@@ -64,8 +66,7 @@ config::Level deepest_level(Language language, config::Level ceiling) {
 
 bool runs_again(Language language, config::Level level) {
   const Traits* traits = traits_of(language);
-  return traits != nullptr && !traits->interpreter.empty() && level == traits->deepest &&
-         level != config::Level::linked;
+  return traits != nullptr && traits->again && level == traits->deepest;
 }
 
 bool may_be_ahead(Language language, config::Level level) {
@@ -102,6 +103,14 @@ WayIn way_in(Language language, const std::string& adapters,
       // Before the first line's own --require, which must come after the adapter's.
       way = {{"--require", adapters + "/node/start.js"}, 1};
       if (!preload.empty()) way.variables = {{"CGIBRIDGE_PRELOAD", in_a_list(preload)}};
+      break;
+    case Language::java:
+      // Before the command line's own agents, which must not run before the checkpoint. Figures
+      // about the machine, which it would share with others in a file, stay in its memory.
+      way = {{"-agentpath:" + adapters + "/libcgibridge_java.so=" + adapters +
+                  "/java/cgibridge/Rehearsal.class",
+              "-XX:+PerfDisableSharedMem"},
+             1};
       break;
     case Language::tcl:
       way.variables = {{"TCL_LIBRARY", adapters + "/tcl"},

@@ -15,7 +15,7 @@ namespace worker {
 // none: no adapter; the program can be stopped once it is linked. php: php-cgi, which speaks
 // FastCGI itself and has no adapter. go: an executable of Go's, which needs none. wasm: a module of
 // WebAssembly; cgibridge-wasm, which runs it, is its adapter.
-enum class Language { none, php, perl, python, ruby, tcl, node, go, wasm };
+enum class Language { none, php, perl, python, ruby, tcl, node, java, go, wasm };
 
 // The language of an interpreter, by its file's name: "perl", "perl5.36.0"; only a version may
 // follow the name.
@@ -30,8 +30,8 @@ config::Level deepest_level(Language language, config::Level ceiling);
 // Whether its adapter can run a script again in the unchanged process (reset none), at this level.
 bool runs_again(Language language, config::Level level);
 
-// Whether workers at that level can be started ahead of need where they cannot be forked: by Node,
-// which has threads as soon as it has started.
+// Whether workers at that level can be started ahead of need where they cannot be forked: by Node
+// and Java, which have threads as soon as they have started.
 bool may_be_ahead(Language language, config::Level level);
 
 // How the adapter gets in at a level deeper than linked: words for the command line, inserted at

@@ -75,6 +75,12 @@ void find_script(Executable& executable) {
   const Language language = language_of(executable.argv.front());
   if (language == Language::none || language == Language::php) return;
   if (language == Language::tcl && !is_known_tclsh(executable.file)) return;
+  // Its program need not be a file, and all words of the launch are the program's.
+  if (language == Language::java) {
+    executable.interpreter_words = 1;
+    executable.language = language;
+    return;
+  }
   std::size_t script = 1;
   while (script < executable.argv.size() && executable.argv[script].starts_with('-')) {
     if (!is_plain_switch(language, executable.argv[script++])) return;
@@ -130,7 +136,7 @@ std::optional<Executable> wrapped_by(const std::string& program, const Executabl
   if (executable.interpreter_words == 0) executable.argv = {wrapper->words.front()};
   executable.argv.insert(executable.argv.end(), wrapper->words.begin() + 1, wrapper->words.end());
   if (executable.interpreter_words == 0) find_script(executable);
-  if (executable.interpreter_words > 0) {
+  if (executable.interpreter_words > 0 && executable.language != Language::java) {
     executable.script_words = executable.argv.size() - executable.interpreter_words - 1;
   }
   if (executable.language == Language::php) return std::nullopt;

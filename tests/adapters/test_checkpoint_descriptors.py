@@ -52,7 +52,19 @@ PIPE_LOOK = (
     'fcntl(other, F_GETFL), fcntl(one, F_GETFD), fcntl(other, F_GETFD)); write(other, "new", 3);'
     'fcntl(one, F_SETFL, O_NONBLOCK); while (read(one, text, 1) == 1) putchar(text[0]);'
     'fcntl(other, F_SETFL, O_NONBLOCK); while (write(other, "L", 1) == 1) ; fcntl(other, F_SETFD, 1);')
+ENDED = "int p[2]; socketpair(AF_UNIX, SOCK_STREAM%s, 0, p); one = p[0]; close(p[1]);"
+ENDED_LOOK = (
+    'int size; socklen_t bytes = sizeof size; getsockopt(one, SOL_SOCKET, SO_SNDBUF, &size, &bytes);'
+    'printf("%d %d %d %d %d ", (int)read(one, text, 8), (int)send(one, "x", 1, MSG_NOSIGNAL), size, '
+    'fcntl(one, F_GETFL), fcntl(one, F_GETFD)); struct ucred peer; bytes = sizeof peer; '
+    'getsockopt(one, SOL_SOCKET, SO_PEERCRED, &peer, &bytes); printf("%d", peer.pid == getpid());'
+    'size = 1 << 14; setsockopt(one, SOL_SOCKET, SO_SNDBUF, &size, sizeof size); '
+    'fcntl(one, F_SETFL, fcntl(one, F_GETFL) ^ O_NONBLOCK); fcntl(one, F_SETFD, 1);')
 BORNE = {
+    "a socket whose other end is closed": (ENDED % "", ENDED_LOOK),
+    "such a socket that does not block, and its copy": (
+        ENDED % " | SOCK_NONBLOCK | SOCK_CLOEXEC" + "other = dup(one);",
+        ENDED_LOOK + 'printf(" %d", (int)send(other, "x", 1, MSG_NOSIGNAL)); dup2(1, other);'),
     "null": ('one = open("/dev/null", O_RDWR);', LOOK),
     "null, to write to": ('one = open("/dev/null", O_WRONLY | O_APPEND | O_CLOEXEC);', LOOK),
     "zero": ('one = open("/dev/zero", O_RDWR);', LOOK),
@@ -160,6 +172,14 @@ REFUSED = {
     "a named pipe": ('mkfifo("f", 0600); one = open("f", O_RDWR); unlink("f");', ""),
     "a timer that runs": ("one = timerfd_create(0, 0); timerfd_settime(one, 0, &(struct itimerspec){{0}, "
                           "{99, 0}}, 0);", "a timer that runs"),
+    "a socket in which something was left": (
+        'int p[2]; socketpair(AF_UNIX, SOCK_STREAM, 0, p); write(p[1], "x", 1); close(p[1]);', "not a file"),
+    "a socket that its other end left in anger": (
+        'int p[2]; socketpair(AF_UNIX, SOCK_STREAM, 0, p); write(p[0], "x", 1); close(p[1]);', "not a file"),
+    "an ended socket with an option": (
+        ENDED % "" + "int on = 1; setsockopt(one, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);", "options"),
+    "an ended socket of packets": (
+        "int p[2]; socketpair(AF_UNIX, SOCK_SEQPACKET, 0, p); close(p[1]);", "not a file"),
     "sockets": ("int p[2]; socketpair(AF_UNIX, SOCK_STREAM, 0, p);", "not a file"),
 }
 

@@ -22,6 +22,8 @@ PROGRAMS = {
     "hello.py": ("Python", "hello.py"),
     "hello-modules.py": ("Python, modules", None),
     "hello.js": ("Node", None),
+    "hello-jar.cgi": ("Java, archive", None),
+    "hello-java.cgi": ("Java, source file", None),
     "hello.rb": ("Ruby", None),
     "hello-libraries.rb": ("Ruby, libraries", None),
     "hello.tcl": ("Tcl", None),

@@ -1,9 +1,13 @@
 """The small programs of examples/hello give the same answers in both modes."""
 
+import os
+
 import pytest
 
 HELLOS = ["hello.cgi", "hello.sh", "hello.pl", "hello-cgi.pl", "hello.py", "hello-modules.py",
           "hello.js", "hello.rb", "hello-libraries.rb", "hello.tcl"]
+if os.path.exists("/usr/bin/javac"):
+    HELLOS += ["hello-java.cgi", "hello-jar.cgi"]
 
 
 @pytest.mark.parametrize("name", HELLOS)
@@ -14,7 +18,7 @@ def test_hellos_answer_the_same_in_both_modes(site, name):
     assert wanted.status == 200 and b"ello" in wanted.body
     bridge.command("mode", script, "persistent")
     bridge.request(script)
-    bridge.wait_warm(script)
+    bridge.wait_warm(script, 60)
     for _ in range(10):
         got = bridge.request(script)
         assert (got.head, got.body) == (wanted.head, wanted.body)

@@ -5,6 +5,7 @@
 
 #include "calls/clean.h"
 #include "calls/real_calls.h"
+#include "java_launcher.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 
@@ -57,10 +58,17 @@ INTERPOSED int malloc_trim(size_t pad) {
   return REAL(malloc_trim) != NULL ? REAL(malloc_trim)(pad) : 0;
 }
 
+static void *return_argument(void *argument) {
+  return argument;
+}
+
 INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                               void *(*run)(void *), void *argument) {
   call_touch(TOUCHED_THREADS);
   load_left_thread(__builtin_return_address(0));
+  void *result_here;
+  if (java_launcher_runs(__builtin_return_address(0), attributes, run, argument, &result_here))
+    return REAL(pthread_create)(thread, attributes, return_argument, result_here);
   if (!program_is_linked_go()) return REAL(pthread_create)(thread, attributes, run, argument);
   struct go_thread_start *start = go_linked_thread(run, argument);
   int result = REAL(pthread_create)(thread, attributes, go_linked_thread_run, start);

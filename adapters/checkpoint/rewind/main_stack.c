@@ -2,8 +2,11 @@
  * calls it at each start. Except for the limit, exec has fixed the answer, so the zygote asks
  * once. */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "calls/real_calls.h"
+#include "java_launcher.h"
+#include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads_missing.h"
 
@@ -18,9 +21,22 @@ void main_stack_remember(struct engine *engine) {
   pthread_attr_destroy(&attributes);
 }
 
+/* Whose stack the thread of Java's launcher is on. */
+static int is_on_launchers(pthread_t thread, void **stack, size_t *bytes) {
+  return java_launcher_stack(stack, bytes) && getpid() == raw_call(SYS_gettid) &&
+         pthread_equal(thread, pthread_self());
+}
+
 INTERPOSED int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes) {
   const struct engine *engine = state.engine;
+  void *stack;
+  size_t bytes;
   threads_see_thread(thread);
+  if (is_on_launchers(thread, &stack, &bytes)) {
+    int failed = REAL(pthread_getattr_np)(thread, attributes);
+    if (failed == 0) failed = pthread_attr_setstack(attributes, stack, bytes);
+    return failed == 0 ? pthread_attr_setguardsize(attributes, 0) : failed;
+  }
   if (engine == NULL || state.role != ROLE_ANSWERING || engine->main_thread == 0 ||
       !pthread_equal(thread, engine->main_thread) || (state.touched & TOUCHED_LIMITS) != 0) {
     return REAL(pthread_getattr_np)(thread, attributes);

@@ -20,7 +20,12 @@ struct parked_thread *parked_thread_of(pid_t id) {
   return NULL;
 }
 
-enum { kLooksMost = 100, kQuietLooks = 3, kLookNanoseconds = 2000000 };
+enum {
+  kLooksMost = 100,
+  kLooksAtInterpreters = 2500, /* which may be compiling what the program began with */
+  kQuietLooks = 3,
+  kLookNanoseconds = 2000000
+};
 
 int threads_refuse(char *reason, size_t reason_bytes, const char *why) {
   snprintf(reason, reason_bytes, "%s", why);
@@ -53,13 +58,14 @@ int thread_read_wait(struct parked_thread *thread, pid_t id) {
 
 /* Waits that end only by what another thread or process does, and that can be begun once more with
  * the same arguments as if nothing had happened. A time limit would have passed when a request
- * comes. */
-static int waits_without_limit(const struct parked_thread *thread) {
+ * comes: only an adapter knows whether that matters. */
+static int can_wait_again(const struct parked_thread *thread) {
   const unsigned long *arguments = thread->wait.arguments;
   switch (thread->wait.number) {
     case SYS_futex: {
       int operation = (int)arguments[1] & FUTEX_CMD_MASK;
-      return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) && arguments[3] == 0;
+      return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) &&
+             (arguments[3] == 0 || (operation == FUTEX_WAIT_BITSET && parked_threads.may_wake));
     }
     case SYS_epoll_pwait:
 #ifdef SYS_epoll_wait
@@ -125,7 +131,7 @@ static int look(char *reason, size_t reason_bytes) {
   }
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
-    if (thread_read_wait(thread, thread->id) != 0 || !waits_without_limit(thread)) {
+    if (thread_read_wait(thread, thread->id) != 0 || !can_wait_again(thread)) {
       return tell_who_moves(thread, reason, reason_bytes);
     }
   }
@@ -136,7 +142,8 @@ int threads_await_rest(char *reason, size_t reason_bytes) {
   int quiet = 0, result = 0;
   parked_threads.count = 0;
   if (threads_of_process() == 1) return 0;
-  for (int looks = 0; looks < kLooksMost && quiet < kQuietLooks; ++looks) {
+  int most = parked_threads.may_wake ? kLooksAtInterpreters : kLooksMost;
+  for (int looks = 0; looks < most && quiet < kQuietLooks; ++looks) {
     if (looks > 0) thread_pause(kLookNanoseconds);
     result = look(reason, reason_bytes);
     if (result == 0 && parked_threads.count == 0) return 0;

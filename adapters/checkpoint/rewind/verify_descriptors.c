@@ -120,13 +120,15 @@ static int stat_of(pid_t pid, int fd, struct stat *status) {
   return stat(path, status);
 }
 
-/* A pipe is the worker's own if it is not ours, and both its ends are one pipe. */
+/* A pipe is the worker's own if it is not ours, and both its ends are one pipe; a socket likewise.
+ */
 static int is_right_file(const struct findings *findings, const struct open_file *file) {
   struct stat ours, theirs, other;
   if (fstat(file->fd, &ours) != 0 || stat_of(findings->pid, file->fd, &theirs) != 0) return 0;
   if (ours.st_mode != theirs.st_mode || ours.st_dev != theirs.st_dev) return 0;
-  if (file->kind != FILE_PIPE) return ours.st_ino == theirs.st_ino;
-  if (file->same_as != 0) return theirs.st_ino != ours.st_ino;
+  if (file->kind != FILE_PIPE && file->kind != FILE_ENDED_SOCKET)
+    return ours.st_ino == theirs.st_ino;
+  if (file->same_as != 0 || file->kind == FILE_ENDED_SOCKET) return theirs.st_ino != ours.st_ino;
   return stat_of(findings->pid, state.files[file->other_end].fd, &other) == 0 &&
          other.st_ino == theirs.st_ino && theirs.st_ino != ours.st_ino;
 }

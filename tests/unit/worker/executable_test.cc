@@ -184,6 +184,21 @@ TEST_F(ExecutableTest, node_is_booted_before_modules_that_its_first_line_names) 
                    folder_ + "/a.js"}));
 }
 
+TEST_F(ExecutableTest, java_gets_its_agent_before_the_words_of_its_first_line) {
+  const std::string java = file("java", std::string("\x7f") + "ELF");
+  const std::string script = file("a", "#!/usr/bin/env -S " + java + " --source 17\n");
+  const Executable executable = inspect(script, kPath);
+  EXPECT_EQ(executable.language, Language::java);
+  const config::Level level = deepest_level(executable, config::Level::compiled);
+  EXPECT_EQ(level, config::Level::booted);
+  EXPECT_TRUE(may_be_ahead(executable.language, level));
+  EXPECT_FALSE(runs_again(executable.language, level));
+  EXPECT_EQ(zygote_argv(executable, level, "/a", {}),
+            (Words{java, "-agentpath:/a/libcgibridge_java.so=/a/java/cgibridge/Rehearsal.class",
+                   "-XX:+PerfDisableSharedMem", "--source", "17", script}));
+  EXPECT_EQ(zygote_argv(executable, config::Level::linked, "/a", {}), executable.argv);
+}
+
 TEST_F(ExecutableTest, env_looks_for_the_interpreter_where_its_own_assignment_of_path_says) {
   const std::string interpreter = file("own-interpreter",
                                        "\x7f"
@@ -199,7 +214,7 @@ TEST_F(ExecutableTest, node_before_main_is_forked_like_any_program) {
   EXPECT_FALSE(may_be_ahead(executable.language, level));
 }
 
-TEST_F(ExecutableTest, only_node_has_a_checkpoint_between_linked_and_compiled) {
+TEST_F(ExecutableTest, others_have_no_checkpoint_between_linked_and_compiled) {
   const Executable executable = inspect(file("a.pl", "#!/usr/bin/perl\n"), kPath);
   EXPECT_EQ(deepest_level(executable, config::Level::booted), config::Level::linked);
 }

@@ -1,0 +1,167 @@
+/* Java at `booted`: stops a virtual machine before the first class of the program is initialized.
+ *
+ * The bridge names this library on the command line (-agentpath). When the machine has started, it
+ * rehearses what most programs begin with (Rehearsal.java); when the first class that is not the
+ * JDK's is about to be used, the process is at its checkpoint. Where the source launcher compiles
+ * the program, that is its first compiled class. Everything of the program runs in the request.
+ *
+ * README.md has what a request gets anew. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "renewal.h"
+#include "vm.h"
+
+enum { kCannotStart = 71, kClassBytesMax = 1 << 16 };
+
+/* What the source launcher's classes are called, and what loads the program that it compiled. */
+static const char kSourceLauncher[] = "Lcom/sun/tools/javac/launcher/";
+static const char kLoaderOfSource[] = "MemoryClassLoader;";
+
+static char rehearsal_file[kPathMax];
+static int is_source;
+
+/* ---- classes ---- */
+
+static int ends_with(const char *text, const char *end) {
+  size_t length = strlen(text), of_end = strlen(end);
+  return length >= of_end && strcmp(text + length - of_end, end) == 0;
+}
+
+static java_object loader_of(java_table tools, java_object class) {
+  java_object loader = NULL;
+  VM_FUNCTION(tool_get_class_loader, tools, TOOL_GET_CLASS_LOADER)(tools, class, &loader);
+  return loader;
+}
+
+enum whose { WHOSE_JDK, WHOSE_PROGRAM, WHOSE_SOURCE };
+
+/* The JDK's own classes have no loader, or one for the platform; those of its tools have the
+ * program's. */
+static enum whose whose_class(java_table tools, java_table env, java_object class) {
+  java_object loader = loader_of(tools, class);
+  if (loader == NULL) return WHOSE_JDK;
+  java_object of_loader = VM_FUNCTION(jni_get_object_class, env, JNI_GET_OBJECT_CLASS)(env, loader);
+  char *name = signature_of(tools, of_loader);
+  enum whose whose = WHOSE_PROGRAM;
+  if (ends_with(name, "$PlatformClassLoader;") || ends_with(name, "$ExtClassLoader;"))
+    whose = WHOSE_JDK;
+  if (ends_with(name, kLoaderOfSource)) whose = WHOSE_SOURCE;
+  signature_free(tools, name);
+  return whose;
+}
+
+static int is_of_source_launcher(java_table tools, java_object class) {
+  char *name = signature_of(tools, class);
+  int is_launcher = strncmp(name, kSourceLauncher, sizeof kSourceLauncher - 1) == 0;
+  signature_free(tools, name);
+  return is_launcher;
+}
+
+/* Another agent, or a class loader that the operator names, has run already. */
+static int has_run_code(java_table tools, java_table env) {
+  struct classes classes = classes_loaded(tools);
+  int found = 0;
+  for (java_int i = 0; i < classes.count && !found; ++i)
+    found = whose_class(tools, env, classes.list[i]) != WHOSE_JDK;
+  classes_free(tools, &classes);
+  return found;
+}
+
+/* ---- the checkpoint ---- */
+
+/* In a zygote it does not return. */
+static void note_shallower(const char *why) {
+  char what[kPathMax], answer[kAnswerMax];
+  snprintf(what, sizeof what, "note/shallower/%s", why);
+  call_library(what, answer, sizeof answer);
+  _exit(kCannotStart);
+}
+
+static void watch(java_table tools, int on) {
+  VM_FUNCTION(tool_set_event_notification_mode, tools, TOOL_SET_EVENT_NOTIFICATION_MODE)
+  (tools, on, EVENT_CLASS_PREPARE, NULL);
+}
+
+static void stand(java_table tools, java_table env, java_object thread) {
+  char answer[kAnswerMax];
+  watch(tools, TOOL_OFF);
+  const char *drawn = renewal_prepare(tools, env, thread);
+  if (drawn != NULL) note_shallower(drawn);
+  if (call_library("checkpoint/booted", answer, sizeof answer) < 0) _exit(kCannotStart);
+  const char *differs = launch_differs();
+  if (differs != NULL) {
+    char anew[kAnswerMax];
+    snprintf(anew, sizeof anew, "anew/%s", differs);
+    call_library(anew, answer, sizeof answer);
+    _exit(kCannotStart);
+  }
+  call_library("environ/set", answer, sizeof answer);
+  renewal_of_request(env);
+  call_library("script", answer, sizeof answer);
+}
+
+static void on_prepare(java_table tools, java_table env, java_object thread, java_object class) {
+  enum whose whose = whose_class(tools, env, class);
+  if (whose == WHOSE_JDK) return;
+  if (!is_source) is_source = is_of_source_launcher(tools, class);
+  if (!is_source || whose == WHOSE_SOURCE) stand(tools, env, thread);
+}
+
+/* ---- the start ---- */
+
+/* Without its file nothing is rehearsed, and a request takes longer. */
+static void rehearse(java_table env) {
+  static signed char bytes[kClassBytesMax];
+  int file = open(rehearsal_file, O_RDONLY | O_CLOEXEC);
+  ssize_t count = file < 0 ? -1 : read(file, bytes, sizeof bytes);
+  if (file >= 0) close(file);
+  if (count <= 0) return;
+  java_object class = VM_FUNCTION(jni_define_class, env, JNI_DEFINE_CLASS)(
+      env, "cgibridge/Rehearsal", NULL, bytes, (java_int)count);
+  if (class != NULL) {
+    java_member run =
+        VM_FUNCTION(jni_get_id, env, JNI_GET_STATIC_METHOD_ID)(env, class, "run", "()V");
+    if (run != NULL) VM_FUNCTION(jni_call_void_method_a, env, JNI_CALL_STATIC_VOID_METHOD_A)
+    (env, class, run, NULL);
+  }
+  VM_FUNCTION(jni_exception_clear, env, JNI_EXCEPTION_CLEAR)(env);
+}
+
+static void on_start(java_table tools, java_table env, java_object thread) {
+  (void)thread;
+  if (has_run_code(tools, env)) {
+    note_shallower("another agent, or a class loader of its own, runs before the program");
+  }
+  rehearse(env);
+  watch(tools, TOOL_ON);
+}
+
+/* The machine calls it when it starts, in the thread that will run main(). options: the file of the
+ * class to rehearse with. */
+__attribute__((visibility("default"))) java_int Agent_OnLoad(java_table machine, char *options,
+                                                             void *reserved) {
+  (void)reserved;
+  static const struct tool_callbacks callbacks = {.vm_init = on_start, .class_prepare = on_prepare};
+  java_table tools = NULL;
+  if (call_open() != 0) {
+    if (getenv("REQUEST_METHOD") == NULL) _exit(kCannotStart);
+    return 0;
+  }
+  char answer[kAnswerMax];
+  call_library("threads-may-wake", answer, sizeof answer);
+  launch_remember();
+  snprintf(rehearsal_file, sizeof rehearsal_file, "%s", options != NULL ? options : "");
+  if (VM_FUNCTION(vm_get_env, machine, VM_GET_ENV)(machine, &tools, VM_VERSION_OF_TOOLS) != 0 ||
+      VM_FUNCTION(tool_set_event_callbacks, tools, TOOL_SET_EVENT_CALLBACKS)(
+          tools, &callbacks, sizeof callbacks) != 0 ||
+      VM_FUNCTION(tool_set_event_notification_mode, tools, TOOL_SET_EVENT_NOTIFICATION_MODE)(
+          tools, TOOL_ON, EVENT_VM_INIT, NULL) != 0) {
+    note_shallower("this virtual machine has no tool interface 1.2");
+  }
+  return 0;
+}
