@@ -218,8 +218,8 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   }
   if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left(0));
   if (strcmp(what, "left/threads") == 0) return give_text(buffer, size, load_left(1));
-  if (strcmp(what, "threads-may-wake") == 0) {
-    parked_threads.may_wake = 1;
+  if (strcmp(what, "own-threads") == 0) {
+    parked_threads.are_interpreters = 1;
     return give_word(buffer, size, "noted");
   }
   if (strcmp(what, "over") == 0) {

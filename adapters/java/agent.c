@@ -2,8 +2,9 @@
  *
  * The bridge names this library on the command line (-agentpath). When the machine has started, it
  * rehearses what most programs begin with (Rehearsal.java); when the first class that is not the
- * JDK's is about to be used, the process is at its checkpoint. Where the source launcher compiles
- * the program, that is its first compiled class. Everything of the program runs in the request.
+ * JDK's is about to be used, those that it leads to are loaded (Closure.java), and the process is
+ * at its checkpoint. Where the source launcher compiles the program, that is its first compiled
+ * class. Everything of the program runs in the request.
  *
  * README.md has what a request gets anew. */
 #include <fcntl.h>
@@ -22,7 +23,7 @@ enum { kCannotStart = 71, kClassBytesMax = 1 << 16 };
 static const char kSourceLauncher[] = "Lcom/sun/tools/javac/launcher/";
 static const char kLoaderOfSource[] = "MemoryClassLoader;";
 
-static char rehearsal_file[kPathMax];
+static char folder[kPathMax]; /* of Java's part */
 static int is_source;
 
 /* ---- classes ---- */
@@ -72,6 +73,31 @@ static int has_run_code(java_table tools, java_table env) {
   return found;
 }
 
+/* ---- Java's part ---- */
+
+/* Defines a class of this folder, and calls its static method with at most one argument. Without
+ * its file nothing is called, and a request takes longer. */
+static void call_helper(java_table env, const char *name, const char *method, const char *type,
+                        java_object argument) {
+  static signed char bytes[kClassBytesMax];
+  char path[2 * kPathMax];
+  snprintf(path, sizeof path, "%s/cgibridge/%s.class", folder, name);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t count = file < 0 ? -1 : read(file, bytes, sizeof bytes);
+  if (file >= 0) close(file);
+  if (count <= 0) return;
+  snprintf(path, sizeof path, "cgibridge/%s", name);
+  java_object class =
+      VM_FUNCTION(jni_define_class, env, JNI_DEFINE_CLASS)(env, path, NULL, bytes, (java_int)count);
+  const union java_value arguments = {.l = argument};
+  java_member found = NULL;
+  if (class != NULL)
+    found = VM_FUNCTION(jni_get_id, env, JNI_GET_STATIC_METHOD_ID)(env, class, method, type);
+  if (found != NULL) VM_FUNCTION(jni_call_void_method_a, env, JNI_CALL_STATIC_VOID_METHOD_A)
+  (env, class, found, &arguments);
+  VM_FUNCTION(jni_exception_clear, env, JNI_EXCEPTION_CLEAR)(env);
+}
+
 /* ---- the checkpoint ---- */
 
 /* In a zygote it does not return. */
@@ -87,9 +113,10 @@ static void watch(java_table tools, int on) {
   (tools, on, EVENT_CLASS_PREPARE, NULL);
 }
 
-static void stand(java_table tools, java_table env, java_object thread) {
+static void stand(java_table tools, java_table env, java_object thread, java_object class) {
   char answer[kAnswerMax];
   watch(tools, TOOL_OFF);
+  call_helper(env, "Closure", "load", "(Ljava/lang/Class;)V", class);
   const char *drawn = renewal_prepare(tools, env, thread);
   if (drawn != NULL) note_shallower(drawn);
   if (call_library("checkpoint/booted", answer, sizeof answer) < 0) _exit(kCannotStart);
@@ -109,40 +136,22 @@ static void on_prepare(java_table tools, java_table env, java_object thread, jav
   enum whose whose = whose_class(tools, env, class);
   if (whose == WHOSE_JDK) return;
   if (!is_source) is_source = is_of_source_launcher(tools, class);
-  if (!is_source || whose == WHOSE_SOURCE) stand(tools, env, thread);
+  if (!is_source || whose == WHOSE_SOURCE) stand(tools, env, thread, class);
 }
 
 /* ---- the start ---- */
-
-/* Without its file nothing is rehearsed, and a request takes longer. */
-static void rehearse(java_table env) {
-  static signed char bytes[kClassBytesMax];
-  int file = open(rehearsal_file, O_RDONLY | O_CLOEXEC);
-  ssize_t count = file < 0 ? -1 : read(file, bytes, sizeof bytes);
-  if (file >= 0) close(file);
-  if (count <= 0) return;
-  java_object class = VM_FUNCTION(jni_define_class, env, JNI_DEFINE_CLASS)(
-      env, "cgibridge/Rehearsal", NULL, bytes, (java_int)count);
-  if (class != NULL) {
-    java_member run =
-        VM_FUNCTION(jni_get_id, env, JNI_GET_STATIC_METHOD_ID)(env, class, "run", "()V");
-    if (run != NULL) VM_FUNCTION(jni_call_void_method_a, env, JNI_CALL_STATIC_VOID_METHOD_A)
-    (env, class, run, NULL);
-  }
-  VM_FUNCTION(jni_exception_clear, env, JNI_EXCEPTION_CLEAR)(env);
-}
 
 static void on_start(java_table tools, java_table env, java_object thread) {
   (void)thread;
   if (has_run_code(tools, env)) {
     note_shallower("another agent, or a class loader of its own, runs before the program");
   }
-  rehearse(env);
+  call_helper(env, "Rehearsal", "run", "()V", NULL);
   watch(tools, TOOL_ON);
 }
 
-/* The machine calls it when it starts, in the thread that will run main(). options: the file of the
- * class to rehearse with. */
+/* The machine calls it when it starts, in the thread that will run main(). options: the folder that
+ * cgibridge/Rehearsal.class and its like are in. */
 __attribute__((visibility("default"))) java_int Agent_OnLoad(java_table machine, char *options,
                                                              void *reserved) {
   (void)reserved;
@@ -153,9 +162,9 @@ __attribute__((visibility("default"))) java_int Agent_OnLoad(java_table machine,
     return 0;
   }
   char answer[kAnswerMax];
-  call_library("threads-may-wake", answer, sizeof answer);
+  call_library("own-threads", answer, sizeof answer);
   launch_remember();
-  snprintf(rehearsal_file, sizeof rehearsal_file, "%s", options != NULL ? options : "");
+  snprintf(folder, sizeof folder, "%s", options != NULL ? options : "");
   if (VM_FUNCTION(vm_get_env, machine, VM_GET_ENV)(machine, &tools, VM_VERSION_OF_TOOLS) != 0 ||
       VM_FUNCTION(tool_set_event_callbacks, tools, TOOL_SET_EVENT_CALLBACKS)(
           tools, &callbacks, sizeof callbacks) != 0 ||

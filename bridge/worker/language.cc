@@ -107,8 +107,7 @@ WayIn way_in(Language language, const std::string& adapters,
     case Language::java:
       // Before the command line's own agents, which must not run before the checkpoint. Figures
       // about the machine, which it would share with others in a file, stay in its memory.
-      way = {{"-agentpath:" + adapters + "/libcgibridge_java.so=" + adapters +
-                  "/java/cgibridge/Rehearsal.class",
+      way = {{"-agentpath:" + adapters + "/libcgibridge_java.so=" + adapters + "/java",
               "-XX:+PerfDisableSharedMem"},
              1};
       break;

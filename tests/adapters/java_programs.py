@@ -12,7 +12,7 @@ from harness.bridge import BUILD
 
 JAVA, JAVAC = "/usr/bin/java", "/usr/bin/javac"
 SOURCES = pathlib.Path(__file__).parent / "java"
-WAY_IN = [f"-agentpath:{adapters_dir()}/libcgibridge_java.so={adapters_dir()}/java/cgibridge/Rehearsal.class",
+WAY_IN = [f"-agentpath:{adapters_dir()}/libcgibridge_java.so={adapters_dir()}/java",
           "-XX:+PerfDisableSharedMem"]
 
 needs_java = pytest.mark.skipif(not os.path.exists(JAVAC), reason="no javac")

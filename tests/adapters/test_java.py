@@ -179,7 +179,22 @@ def test_what_runs_before_the_adapter_keeps_it_shallower(classes, variables, swi
         assert "runs before the program" in why
 
 
-def test_without_rehearsal(classes, answers):
+def test_classes_that_are_loaded_ahead(tmp_path):
+    """None is initialized before the request, and what is missing or broken fails as it does in classic."""
+    tmp_path.chmod(0o755)
+    compile_java(tmp_path, "Leads.java")
+    (tmp_path / "Leads$Missing.class").unlink()
+    cut = tmp_path / "Leads$Cut.class"
+    cut.write_bytes(cut.read_bytes()[:-20])
+    words = ["-cp", str(tmp_path), "Leads"]
+    plain = plainly("", *words)
+    assert plain.text.count("is initialized") == 2 and plain.text.count("Error") == 6
+    with WarmJava(*words) as warm:
+        for _ in range(3):
+            assert warm.ask_for("").seen() == plain.seen()
+
+
+def test_without_helpers(classes, answers):
     argv = [JAVA, WAY_IN[0].split("=")[0] + "=/nowhere", WAY_IN[1], "-cp", classes, "Deeds"]
     with Zygote(argv, level="booted", reset="rewind", cwd=classes) as zygote:
         worker = zygote.worker()
@@ -205,4 +220,5 @@ def test_the_interface_is_the_jdks(tmp_path):
     ours = SOURCES.parents[2] / "adapters" / "java"
     subprocess.run(["cc", "-fsyntax-only", f"-I{include}", f"-I{include}/linux", f"-I{ours}",
                     SOURCES.parent / "java_vm.c"], check=True)
-    assert os.path.exists(f"{adapters_dir()}/java/cgibridge/Rehearsal.class")
+    for helper in ("Rehearsal", "Closure"):
+        assert os.path.exists(f"{adapters_dir()}/java/cgibridge/{helper}.class")

@@ -34,9 +34,10 @@ struct parked_thread {
 /* Of this process; part of its memory like everything else. */
 struct parked_threads {
   size_t count;
-  /* The adapter said that all of them are its interpreter's, and begin a wait again that ended by
-   * its limit: a limit that has passed when a request comes does no harm. */
-  int may_wake;
+  /* The adapter said that all of them are its interpreter's. Where they wait they hold no lock, and
+   * they begin a wait again that ended by its limit: one that has passed when a request comes does
+   * no harm. */
+  int are_interpreters;
   int are_again; /* they were made again */
   /* A request can begin without them; and this one has none yet: threads_missing.h. */
   int can_be_missing, are_missing;

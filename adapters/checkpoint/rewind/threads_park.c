@@ -255,7 +255,9 @@ static const char *what_is_in_the_way(void) {
   }
   if (program_is_go() && go_renewal_find_threads() != 0)
     return "one of its threads is unknown to Go";
-  return program_is_static() ? NULL : lock_of_parked_thread();
+  /* What a large heap holds may look like a lock: numbers are enough. */
+  int is_known = program_is_static() || parked_threads.are_interpreters;
+  return is_known ? NULL : lock_of_parked_thread();
 }
 
 int threads_park(char *reason, size_t reason_bytes) {

@@ -65,7 +65,8 @@ static int can_wait_again(const struct parked_thread *thread) {
     case SYS_futex: {
       int operation = (int)arguments[1] & FUTEX_CMD_MASK;
       return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) &&
-             (arguments[3] == 0 || (operation == FUTEX_WAIT_BITSET && parked_threads.may_wake));
+             (arguments[3] == 0 ||
+              (operation == FUTEX_WAIT_BITSET && parked_threads.are_interpreters));
     }
     case SYS_epoll_pwait:
 #ifdef SYS_epoll_wait
@@ -142,7 +143,7 @@ int threads_await_rest(char *reason, size_t reason_bytes) {
   int quiet = 0, result = 0;
   parked_threads.count = 0;
   if (threads_of_process() == 1) return 0;
-  int most = parked_threads.may_wake ? kLooksAtInterpreters : kLooksMost;
+  int most = parked_threads.are_interpreters ? kLooksAtInterpreters : kLooksMost;
   for (int looks = 0; looks < most && quiet < kQuietLooks; ++looks) {
     if (looks > 0) thread_pause(kLookNanoseconds);
     result = look(reason, reason_bytes);
