@@ -10,7 +10,9 @@ import pytest
 from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
 from harness.bridge import BUILD
 
-JAVA, JAVAC = "/usr/bin/java", "/usr/bin/javac"
+# Another JDK than Debian's is named by CGIBRIDGE_JAVA.
+JAVA = os.environ.get("CGIBRIDGE_JAVA", "/usr/bin/java")
+JAVAC = f"{JAVA}c"
 SOURCES = pathlib.Path(__file__).parent / "java"
 WAY_IN = [f"-agentpath:{adapters_dir()}/libcgibridge_java.so={adapters_dir()}/java",
           "-XX:+PerfDisableSharedMem"]

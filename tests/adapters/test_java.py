@@ -61,8 +61,11 @@ def test_each_deed_in_any_order(classes, answers, reset, tracking, rounds):
     with deeds(classes, reset=reset, tracking=tracking) as warm:
         assert (warm.reset, warm.weaker) == (reset, "")
         for deed in order:
+            before = len(warm.retired)
             assert (deed, warm.ask_for(deed, cwd=classes).seen()) == (deed, answers[deed].seen())
-        assert warm.retired == [] and (reset == "fork" or warm.workers == 1)
+            # OpenJDK 25 may collect the objects of its archive, and map memory in the place of that file.
+            assert len(warm.retired) == before or deed == "strain", warm.retired
+        assert reset == "fork" or warm.workers == 1 + len(warm.retired)
 
 
 @pytest.mark.parametrize("size", ["512k", "3m", "40m"])
