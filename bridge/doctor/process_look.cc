@@ -29,7 +29,8 @@ constexpr std::uint64_t kSetUidAndGid = (1ull << CAP_SETUID) | (1ull << CAP_SETG
 // What every installation has, on the machines that the checkpoint library is built for.
 constexpr const char* kPartsOfCheckpoint[] = {"libcgibridge_checkpoint.so", "cgibridge-static"};
 constexpr const char* kParts[] = {"cgibridge-step-down", "perl/CGIBridge.pm", "python/start.py",
-                                  "ruby/start.rb",       "node/start.js",     "tcl/init.tcl"};
+                                  "ruby/start.rb",       "node/start.js",     "tcl/init.tcl",
+                                  "libcgibridge_java.so"};
 
 std::string folder_of(::pid_t pid) {
   return pid > 0 ? fmt::format("/proc/{}", pid) : "/proc/self";
