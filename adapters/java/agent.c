@@ -7,24 +7,24 @@
  * class. Everything of the program runs in the request.
  *
  * README.md has what a request gets anew. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "call.h"
+#include "helpers.h"
 #include "renewal.h"
 #include "vm.h"
 
-enum { kCannotStart = 71, kClassBytesMax = 1 << 16 };
+enum { kCannotStart = 71 };
 
 /* What the source launcher's classes are called, and what loads the program that it compiled. */
 static const char kSourceLauncher[] = "Lcom/sun/tools/javac/launcher/";
 static const char kLoaderOfSource[] = "MemoryClassLoader;";
 
-static char folder[kPathMax]; /* of Java's part */
 static int is_source;
+static int is_bare; /* a test leaves the helpers out */
 
 /* ---- classes ---- */
 
@@ -75,20 +75,13 @@ static int has_run_code(java_table tools, java_table env) {
 
 /* ---- Java's part ---- */
 
-/* Defines a class of this folder, and calls its static method with at most one argument. Without
- * its file nothing is called, and a request takes longer. */
-static void call_helper(java_table env, const char *name, const char *method, const char *type,
+/* Defines a class of this library's, and calls its static method with at most one argument. If it
+ * has none, or does not bring it along, a request takes longer. */
+static void call_helper(java_table env, struct helper helper, const char *method, const char *type,
                         java_object argument) {
-  static signed char bytes[kClassBytesMax];
-  char path[2 * kPathMax];
-  snprintf(path, sizeof path, "%s/cgibridge/%s.class", folder, name);
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t count = file < 0 ? -1 : read(file, bytes, sizeof bytes);
-  if (file >= 0) close(file);
-  if (count <= 0) return;
-  snprintf(path, sizeof path, "cgibridge/%s", name);
-  java_object class =
-      VM_FUNCTION(jni_define_class, env, JNI_DEFINE_CLASS)(env, path, NULL, bytes, (java_int)count);
+  if (helper.bytes == NULL || is_bare) return;
+  java_object class = VM_FUNCTION(jni_define_class, env, JNI_DEFINE_CLASS)(
+      env, helper.name, NULL, helper.bytes, (java_int)helper.count);
   const union java_value arguments = {.l = argument};
   java_member found = NULL;
   if (class != NULL)
@@ -116,7 +109,7 @@ static void watch(java_table tools, int on) {
 static void stand(java_table tools, java_table env, java_object thread, java_object class) {
   char answer[kAnswerMax];
   watch(tools, TOOL_OFF);
-  call_helper(env, "Closure", "load", "(Ljava/lang/Class;)V", class);
+  call_helper(env, helper_closure(), "load", "(Ljava/lang/Class;)V", class);
   const char *drawn = renewal_prepare(tools, env, thread);
   if (drawn != NULL) note_shallower(drawn);
   if (call_library("checkpoint/booted", answer, sizeof answer) < 0) _exit(kCannotStart);
@@ -146,12 +139,12 @@ static void on_start(java_table tools, java_table env, java_object thread) {
   if (has_run_code(tools, env)) {
     note_shallower("another agent, or a class loader of its own, runs before the program");
   }
-  call_helper(env, "Rehearsal", "run", "()V", NULL);
+  call_helper(env, helper_rehearsal(), "run", "()V", NULL);
   watch(tools, TOOL_ON);
 }
 
-/* The machine calls it when it starts, in the thread that will run main(). options: the folder that
- * cgibridge/Rehearsal.class and its like are in. */
+/* The machine calls it when it starts, in the thread that will run main(). options: "bare", or
+ * nothing. */
 __attribute__((visibility("default"))) java_int Agent_OnLoad(java_table machine, char *options,
                                                              void *reserved) {
   (void)reserved;
@@ -164,7 +157,7 @@ __attribute__((visibility("default"))) java_int Agent_OnLoad(java_table machine,
   char answer[kAnswerMax];
   call_library("own-threads", answer, sizeof answer);
   launch_remember();
-  snprintf(folder, sizeof folder, "%s", options != NULL ? options : "");
+  is_bare = options != NULL && strcmp(options, "bare") == 0;
   if (VM_FUNCTION(vm_get_env, machine, VM_GET_ENV)(machine, &tools, VM_VERSION_OF_TOOLS) != 0 ||
       VM_FUNCTION(tool_set_event_callbacks, tools, TOOL_SET_EVENT_CALLBACKS)(
           tools, &callbacks, sizeof callbacks) != 0 ||

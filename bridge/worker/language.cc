@@ -107,9 +107,7 @@ WayIn way_in(Language language, const std::string& adapters,
     case Language::java:
       // Before the command line's own agents, which must not run before the checkpoint. Figures
       // about the machine, which it would share with others in a file, stay in its memory.
-      way = {{"-agentpath:" + adapters + "/libcgibridge_java.so=" + adapters + "/java",
-              "-XX:+PerfDisableSharedMem"},
-             1};
+      way = {{"-agentpath:" + adapters + "/libcgibridge_java.so", "-XX:+PerfDisableSharedMem"}, 1};
       break;
     case Language::tcl:
       way.variables = {{"TCL_LIBRARY", adapters + "/tcl"},

@@ -14,7 +14,7 @@ from harness.bridge import BUILD
 JAVA = os.environ.get("CGIBRIDGE_JAVA", "/usr/bin/java")
 JAVAC = f"{JAVA}c"
 SOURCES = pathlib.Path(__file__).parent / "java"
-WAY_IN = [f"-agentpath:{adapters_dir()}/libcgibridge_java.so={adapters_dir()}/java",
+WAY_IN = [f"-agentpath:{adapters_dir()}/libcgibridge_java.so",
           "-XX:+PerfDisableSharedMem"]
 
 needs_java = pytest.mark.skipif(not os.path.exists(JAVAC), reason="no javac")

@@ -194,7 +194,7 @@ TEST_F(ExecutableTest, java_gets_its_agent_before_the_words_of_its_first_line) {
   EXPECT_TRUE(may_be_ahead(executable.language, level));
   EXPECT_FALSE(runs_again(executable.language, level));
   EXPECT_EQ(zygote_argv(executable, level, "/a", {}),
-            (Words{java, "-agentpath:/a/libcgibridge_java.so=/a/java", "-XX:+PerfDisableSharedMem",
+            (Words{java, "-agentpath:/a/libcgibridge_java.so", "-XX:+PerfDisableSharedMem",
                    "--source", "17", script}));
   EXPECT_EQ(zygote_argv(executable, config::Level::linked, "/a", {}), executable.argv);
 }
