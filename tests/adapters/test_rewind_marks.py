@@ -10,6 +10,8 @@ PROGRAM = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,17 @@ static void scan_by_child(void) {
   _exit(0);
 }
 
+static sem_t done, never;
+
+/* It is ended where it waits, long after its child. */
+static void *have_child(void *unused) {
+  if (fork() == 0) scan_by_child();
+  wait(NULL);
+  sem_post(&done);
+  sem_wait(&never);
+  return unused;
+}
+
 static void protect(void) {
   int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1);
   struct uffdio_api api = {.api = UFFD_API, .features = 1 << 13 | 1 << 15};
@@ -82,6 +95,11 @@ int main(int argc, char **argv) {
   }
   if (strcmp(how, "scan") == 0) scan_of("/proc/self/pagemap");
   if (strcmp(how, "child") == 0) { if (fork() == 0) scan_by_child(); wait(NULL); }
+  if (strcmp(how, "thread") == 0) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, have_child, NULL);
+    sem_wait(&done);
+  }
   if (strcmp(how, "protect") == 0) protect();
   if (strcmp(how, "constants") == 0) madvise((void *)names, 8192, MADV_DONTNEED);
   if (strcmp(how, "elsewhere") == 0) advise(MADV_DONTNEED, (void *)names);
@@ -104,7 +122,7 @@ def program(tmp_path_factory):
 @pytest.mark.parametrize("tracking", ["auto", "compare", "scan", "soft-dirty"])
 @pytest.mark.parametrize("words, retires", [
     (["scan"], True), (["scan", "n"], True), (["protect"], True), (["protect", "n"], True),
-    (["child"], False),
+    (["child"], False), (["thread"], False),
     (["constants"], True), (["elsewhere"], True), (["elsewhere", "n"], True), (["dontfork"], True),
     (["dontfork", "n"], True), (["cold"], False), (["cold", "n"], False), (["other"], False)], ids=str)
 def test_what_takes_marks_away_reaches_nobody(program, tracking, words, retires):
