@@ -1,6 +1,7 @@
 package cgibridge;
 
 import java.io.DataInputStream;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayDeque;
@@ -17,13 +18,21 @@ import java.util.Set;
 final class Closure {
   private static final int CLASSES_MOST = 2000;
   private static final long NANOSECONDS_MOST = 3_000_000_000L;
+  // In each folder of the class path a file of the class's name is looked for, and the bridge notes
+  // so many bytes of such paths, to see when one appears or changes.
+  private static final int PATH_BYTES_MOST = 24 << 10;
 
   private final ClassLoader loader;
+  private final List<String> folders = new ArrayList<>();
+  private int pathBytes;
   private final Deque<String> left = new ArrayDeque<>();
   private final Set<String> seen = new HashSet<>();
 
   private Closure(ClassLoader loader) {
     this.loader = loader;
+    for (String path : System.getProperty("java.class.path", "").split(File.pathSeparator)) {
+      if (new File(path.isEmpty() ? "." : path).isDirectory()) folders.add(path);
+    }
   }
 
   private static void skip(DataInputStream bytes, int tag) throws IOException {
@@ -75,6 +84,7 @@ final class Closure {
 
   // To ask for its methods links it. What is missing, or broken, is the program's to find.
   private void load(String name) {
+    for (String folder : folders) pathBytes += folder.length() + name.length() + ".class".length();
     try {
       Class<?> one = Class.forName(name, false, loader);
       one.getDeclaredMethods();
@@ -89,7 +99,7 @@ final class Closure {
     long begun = System.nanoTime();
     Closure closure = new Closure(first.getClassLoader());
     closure.load(first.getName());
-    while (!closure.left.isEmpty() && closure.seen.size() < CLASSES_MOST
+    while (!closure.left.isEmpty() && closure.seen.size() < CLASSES_MOST && closure.pathBytes < PATH_BYTES_MOST
         && System.nanoTime() - begun < NANOSECONDS_MOST) {
       closure.load(closure.left.remove());
     }

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from driver import LAUNCH_ENV, REQUEST_ENV, SHALLOWER, Zygote, adapters_dir, run_plainly
+from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Zygote, adapters_dir, run_plainly
 from java_programs import JAVA, SOURCES, WAY_IN, WarmJava, compile_java, needs_java, plainly, zygote_argv
 
 pytestmark = needs_java
@@ -196,6 +196,22 @@ def test_classes_that_are_loaded_ahead(tmp_path):
     with WarmJava(*words) as warm:
         for _ in range(3):
             assert warm.ask_for("").seen() == plain.seen()
+
+
+def test_what_is_loaded_ahead_is_noted(tmp_path):
+    """A folder of many classes with long names: the list of the checkpoint's files is whole."""
+    names = [f"{'Long' * 25}{n}" for n in range(600)]
+    text = "".join(f"class {name} {{ static int of() {{ return {n}; }} }}\n" for n, name in enumerate(names))
+    main = ("public class Many { public static void main(String[] words) { int sum = 0;\n"
+            "%s System.out.println(sum); } }")
+    (tmp_path / "Many.java").write_text(text + main % "".join(f"sum += {name}.of();\n" for name in names))
+    subprocess.run([f"{JAVA}c", "-d", tmp_path, tmp_path / "Many.java"], check=True)
+    with WarmJava("-cp", str(tmp_path), "Many") as warm:
+        assert warm.ask_for("").stdout == b"%d\n" % sum(range(600))
+        assert warm.note(WARNING) == []
+        noted = "".join(warm.note(FILE))
+        ahead = [name for name in names if f"{name}.class" in noted]
+        assert 20 < len(ahead) < 400
 
 
 def test_without_helpers(classes, answers):
