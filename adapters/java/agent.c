@@ -14,6 +14,7 @@
 
 #include "call.h"
 #include "helpers.h"
+#include "main_guard.h"
 #include "renewal.h"
 #include "vm.h"
 
@@ -109,6 +110,7 @@ static void watch(java_table tools, int on) {
 static void stand(java_table tools, java_table env, java_object thread, java_object class) {
   char answer[kAnswerMax];
   watch(tools, TOOL_OFF);
+  main_guard_lift(tools);
   call_helper(env, helper_closure(), "load", "(Ljava/lang/Class;)V", class);
   const char *drawn = renewal_prepare(tools, env, thread);
   if (drawn != NULL) note_shallower(drawn);
@@ -128,11 +130,18 @@ static void stand(java_table tools, java_table env, java_object thread, java_obj
 static void on_prepare(java_table tools, java_table env, java_object thread, java_object class) {
   enum whose whose = whose_class(tools, env, class);
   if (whose == WHOSE_JDK) return;
-  if (!is_source) is_source = is_of_source_launcher(tools, class);
+  if (!is_source && is_of_source_launcher(tools, class)) {
+    is_source = 1;
+    main_guard_lift(tools); /* its main() compiles the program, and calls it by other means */
+  }
   if (!is_source || whose == WHOSE_SOURCE) stand(tools, env, thread, class);
 }
 
 /* ---- the start ---- */
+
+static void main_is_the_jdks(void) {
+  note_shallower("its main class is the JDK's own");
+}
 
 static void on_start(java_table tools, java_table env, java_object thread) {
   (void)thread;
@@ -140,6 +149,8 @@ static void on_start(java_table tools, java_table env, java_object thread) {
     note_shallower("another agent, or a class loader of its own, runs before the program");
   }
   call_helper(env, helper_rehearsal(), "run", "()V", NULL);
+  if (main_guard_set(tools, main_is_the_jdks) != 0)
+    note_shallower("the virtual machine's functions cannot be replaced");
   watch(tools, TOOL_ON);
 }
 

@@ -33,6 +33,8 @@ enum jni_place {
   JNI_GET_INT_FIELD = 100,
   JNI_SET_LONG_FIELD = 110,
   JNI_GET_STATIC_METHOD_ID = 113,
+  JNI_CALL_STATIC_VOID_METHOD = 141,
+  JNI_CALL_STATIC_VOID_METHOD_V = 142,
   JNI_CALL_STATIC_VOID_METHOD_A = 143,
   JNI_GET_STATIC_FIELD_ID = 144,
   JNI_GET_STATIC_OBJECT_FIELD = 145,
@@ -68,7 +70,10 @@ enum tool_place { /* its number in the specification, less one */
                   TOOL_GET_CLASS_SIGNATURE = 47,
                   TOOL_GET_CLASS_STATUS = 48,
                   TOOL_GET_CLASS_LOADER = 56,
+                  TOOL_GET_METHOD_NAME = 63,
                   TOOL_GET_LOADED_CLASSES = 77,
+                  TOOL_SET_JNI_FUNCTION_TABLE = 119,
+                  TOOL_GET_JNI_FUNCTION_TABLE = 120,
                   TOOL_SET_EVENT_CALLBACKS = 121
 };
 enum { TOOL_OFF = 0, TOOL_ON = 1, TOOL_CLASS_IS_INITIALIZED = 4 };
@@ -81,6 +86,11 @@ typedef int tool_get_class_signature(java_table, java_object class, char **signa
                                      char **generic);
 typedef int tool_get_class_status(java_table, java_object class, java_int *status);
 typedef int tool_get_class_loader(java_table, java_object class, java_object *loader);
+typedef int tool_get_method_name(java_table, java_member, char **name, char **signature,
+                                 char **generic);
+/* The table is copied; a copy is given, to be freed. */
+typedef int tool_set_jni_function_table(java_table, const void *const *table);
+typedef int tool_get_jni_function_table(java_table, const void ***table);
 typedef int tool_get_loaded_classes(java_table, java_int *count, java_object **classes);
 typedef int tool_set_event_callbacks(java_table, const void *callbacks, java_int bytes);
 

@@ -183,6 +183,16 @@ def test_what_runs_before_the_adapter_keeps_it_shallower(classes, variables, swi
         assert "runs before the program" in why
 
 
+def test_no_main_is_called_before_the_checkpoint(tmp_path):
+    """A tool of the JDK's base module has no class of the program's."""
+    words = ["sun.security.tools.keytool.Main", "-genseckey", "-alias", "a", "-keyalg", "AES", "-keysize",
+             "128", "-storepass", "secret", "-storetype", "PKCS12", "-keystore", str(tmp_path / "store")]
+    with WarmJava(*words) as warm:
+        assert not warm.stands and warm.note(SHALLOWER) == ["its main class is the JDK's own"]
+    assert not (tmp_path / "store").exists()
+    assert plainly("", *words).code == 0 and (tmp_path / "store").exists()
+
+
 def test_classes_that_are_loaded_ahead(tmp_path):
     """None is initialized before the request, and what is missing or broken fails as it does in classic."""
     tmp_path.chmod(0o755)
