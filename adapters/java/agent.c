@@ -110,7 +110,7 @@ static void watch(java_table tools, int on) {
 static void stand(java_table tools, java_table env, java_object thread, java_object class) {
   char answer[kAnswerMax];
   watch(tools, TOOL_OFF);
-  main_guard_lift(tools);
+  main_guard_lift();
   call_helper(env, helper_closure(), "load", "(Ljava/lang/Class;)V", class);
   const char *drawn = renewal_prepare(tools, env, thread);
   if (drawn != NULL) note_shallower(drawn);
@@ -123,7 +123,7 @@ static void stand(java_table tools, java_table env, java_object thread, java_obj
     _exit(kCannotStart);
   }
   call_library("environ/set", answer, sizeof answer);
-  renewal_of_request(env);
+  if (renewal_of_request(env) != 0) _exit(kCannotStart); /* rather than share seeds */
   call_library("script", answer, sizeof answer);
 }
 
@@ -132,7 +132,7 @@ static void on_prepare(java_table tools, java_table env, java_object thread, jav
   if (whose == WHOSE_JDK) return;
   if (!is_source && is_of_source_launcher(tools, class)) {
     is_source = 1;
-    main_guard_lift(tools); /* its main() compiles the program, and calls it by other means */
+    main_guard_lift(); /* its main() compiles the program, and calls it by other means */
   }
   if (!is_source || whose == WHOSE_SOURCE) stand(tools, env, thread, class);
 }

@@ -47,7 +47,6 @@ int main_guard_set(java_table tools, void (*skipped)(void)) {
   return set_functions(replaced) == 0 ? 0 : -1;
 }
 
-void main_guard_lift(java_table tools) {
-  (void)tools;
+void main_guard_lift(void) {
   if (functions != NULL) set_functions(functions);
 }

@@ -8,6 +8,6 @@
  * loader. From here on, until the guard is lifted, skipped() is called before any class's main();
  * it does not return. 0; or -1: the machine's functions cannot be replaced. */
 int main_guard_set(java_table tools, void (*skipped)(void));
-void main_guard_lift(java_table tools);
+void main_guard_lift(void);
 
 #endif

@@ -121,11 +121,11 @@ const char *renewal_prepare(java_table tools, java_table env, java_object thread
 }
 
 /* A thread whose probe is 0 has no seed, and takes its first one from the seeder. */
-void renewal_of_request(java_table env) {
+int renewal_of_request(java_table env) {
   char answer[kAnswerMax];
   union java_value seeds[2];
-  if (drawn.seeder == NULL) return;
-  if (call_library("random", answer, sizeof answer) != sizeof seeds) return;
+  if (drawn.seeder == NULL) return 0;
+  if (call_library("random", answer, sizeof answer) != sizeof seeds) return -1;
   memcpy(seeds, answer, sizeof seeds);
   VM_FUNCTION(jni_call_void_method_a, env, JNI_CALL_VOID_METHOD_A)
   (env, drawn.seeder, drawn.set, &seeds[0]);
@@ -134,4 +134,5 @@ void renewal_of_request(java_table env) {
     VM_FUNCTION(jni_set_long_field, env, JNI_SET_LONG_FIELD)
     (env, drawn.thread, drawn.seed_of_thread, seeds[1].j);
   }
+  return 0;
 }

@@ -20,7 +20,7 @@ void signature_free(java_table tools, char *signature);
  * already asked for that is each request's own, in words. Remembers where the generators are that
  * have their seeds. */
 const char *renewal_prepare(java_table tools, java_table env, java_object thread);
-/* In a worker: new seeds. */
-void renewal_of_request(java_table env);
+/* In a worker: new seeds; 0, or -1: none could be drawn. */
+int renewal_of_request(java_table env);
 
 #endif

@@ -2,7 +2,7 @@
  * functions, whose places are part of the specifications, so that no JDK is needed to build it.
  * Sources: "Java Native Interface Specification", chapter 4 (its "Linkage" gives the index of each
  * function), and "JVM Tool Interface" 1.2 (its numbers begin with 1, and its events with 50).
- * tests/adapters/java_vm.py compares all of it with a JDK's own jni.h and jvmti.h. */
+ * tests/adapters/java_vm.c compares all of it with a JDK's own jni.h and jvmti.h. */
 #ifndef CGIBRIDGE_JAVA_VM_H
 #define CGIBRIDGE_JAVA_VM_H
 
@@ -63,18 +63,19 @@ typedef java_object jni_get_static_object_field(java_table, java_object class, j
 enum { VM_GET_ENV = 6, VM_VERSION_OF_TOOLS = 0x30010200 };
 typedef java_int vm_get_env(java_table, java_table *found, java_int version);
 
-/* Of the tool interface: each returns 0, or a number that says why not. */
-enum tool_place { /* its number in the specification, less one */
-                  TOOL_SET_EVENT_NOTIFICATION_MODE = 1,
-                  TOOL_DEALLOCATE = 46,
-                  TOOL_GET_CLASS_SIGNATURE = 47,
-                  TOOL_GET_CLASS_STATUS = 48,
-                  TOOL_GET_CLASS_LOADER = 56,
-                  TOOL_GET_METHOD_NAME = 63,
-                  TOOL_GET_LOADED_CLASSES = 77,
-                  TOOL_SET_JNI_FUNCTION_TABLE = 119,
-                  TOOL_GET_JNI_FUNCTION_TABLE = 120,
-                  TOOL_SET_EVENT_CALLBACKS = 121
+/* Of the tool interface: each returns 0, or a number that says why not. A place is the function's
+ * number in the specification, less one. */
+enum tool_place {
+  TOOL_SET_EVENT_NOTIFICATION_MODE = 1,
+  TOOL_DEALLOCATE = 46,
+  TOOL_GET_CLASS_SIGNATURE = 47,
+  TOOL_GET_CLASS_STATUS = 48,
+  TOOL_GET_CLASS_LOADER = 56,
+  TOOL_GET_METHOD_NAME = 63,
+  TOOL_GET_LOADED_CLASSES = 77,
+  TOOL_SET_JNI_FUNCTION_TABLE = 119,
+  TOOL_GET_JNI_FUNCTION_TABLE = 120,
+  TOOL_SET_EVENT_CALLBACKS = 121
 };
 enum { TOOL_OFF = 0, TOOL_ON = 1, TOOL_CLASS_IS_INITIALIZED = 4 };
 enum tool_event { EVENT_FIRST = 50, EVENT_VM_INIT = 50, EVENT_CLASS_PREPARE = 56 };

@@ -2,13 +2,11 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 
 import pytest
 
-from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
-from harness.bridge import BUILD
+from driver import REQUEST_ENV, Warm, adapters_dir, run_plainly
 
 # Another JDK than Debian's is named by CGIBRIDGE_JAVA.
 JAVA = os.environ.get("CGIBRIDGE_JAVA", "/usr/bin/java")

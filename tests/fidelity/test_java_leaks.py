@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 

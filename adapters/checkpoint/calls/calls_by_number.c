@@ -93,7 +93,7 @@ static void note_memory_by_number(long number, const long *words) {
     case SYS_remap_file_pages:
       return call_doubt(RETIRED_MAPPINGS, "remap_file_pages");
     case SYS_process_vm_writev:
-      return call_touch(TOUCHED_PAGES | TOUCHED_FILE_PAGES);
+      return call_touch(kTouchedAllPages);
     case SYS_process_madvise:
       return note_process_madvise((int)words[3]);
     default:

@@ -33,7 +33,7 @@ void note_madvise(const void *start, size_t bytes, int advice) {
 
 /* The ranges are in the program's own memory, and may be anywhere. */
 void note_process_madvise(int advice) {
-  call_touch(TOUCHED_PAGES | TOUCHED_FILE_PAGES);
+  call_touch(kTouchedAllPages);
   if (!is_on_pages(advice) || loses_contents(advice))
     call_doubt(RETIRED_MAPPINGS, "process_madvise");
 }

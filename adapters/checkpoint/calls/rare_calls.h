@@ -29,16 +29,18 @@ enum touched {
   TOUCHED_FILE_PAGES = 1 << 14 /* TOUCHED_PAGES, and some of them a file's: no mark shows which */
 };
 
+/* Contents may have been dropped anywhere. */
+enum { kTouchedAllPages = TOUCHED_PAGES | TOUCHED_FILE_PAGES };
 /* By somebody whose calls were not noted. */
 enum {
   kTouchedUnseen = TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL | TOUCHED_MEMORY_LOCKS |
-                   TOUCHED_PAGES | TOUCHED_FILE_PAGES | TOUCHED_MAPPINGS | TOUCHED_THREADS |
-                   TOUCHED_FILES | TOUCHED_BY_OTHERS
+                   kTouchedAllPages | TOUCHED_MAPPINGS | TOUCHED_THREADS | TOUCHED_FILES |
+                   TOUCHED_BY_OTHERS
 };
 /* These do not make a request unclean: see clean.h. */
 enum {
-  kTouchedElse = TOUCHED_PAGES | TOUCHED_FILE_PAGES | TOUCHED_MAPPINGS | TOUCHED_FILES |
-                 TOUCHED_RESERVED | TOUCHED_STREAMS
+  kTouchedElse =
+      kTouchedAllPages | TOUCHED_MAPPINGS | TOUCHED_FILES | TOUCHED_RESERVED | TOUCHED_STREAMS
 };
 
 /* The kernel's answer, in the form that libc returns. */

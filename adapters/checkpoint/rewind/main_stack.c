@@ -21,6 +21,12 @@ void main_stack_remember(struct engine *engine) {
   pthread_attr_destroy(&attributes);
 }
 
+static int describe(pthread_attr_t *attributes, void *stack, size_t bytes, size_t guard) {
+  int failed = pthread_attr_init(attributes);
+  if (failed == 0) failed = pthread_attr_setstack(attributes, stack, bytes);
+  return failed == 0 ? pthread_attr_setguardsize(attributes, guard) : failed;
+}
+
 /* Whose stack the thread of Java's launcher is on. */
 static int is_on_launchers(pthread_t thread, void **stack, size_t *bytes) {
   return java_launcher_stack(stack, bytes) && getpid() == raw_call(SYS_gettid) &&
@@ -32,18 +38,11 @@ INTERPOSED int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes) 
   void *stack;
   size_t bytes;
   threads_see_thread(thread);
-  if (is_on_launchers(thread, &stack, &bytes)) {
-    int failed = REAL(pthread_getattr_np)(thread, attributes);
-    if (failed == 0) failed = pthread_attr_setstack(attributes, stack, bytes);
-    return failed == 0 ? pthread_attr_setguardsize(attributes, 0) : failed;
-  }
+  if (is_on_launchers(thread, &stack, &bytes)) return describe(attributes, stack, bytes, 0);
   if (engine == NULL || state.role != ROLE_ANSWERING || engine->main_thread == 0 ||
       !pthread_equal(thread, engine->main_thread) || (state.touched & TOUCHED_LIMITS) != 0) {
     return REAL(pthread_getattr_np)(thread, attributes);
   }
-  int result = pthread_attr_init(attributes);
-  if (result == 0) {
-    result = pthread_attr_setstack(attributes, engine->main_stack, engine->main_stack_bytes);
-  }
-  return result == 0 ? pthread_attr_setguardsize(attributes, engine->main_stack_guard) : result;
+  return describe(attributes, engine->main_stack, engine->main_stack_bytes,
+                  engine->main_stack_guard);
 }

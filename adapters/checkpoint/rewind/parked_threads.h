@@ -52,8 +52,8 @@ int threads_refuse(char *reason, size_t reason_bytes, const char *why);
 long thread_read_file(pid_t id, const char *name, char *text, size_t text_bytes);
 /* Reads what the thread with this id waits in into thread->wait; -1 if it runs. */
 int thread_read_wait(struct parked_thread *thread, pid_t id);
-/* Waits until all other threads rest, at most some 200 ms, and fills parked_threads. 0, or -1 with
- * the reason. */
+/* Waits until all other threads rest, at most some 200 ms (an interpreter's: five seconds), and
+ * fills parked_threads. 0, or -1 with the reason. */
 int threads_await_rest(char *reason, size_t reason_bytes);
 
 #endif

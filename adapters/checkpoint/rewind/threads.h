@@ -10,7 +10,8 @@
 
 #include "rewind/engine.h"
 
-/* threads_park.c, in the zygote: parks every other thread, which takes at most some 300 ms. Returns
+/* threads_park.c, in the zygote: parks every other thread, which takes at most some 300 ms, or
+ * five seconds if they are its interpreter's. Returns
  * 0, also if there is none; or -1 with the reason, and then all threads run as before: one does not
  * rest (it computes, or waits in a call that cannot be made again, or for a limited time), holds a
  * lock under its id, has attributes of its own, or there are too many.

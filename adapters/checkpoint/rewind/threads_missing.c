@@ -30,14 +30,11 @@ void threads_note_stream(long fd) {
 /* ---- in the zygote ---- */
 
 /* libc's condition variables, semaphores and read-write locks wait like this; its mutexes, barriers
- * and joins do not, nor do std::atomic, Rust's locks and OpenMP. With a limit of a clock that does
- * not go back, the bit of the other clock is missing. */
+ * and joins do not, nor do std::atomic, Rust's locks and OpenMP. */
 static int waits_in_libc(const struct parked_thread *thread) {
-  enum { kWait = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG };
+  enum { kWait = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME };
   const struct address_range *code = &state.engine->clean.code;
-  int operation = (int)thread->wait.arguments[1];
-  if (thread->wait.arguments[3] != 0) operation |= FUTEX_CLOCK_REALTIME;
-  return thread->wait.number == SYS_futex && operation == (kWait | FUTEX_CLOCK_REALTIME) &&
+  return thread->wait.number == SYS_futex && (int)thread->wait.arguments[1] == kWait &&
          thread->wait.place - code->start < code->end - code->start;
 }
 

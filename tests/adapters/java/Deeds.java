@@ -74,8 +74,9 @@ public class Deeds {
     Thread busy = new Thread(() -> { for (;;) count ^= 1; });
     busy.setDaemon(true);
     busy.start();
+    Thread main = Thread.currentThread();
     new Thread(() -> {
-      try { Thread.sleep(20); } catch (InterruptedException e) { }
+      try { main.join(); } catch (InterruptedException e) { }
       System.out.println("after main");
     }).start();
     System.out.println("main ends");
@@ -180,7 +181,7 @@ public class Deeds {
         break;
       case "abort": sun.misc.Signal.raise(new sun.misc.Signal("TERM")); Thread.sleep(100000); break;
       case "depth": System.out.println(depth(0)); break;
-      case "wait": System.out.println("waits"); Thread.sleep(700); break;
+      case "wait": System.out.println("waits"); Thread.sleep(100000); break;
       case "silent": System.out.close(); break;
       default: System.out.println(query);
     }
