@@ -12,12 +12,14 @@ import time
 import pytest
 
 from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Zygote, adapters_dir, run_plainly
+from harness.compiled import compile_library
 from java_programs import JAVA, SOURCES, WAY_IN, WarmJava, compile_java, needs_java, plainly, zygote_argv
 
 pytestmark = needs_java
 
 DEEDS = ["look", "change", "threads", "outlive", "files", "child", "strain", "words", "stderr", "exit",
          "halt", "throw", "throw-else", "exit-else", "hook", "abort", "silent", "hello"]
+ADAPTER = SOURCES.parents[2] / "adapters" / "java"
 SOURCE = """public class Source {
   static int count;
   public static void main(String[] words) throws Exception {
@@ -88,6 +90,17 @@ def test_what_is_drawn_differs_in_each_request(classes):
             answer = workers[n % 2].request(warm.argv, env=asking("drawn"), cwd=classes)
             drawn += answer.text.split("\r\n\r\n")[1].replace("\n", " ; ").split(" ; ")[0].split()
     assert len(drawn) == 20 * 7 and len(set(drawn)) == len(drawn)
+
+
+def test_seeds_that_the_machine_has_drawn_are_drawn_anew(classes, tmp_path):
+    agent = tmp_path / "seeds.so"
+    compile_library(SOURCES.parent / "java_seeds.c", agent, f"-I{ADAPTER}")
+    drawn = []
+    with deeds(classes, f"-agentpath:{agent}") as warm:
+        for _ in range(4):
+            drawn += warm.ask_for("seeds", cwd=classes).text.split()[2:]
+        assert warm.workers == 1
+    assert len(drawn) == 8 and len(set(drawn)) == 8
 
 
 def test_its_own_number_and_time(classes):
@@ -253,8 +266,7 @@ def test_the_interface_is_the_jdks(tmp_path):
     if not headers:
         pytest.skip("no jvmti.h")
     include = os.path.dirname(headers[0])
-    ours = SOURCES.parents[2] / "adapters" / "java"
-    subprocess.run(["cc", "-fsyntax-only", f"-I{include}", f"-I{include}/linux", f"-I{ours}",
+    subprocess.run(["cc", "-fsyntax-only", f"-I{include}", f"-I{include}/linux", f"-I{ADAPTER}",
                     SOURCES.parent / "java_vm.c"], check=True)
 
 

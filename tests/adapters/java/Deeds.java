@@ -180,6 +180,10 @@ public class Deeds {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> { System.out.println("hook"); Runtime.getRuntime().halt(6); }));
         break;
       case "abort": sun.misc.Signal.raise(new sun.misc.Signal("TERM")); Thread.sleep(100000); break;
+      case "seeds":
+        System.out.println(ThreadLocalRandom.current().nextLong() + " "
+            + CompletableFuture.supplyAsync(() -> ThreadLocalRandom.current().nextLong()).get());
+        break;
       case "depth": System.out.println(depth(0)); break;
       case "wait": System.out.println("waits"); Thread.sleep(100000); break;
       case "silent": System.out.close(); break;
