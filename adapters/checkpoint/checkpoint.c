@@ -63,7 +63,7 @@ void checkpoint_stand(void) {
   environment_watch_tell();
   if (state.is_ahead) descriptors_remember_checkpoint();
   lookups_tell();
-  const int level = program_is_go() ? LEVEL_COMPILED : state.level;
+  const int level = program_is_go() ? go_program_level() : state.level;
   struct message_checkpoint body = {.level = (uint32_t)level};
   strcpy(reason, state.weaker);
   if (state.name[0] != '\0' && !has_named_itself()) {

@@ -7,6 +7,7 @@ import contextlib
 import os
 import pathlib
 import re
+import time
 
 import pytest
 
@@ -178,7 +179,7 @@ def test_a_request_with_words_gets_them(stands, deeds):
         assert stands("rewind").ask().stdout.startswith(b"call 1 ")
 
 
-# What keeps the program from standing at main.main(), in words; or None.
+# Before what the program stands, in words; or None: at main.main().
 EARLY = {
     "time": r"asks for the time \(time.now, called by main\.(glob\.\.func1|init.*)\)",
     "bytes": "draws random numbers|asks for the time",
@@ -189,7 +190,8 @@ EARLY = {
     "warns": "prints",
     "writes": "changes files",
     "removes": "changes files",
-    "host": "reads the environment's HTTP_HOST",
+    "host": r"asks for a request's variable, called by main\.",
+    "long": "asks for a variable of a long name",
     "all": "asks for all variables",
     "sets": "changes the environment",
     "unsets": "changes the environment",
@@ -197,31 +199,76 @@ EARLY = {
     "sleeps": "asks for the time",
     "child": "starts a process|asks for its process id",
     "folder": "changes its working folder",
-    "dials": "opens a connection|asks for the time",
-    "listens": "opens a connection",
+    "dials": "opens a (connection|socket)|asks for the time",
+    "listens": "opens a (connection|socket)",
     "input": "reads its input",
+    "many": "asks for a request's variable",
     "reads": None, "lists": None, "looks": None, "setting": None, "goroutine": None, "nothing": None,
 }
 
 
+LEVELS = {1: "linked", 2: "booted", 3: "compiled"}
+LEAVES_CHILDREN = {"child"}
+
+
+def launched(what, **more):
+    return {**LAUNCH_ENV, "EARLY": what, **more}
+
+
+def request_after(what):
+    return {**REQUEST_ENV, "EARLY": what, "QUERY_STRING": "this request's", "HTTP_HOST": "a.example"}
+
+
 @pytest.mark.parametrize("what", EARLY)
-def test_what_packages_do_as_they_are_initialized_is_seen(early, what):
-    launch = {**LAUNCH_ENV, "EARLY": what}
-    with Warm([early], env=launch, level="compiled") as zygote:
-        if EARLY[what] is not None:
-            assert not zygote.stands
-            assert re.search(EARLY[what], zygote.note(driver.SHALLOWER)[0])
-            return
-        assert (zygote.reset, zygote.weaker) == ("rewind", "")
-        request = {**REQUEST_ENV, "EARLY": what, "QUERY_STRING": "this request's"}
-        plain = run_plainly([early], env=request)
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_what_packages_do_as_they_are_initialized_is_seen(early, what, reset):
+    with Warm([early], env=launched(what), level="compiled", reset=reset) as zygote:
+        assert (zygote.reset, zygote.weaker) == (reset, "")
+        assert LEVELS[zygote.level] == ("booted" if EARLY[what] else "compiled")
+        assert re.search("^what runs before main.main\\(\\) .*?" + (EARLY[what] or ""),
+                         (zygote.note(driver.LEVEL) or ["what runs before main.main() "])[0])
+        plain = run_plainly([early], env=request_after(what))
         for _ in range(3):
-            assert zygote.ask(env=request).seen() == plain.seen()
+            answer = zygote.ask(env=request_after(what))
+            assert answer.seen() == plain.seen() or what == "random"
+        assert zygote.workers == (3 if reset == "fork" or what in LEAVES_CHILDREN else 1)
         files = "".join(zygote.note(driver.FILE))
         assert {"reads": "/etc/hostname\n", "lists": "/etc/apt\n", "looks": "/etc/nothing-there\n"}.get(
             what, "") in files
         read = "".join(zygote.note(driver.READ))
-        assert "EARLY\n" in read and "GODEBUG\n" in read
+        assert "EARLY\n" in read and "GODEBUG\n" in read and "HTTP_HOST\n" not in read
+
+
+def found_by(answer):
+    return answer.stdout.split()[1].decode()
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_what_it_is_stopped_before_is_each_request_s_own(early, reset):
+    with Warm([early], env=launched("when"), level="compiled", reset=reset) as zygote:
+        for _ in range(10):
+            before = time.time_ns()
+            assert before <= int(found_by(zygote.ask(env=request_after("when")))) <= time.time_ns()
+    with Warm([early], env=launched("token"), level="compiled", reset=reset) as zygote:
+        assert len({found_by(zygote.ask(env=request_after("token"))) for _ in range(10)}) == 10
+
+
+@pytest.mark.parametrize("what,why", [("aside", r"asks for the time \(time.now, called by main\."),
+                                      ("aside all", "asks for all variables"),
+                                      ("aside host", "asks for a request's variable")])
+def test_what_another_goroutine_does_keeps_it_from_being_stopped(early, what, why):
+    with Warm([early], env=launched(what), level="compiled") as zygote:
+        assert not zygote.stands
+        assert re.search(f"^what runs before main.* {why}", zygote.note(driver.SHALLOWER)[0])
+
+
+@pytest.mark.parametrize("value", ["", "a value", None])
+def test_a_variable_of_the_launch_may_be_asked_for_anywhere(early, value):
+    env = {} if value is None else {"SERVER_NAME": value}
+    with Warm([early], env=launched("aside name", **env), level="compiled") as zygote:
+        assert LEVELS[zygote.level] == "compiled"
+        request = request_after("aside name") | env
+        assert zygote.ask(env=request).seen() == run_plainly([early], env=request).seen()
 
 
 def test_what_an_operator_accepts_may_come_before(early):

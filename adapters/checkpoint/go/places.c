@@ -45,9 +45,6 @@ static const char *const kCodes[CODES] = {[CODE_THREAD_RANDOM] = "runtime.mrandi
                                           [CODE_RANDOM] = "runtime.rand",
                                           [CODE_NOW] = "time.Now"};
 
-static const char *const kMapMakers[] = {"syscall.copyenv", "syscall.init.func1",
-                                         "syscall.init.func2", "syscall.glob..func1"};
-
 /* Functions of programs that cannot be stopped: their code makes calls that are not seen. */
 static const struct {
   const char *name, *reason;
@@ -64,7 +61,6 @@ struct found {
 
 static void find_by_name(struct go_places *places, const struct go_known *known,
                          struct found *found) {
-  size_t makers = 0;
   for (size_t number = 0; number < places->table.count; ++number) {
     struct go_function function;
     if (go_table_function(&places->table, number, &function) != 0) continue;
@@ -81,10 +77,6 @@ static void find_by_name(struct go_places *places, const struct go_known *known,
     }
     for (int i = 0; i < CODES; ++i) {
       if (strcmp(kCodes[i], function.name) == 0) found->codes[i] = function;
-    }
-    for (size_t i = 0; i < sizeof kMapMakers / sizeof *kMapMakers; ++i) {
-      if (strcmp(kMapMakers[i], function.name) == 0 && makers < kGoMapMakersMax)
-        places->map_makers[makers++] = function.start;
     }
   }
 }
@@ -118,14 +110,6 @@ static uintptr_t next_of(const struct go_function *function, uintptr_t from, con
   return 0;
 }
 
-int go_code_names(const struct go_function *function, uintptr_t place) {
-  for (uintptr_t at = function->start + 3; at + 4 <= function->end; ++at) {
-    int has_distance = (bytes_of(at)[-1] & 0xc7) == 5; /* ModRM: relative to the next instruction */
-    if (has_distance && reached_from(at) == place) return 1;
-  }
-  return 0;
-}
-
 /* ---- where the code is ---- */
 
 static int base_is(const struct go_image *image, const struct found *found, uintptr_t base) {
@@ -148,9 +132,6 @@ static int find_base(struct go_places *places, struct found *found, const struct
     if (found->codes[k].end == 0) continue;
     found->codes[k].start += base;
     found->codes[k].end += base;
-  }
-  for (size_t k = 0; k < kGoMapMakersMax; ++k) {
-    if (places->map_makers[k] != 0) places->map_makers[k] += base;
   }
   return 0;
 }

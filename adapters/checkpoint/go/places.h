@@ -43,7 +43,7 @@ enum go_watched {
   GO_RANDOM
 };
 
-enum { kGoMarksMax = 24, kGoMarkBytes = 2, kGoMapMakersMax = 4 };
+enum { kGoMarksMax = 24, kGoMarkBytes = 2 };
 
 /* Where a goroutine (struct g) says which of the runtime's threads (struct m) runs it. */
 enum { kThreadAt = 0x30 };
@@ -77,9 +77,6 @@ struct go_places {
   struct go_table table;
   struct go_mark marks[kGoMarksMax]; /* the first is main.main() */
   size_t mark_count;
-  /* The function that makes the map of all variables, once, when the first is asked for; it is
-   * called without arguments. There may be several candidates; 0: none. */
-  uintptr_t map_makers[kGoMapMakersMax];
   /* Its generators: a ChaCha8 state and a word in each of the runtime's threads (struct m), and one
    * state for all (Go 1.22 and newer); before that only the word. */
   uintptr_t common_state; /* 0: there is none */
@@ -94,10 +91,5 @@ int go_places_find(struct go_places *places, const struct go_image *image, const
 
 /* How many bytes are imitated. */
 size_t go_beginning_bytes(enum go_beginning beginning);
-
-/* Whether the function refers to this place by an address relative to itself, as code on x86-64
- names data.
- */
-int go_code_names(const struct go_function *function, uintptr_t place);
 
 #endif

@@ -1,8 +1,9 @@
-/* A Go program's way to main.main(), and from there into a request; see program.h. */
+/* A Go program's way to its checkpoint, and from there into a request; see program.h. */
 #include "go/program.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,10 +12,15 @@
 #include "rewind/engine.h"
 #include "rewind/other_threads.h"
 #include "rewind/parked_threads.h"
+#include "rewind/threads.h"
 #include "static/traps.h"
 
 int program_is_go(void) {
   return state.executable.go.is_go;
+}
+
+int go_program_level(void) {
+  return state.executable.go.left[0] == '\0' ? LEVEL_COMPILED : LEVEL_BOOTED;
 }
 
 void go_image_read(struct go_image *image, const Elf64_Phdr *segments, unsigned count,
@@ -53,11 +59,34 @@ int go_program_find(const struct go_image *image, const char **reason) {
   return go_marks_set();
 }
 
+static char *copy_of_strings(char **strings, size_t *bytes) {
+  *bytes = 0;
+  for (char **string = strings; *string != NULL; ++string) *bytes += strlen(*string) + 1;
+  char *copy = mmap(NULL, *bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) give_up(kCannotEnter);
+  char *to = copy;
+  for (char **string = strings; *string != NULL; ++string) to = stpcpy(to, *string) + 1;
+  return copy;
+}
+
 void go_program_enter(int argc, char **argv, char **envp) {
   struct go_program *go = &state.executable.go;
   go->argc = argc;
   go->argv = argv;
   go->envp = envp;
+  go->variables = copy_of_strings(envp, &go->variables_bytes);
+}
+
+/* The first of that name counts, and none has an empty one. */
+const char *go_program_variable(const char *name) {
+  const struct go_program *go = &state.executable.go;
+  size_t length = strlen(name);
+  if (length == 0) return NULL;
+  const char *at = go->variables, *end = at + go->variables_bytes;
+  for (; at < end; at += strlen(at) + 1) {
+    if (strncmp(at, name, length) == 0 && at[length] == '=') return at + length + 1;
+  }
+  return NULL;
 }
 
 /* ---- signals of the runtime ---- */
@@ -94,7 +123,7 @@ static void take_pending_signals(void) {
   }
 }
 
-/* ---- at main.main() ---- */
+/* ---- at the checkpoint ---- */
 
 /* What the runtime reads for itself, without any function that could be watched. */
 static void note_variables_of_runtime(void) {
@@ -131,6 +160,32 @@ static int show_variables_to_libc(void) {
   return environment_change_again();
 }
 
+/* What other goroutines do before they rest is still seen. */
+static void await_other_threads(void) {
+  char reason[kReasonMax];
+  if (threads_of_process() > 1) threads_rest(reason, sizeof reason);
+}
+
+static void refuse_if_needed(void) {
+  struct go_program *go = &state.executable.go;
+  char reason[kReasonMax];
+  if (go->refused != NULL) {
+    snprintf(reason, sizeof reason, "what runs before main.main() %s", go->refused);
+    checkpoint_refuse(reason);
+  }
+  if (go_renewal_find() != 0) checkpoint_refuse("has its variables in an unknown place");
+  if (go->first_id != state.pid) checkpoint_refuse("reaches main.main() in another thread");
+  if (go_renewal_find_threads() != 0) checkpoint_refuse("has threads that Go did not make");
+}
+
+static void tell_what_is_left(void) {
+  char reason[kFoundMax + 64];
+  const char *left = state.executable.go.left;
+  if (left[0] == '\0') return;
+  int length = snprintf(reason, sizeof reason, "what runs before main.main() %s", left);
+  channel_note(NOTE_LEVEL, reason, (size_t)length);
+}
+
 static void stand(void) {
   struct static_executable *executable = &state.executable;
   struct go_program *go = &executable->go;
@@ -139,13 +194,12 @@ static void stand(void) {
   thread_becomes(&executable->ours);
   take_pending_signals();
   go->first_id = (pid_t)raw_call(SYS_gettid);
-  go->context->uc_mcontext.gregs[REG_RIP] = (greg_t)go->places.marks[0].place;
+  go->context->uc_mcontext.gregs[REG_RIP] = (greg_t)go->stop;
+  await_other_threads();
   if (go_marks_take_away() != 0) give_up(kCannotEnter);
-  if (go->refused != NULL) checkpoint_refuse(go->refused);
-  if (go_renewal_find() != 0) checkpoint_refuse("has its variables in an unknown place");
-  if (go->first_id != state.pid) checkpoint_refuse("reaches main.main() in another thread");
-  if (go_renewal_find_threads() != 0) checkpoint_refuse("has threads that Go did not make");
+  refuse_if_needed();
   note_variables_of_runtime();
+  tell_what_is_left();
   checkpoint_stand();
   block_signals(); /* a forked worker has them as the zygote had */
   go_threads_tell(GO_GOES_ON);
@@ -157,11 +211,12 @@ static void stand(void) {
   go_on();
 }
 
-void go_program_stand(ucontext_t *context) {
+void go_program_stand(uintptr_t place, ucontext_t *context) {
   struct go_program *go = &state.executable.go;
   block_signals();
   go_threads_tell(GO_STANDS);
   go->context = context;
+  go->stop = place;
   context_call_on(go->stack + kStackBytes, stand);
 }
 

@@ -4,7 +4,9 @@
  * What package initialization draws, asks and prints would be the same for all visitors, so it is
  * watched: system calls as they are handed back; what needs no system call, at the beginning of
  * functions of the standard library, whose first instruction is replaced by a system call until
- * main.main() is reached. Each request then gets its own variables, words and random numbers. */
+ * the checkpoint. The main goroutine is stopped before the first of these, and goes on from there
+ * in each request (level `booted`); done by another one, it keeps the program from being stopped.
+ * Each request then gets its own variables, words and random numbers. */
 #ifndef CGIBRIDGE_GO_PROGRAM_H
 #define CGIBRIDGE_GO_PROGRAM_H
 
@@ -14,6 +16,7 @@
 #include <ucontext.h>
 
 #include "go/places.h"
+#include "load/load_watch.h"
 
 enum { kGoDataMax = 8, kGoListsMax = 4, kGoThreadsMax = 64 };
 
@@ -35,17 +38,21 @@ struct go_program {
   int is_called;  /* its first thread was sent the runtime's signal while it was stopped */
   uintptr_t variable_lists[kGoListsMax]; /* slices of all variables */
   size_t variable_list_count;
-  int asked_for_variable; /* so it has made its map of them */
-  const char *refused;    /* why it cannot stop at main.main(); or NULL */
-  int timer;              /* the kernel's id of the request's, plus one; 0: none */
+  const char *refused;  /* why it cannot be stopped at all; or NULL */
+  char left[kFoundMax]; /* what it was stopped before, in words; empty: before main.main() */
+  uintptr_t stop;       /* the instruction at which requests begin */
+  char *variables;      /* a copy of all of envp, one behind the other */
+  size_t variables_bytes;
+  int timer;           /* the kernel's id of the request's, plus one; 0: none */
   size_t thread_bytes; /* the executable's own memory in each of libc's threads, below its block */
   size_t goroutine_at; /* how far below a thread's block is the goroutine that it runs */
   uintptr_t threads[kGoThreadsMax]; /* the runtime's m of each of its threads at the checkpoint */
   size_t thread_count;
 };
 
-/* Whether the program is Go's, and stops at main.main(). */
+/* Whether the program is Go's, and stops at main.main() or before. */
 int program_is_go(void);
+int go_program_level(void); /* that it reaches: LEVEL_COMPILED, or LEVEL_BOOTED */
 /* The same, and a loader has linked it with libc, which is this library's, too. */
 int program_is_linked_go(void);
 
@@ -57,7 +64,9 @@ void go_image_read(struct go_image *image, const Elf64_Phdr *segments, unsigned 
 int go_program_find(const struct go_image *image, const char **reason);
 void go_program_enter(int argc, char **argv, char **envp);
 /* The first thread has reached main.main(). */
-_Noreturn void go_program_stand(ucontext_t *context);
+_Noreturn void go_program_stand(uintptr_t place, ucontext_t *context);
+/* The launch's variable, for as long as the process lives; or NULL. */
+const char *go_program_variable(const char *name);
 /* tgkill(): the runtime knows threads by the ids they had before the checkpoint. */
 long go_program_tgkill(const long *words);
 
@@ -75,14 +84,16 @@ struct go_thread_start *go_linked_thread(void *(*run)(void *), void *argument);
 void *go_linked_thread_run(void *start);
 void go_linked_thread_drop(struct go_thread_start *start);
 
-/* watch.c, all of it until the checkpoint. */
+/* marks.c, all of it until the checkpoint. */
 int go_marks_set(void); /* 0 or -1 */
 int go_marks_take_away(void);
-/* A system call was made at this place: whether it is a mark; if so, it was dealt with. */
-int go_mark_reached(uintptr_t place, ucontext_t *context);
 /* The function at a mark, which stays, is entered all the same: its beginning is imitated, and the
  * program continues after that. */
 void go_mark_pass(const struct go_mark *mark, ucontext_t *context);
+
+/* watch.c, the same; neither returns if the program is stopped there. */
+/* A system call was made at this place: whether it is a mark; if so, it was dealt with. */
+int go_mark_reached(uintptr_t place, ucontext_t *context);
 void go_watch_call(long number, const long *words, ucontext_t *context);
 /* Who calls what is being noted: ", called by main.init", as load_place() says it. */
 int go_place(char *place, size_t bytes);

@@ -75,20 +75,6 @@ static int is_list_of_variables(const struct go_slice *slice, size_t count) {
   return 1;
 }
 
-/* The function that reads the list to make the map; 0: not found. */
-static uintptr_t map_maker(void) {
-  const struct go_program *go = &state.executable.go;
-  for (size_t i = 0; i < kGoMapMakersMax; ++i) {
-    struct go_function function;
-    uintptr_t place = go->places.map_makers[i];
-    if (place == 0 || go_table_function_at(&go->places.table, place, &function) != 0) continue;
-    for (size_t k = 0; k < go->variable_list_count; ++k) {
-      if (go_code_names(&function, go->variable_lists[k])) return place;
-    }
-  }
-  return 0;
-}
-
 /* One is the runtime's, one the standard library's, if it is linked at all. */
 int go_renewal_find(void) {
   struct go_program *go = &state.executable.go;
@@ -103,7 +89,6 @@ int go_renewal_find(void) {
       go->variable_lists[go->variable_list_count++] = at;
     }
   }
-  if (go->asked_for_variable && map_maker() == 0) return -1;
   return go->variable_list_count > 0 ? 0 : -1;
 }
 
@@ -121,19 +106,6 @@ static int renew_variables(const struct request *request) {
   for (size_t i = 0; i < go->variable_list_count; ++i) {
     memcpy((char *)go->variable_lists[i], &slice, sizeof slice);
   }
-  return 0;
-}
-
-/* The map has the zygote's variables, so it is made again, by a call that returns to main.main().
- */
-static int renew_map(greg_t *registers) {
-  struct go_program *go = &state.executable.go;
-  if (!go->asked_for_variable) return 0;
-  uintptr_t maker = map_maker();
-  if (maker == 0) return -1;
-  registers[REG_RSP] -= (greg_t)sizeof(uintptr_t);
-  memcpy((char *)registers[REG_RSP], &registers[REG_RIP], sizeof(uintptr_t));
-  registers[REG_RIP] = (greg_t)maker;
   return 0;
 }
 
@@ -224,10 +196,9 @@ static int has_words_of_launch(const struct request *request) {
 
 int go_renew(void) {
   const struct request *request = &state.request;
-  greg_t *registers = state.executable.go.context->uc_mcontext.gregs;
   if (!has_words_of_launch(request) || renew_variables(request) != 0) return -1;
   renew_start_time();
-  return renew_map(registers) != 0 ? -1 : renew_random();
+  return renew_random();
 }
 
 #else

@@ -4,7 +4,6 @@
 #include <linux/sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "calls/rare_calls.h"
@@ -13,47 +12,6 @@
 #include "static/traps.h"
 
 #if defined(__x86_64__)
-
-static const unsigned char kCall[] = {0x0f, 0x05}; /* syscall */
-_Static_assert(sizeof kCall == sizeof((struct go_mark *)NULL)->code, "one takes the other's place");
-
-/* ---- marks ---- */
-
-/* Another thread may execute the function at this moment: it finds the old bytes or the new ones,
- * because functions are aligned, and its page stays executable throughout. */
-static int write_code(uintptr_t place, const unsigned char *code) {
-  long memory = raw_call(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDWR | O_CLOEXEC);
-  long written = memory < 0 ? -1 : raw_call(SYS_pwrite64, memory, code, sizeof kCall, place);
-  if (memory >= 0) raw_call(SYS_close, memory);
-  if (written == sizeof kCall) return 0;
-  uintptr_t first = place & ~(uintptr_t)(kPageSize - 1);
-  size_t bytes = place + sizeof kCall - first;
-  if (raw_call(SYS_mprotect, first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return -1;
-  memcpy((char *)place, code, sizeof kCall);
-  return raw_call(SYS_mprotect, first, bytes, PROT_READ | PROT_EXEC) == 0 ? 0 : -1;
-}
-
-int go_marks_set(void) {
-  struct go_places *places = &state.executable.go.places;
-  for (size_t i = 0; i < places->mark_count; ++i) {
-    struct go_mark *mark = &places->marks[i];
-    memcpy(mark->code, (const char *)mark->place, sizeof mark->code);
-    if (write_code(mark->place, kCall) != 0) return -1;
-    mark->is_set = 1;
-  }
-  return 0;
-}
-
-int go_marks_take_away(void) {
-  struct go_places *places = &state.executable.go.places;
-  int result = 0;
-  for (size_t i = 0; i < places->mark_count; ++i) {
-    struct go_mark *mark = &places->marks[i];
-    if (mark->is_set) result |= write_code(mark->place, mark->code);
-    mark->is_set = 0;
-  }
-  return result;
-}
 
 /* ---- who it was ---- */
 
@@ -132,6 +90,47 @@ int go_place(char *place, size_t bytes) {
   return 1;
 }
 
+/* ---- what is left to the requests ---- */
+
+/* runtime.main() initializes all packages in the first thread; it never leaves it meanwhile. */
+static int is_main_goroutine(const ucontext_t *context) {
+  enum { kFramesMax = 1000 };
+  const struct go_table *table = &state.executable.go.places.table;
+  struct go_function function;
+  struct walk walk = walk_begin(context);
+  if (raw_call(SYS_gettid) != state.pid) return 0;
+  for (int frames = 0; frames < kFramesMax; ++frames) {
+    if (go_table_function_at(table, walk.address, &function) == 0 &&
+        strcmp(function.name, "runtime.main") == 0) {
+      return 1;
+    }
+    if (walk_on(&walk) != 0) return 0;
+  }
+  return 0;
+}
+
+/* Whether the program can be stopped here, before it does what would be the same for everybody. If
+ * something was found before, it is too late. */
+static int may_stop(const ucontext_t *context) {
+  return !state.is_ahead && state.load.found[0] == '\0' && state.request_variable[0] == '\0' &&
+         state.executable.go.refused == NULL && is_main_goroutine(context);
+}
+
+/* What it does, with its function, is told to the operator. */
+static void leave_to_requests(const char *does, const ucontext_t *context) {
+  struct go_program *go = &state.executable.go;
+  char place[kFoundMax / 2];
+  noted = context;
+  go_place(place, sizeof place);
+  noted = NULL;
+  snprintf(go->left, sizeof go->left, "%s%s", does, place);
+}
+
+static void leave_finding_to_requests(void) {
+  strcpy(state.executable.go.left, state.load.found);
+  state.load.found[0] = '\0';
+}
+
 /* ---- functions ---- */
 
 static void note(enum impurity kind, const char *what, const ucontext_t *context) {
@@ -140,18 +139,31 @@ static void note(enum impurity kind, const char *what, const ucontext_t *context
   noted = NULL;
 }
 
-/* A Go string: its first byte and its length, in the first two registers. */
-static void note_variable(const ucontext_t *context) {
+/* The answer of a function that returns a string and whether there is one: in three registers, to
+ * its caller. */
+static void answer_variable(const char *value, ucontext_t *context) {
+  greg_t *registers = context->uc_mcontext.gregs;
+  registers[REG_RAX] = (greg_t)value;
+  registers[REG_RBX] = value == NULL ? 0 : (greg_t)strlen(value);
+  registers[REG_RCX] = value != NULL;
+  memcpy(&registers[REG_RIP], (const char *)registers[REG_RSP], sizeof(greg_t));
+  registers[REG_RSP] += (greg_t)sizeof(greg_t);
+}
+
+/* The standard library would make a map of all variables, which would be the same for all requests.
+ * So this is answered in its place. A Go string is in two registers. NULL, or what only a request
+ * knows. */
+static const char *give_variable(ucontext_t *context) {
   char name[256];
-  size_t length = (size_t)context->uc_mcontext.gregs[REG_RBX];
-  state.executable.go.asked_for_variable = 1;
-  if (length == 0) return;
-  if (length >= sizeof name || copy_in(name, context->uc_mcontext.gregs[REG_RAX], length) != 0) {
-    state.executable.go.refused = "asks for a variable of a long name before main.main()";
-    return;
-  }
+  const greg_t *registers = context->uc_mcontext.gregs;
+  size_t length = (size_t)registers[REG_RBX];
+  if (length >= sizeof name) return "asks for a variable of a long name";
+  if (copy_in(name, registers[REG_RAX], length) != 0) return "asks for an unreadable variable";
   name[length] = '\0';
+  if (environment_is_of_request(name)) return "asks for a request's variable";
   environment_watch_note(name);
+  answer_variable(go_program_variable(name), context);
+  return NULL;
 }
 
 /* Packages of Go's own that ask for something and keep it to themselves: a time to measure from,
@@ -177,80 +189,43 @@ static int is_kept(const struct go_mark *mark, const ucontext_t *context) {
   return 0;
 }
 
-static void note_function(const struct go_mark *mark, const ucontext_t *context) {
-  if (is_kept(mark, context)) return;
-  struct visit visit = libc_enter();
+/* Notes what is found, answers what can be answered, or returns what only a request can do. */
+static const char *function_of_request(const struct go_mark *mark, ucontext_t *context) {
   switch (mark->kind) {
     case GO_VARIABLE:
-      note_variable(context);
-      break;
+      return give_variable(context);
     case GO_VARIABLES:
-      state.executable.go.refused = "asks for all variables before main.main()";
-      break;
+      return "asks for all variables";
     case GO_CHANGES_VARIABLES:
-      state.executable.go.refused = "changes the environment before main.main()";
-      break;
+      return "changes the environment";
     case GO_TIME:
     case GO_TIMER:
       note(IMPURE_TIME, mark->name, context);
-      break;
+      return NULL;
     case GO_RANDOM:
       note(IMPURE_RANDOM, mark->name, context);
-      break;
+      return NULL;
     case GO_MAIN:
       break;
   }
+  return NULL;
+}
+
+/* Does not return if the program is stopped here. */
+static void see_function(const struct go_mark *mark, ucontext_t *context) {
+  struct go_program *go = &state.executable.go;
+  if (is_kept(mark, context)) return go_mark_pass(mark, context);
+  int can_stop = may_stop(context);
+  struct visit visit = libc_enter();
+  const char *left = function_of_request(mark, context);
+  int is_found = can_stop && state.load.found[0] != '\0';
+  if (can_stop && left != NULL) leave_to_requests(left, context);
+  if (is_found) leave_finding_to_requests();
+  if (!can_stop && left != NULL) go->refused = left;
   libc_leave(&visit);
-}
-
-/* CMPQ SP, 16(R14) */
-static void imitate_comparison(greg_t *registers) {
-  enum { kLimitAt = 16 };
-  const greg_t kFlags = 0x8d5; /* the arithmetic ones */
-  const uintptr_t *limit = (const uintptr_t *)(registers[REG_R14] + kLimitAt);
-  greg_t flags;
-  /* What pushf writes to may hold this function's own variables. */
-  __asm__("lea -128(%%rsp), %%rsp\n  cmp %2, %1\n  pushf\n  pop %0\n  lea 128(%%rsp), %%rsp"
-          : "=&r"(flags)
-          : "r"(registers[REG_RSP]), "r"(*limit));
-  registers[REG_EFL] = (registers[REG_EFL] & ~kFlags) | (flags & kFlags);
-}
-
-void go_mark_pass(const struct go_mark *mark, ucontext_t *context) {
-  greg_t *registers = context->uc_mcontext.gregs;
-  size_t bytes = go_beginning_bytes(mark->beginning);
-  const signed char *last = (const signed char *)mark->place + bytes - 1;
-  int32_t distance;
-  switch (mark->beginning) {
-    case GO_COMPARES:
-      imitate_comparison(registers);
-      break;
-    case GO_COMPARES_FAR:
-      registers[REG_R12] = registers[REG_RSP] + *last;
-      break;
-    case GO_COMPARES_FARTHER:
-      memcpy(&distance, last + 1 - sizeof distance, sizeof distance);
-      registers[REG_R12] = registers[REG_RSP] + distance;
-      break;
-    case GO_COMPARES_HUGE:
-      registers[REG_R12] = registers[REG_RSP];
-      break;
-    case GO_HAS_FRAME:
-      registers[REG_RSP] -= (greg_t)sizeof(greg_t);
-      memcpy((char *)registers[REG_RSP], &registers[REG_RBP], sizeof(greg_t));
-      registers[REG_RBP] = registers[REG_RSP];
-      break;
-    case GO_MAKES_ROOM:
-      registers[REG_RSP] -= *last;
-      break;
-    case GO_LOADS_THREAD:
-    case GO_WAITS_AND_LOADS_THREAD:
-      memcpy(&registers[REG_RCX], (const char *)registers[REG_R14] + kThreadAt, sizeof(greg_t));
-      break;
-    case GO_BEGINNINGS:
-      break;
-  }
-  registers[REG_RIP] = (greg_t)(mark->place + bytes);
+  if (can_stop && (left != NULL || is_found)) go_program_stand(mark->place, context);
+  int is_answered = mark->kind == GO_VARIABLE && left == NULL;
+  if (!is_answered) go_mark_pass(mark, context);
 }
 
 int go_mark_reached(uintptr_t place, ucontext_t *context) {
@@ -258,9 +233,8 @@ int go_mark_reached(uintptr_t place, ucontext_t *context) {
   for (size_t i = 0; i < places->mark_count; ++i) {
     const struct go_mark *mark = &places->marks[i];
     if (mark->place != place) continue;
-    if (mark->kind == GO_MAIN) go_program_stand(context);
-    note_function(mark, context);
-    go_mark_pass(mark, context);
+    if (mark->kind == GO_MAIN) go_program_stand(place, context);
+    see_function(mark, context);
     return 1;
   }
   return 0;
@@ -339,17 +313,37 @@ static void note_call(long number, const long *words, const void *caller) {
   }
 }
 
+/* What is undone later, if at all, and not found then. */
+static const char *call_of_request(long number) {
+  switch (number) {
+    case SYS_chdir:
+    case SYS_fchdir:
+      return "changes its working folder";
+    case SYS_socket:
+      return load_watch_accepts("sockets") ? NULL : "opens a socket";
+    default:
+      return NULL;
+  }
+}
+
 void go_watch_call(long number, const long *words, ucontext_t *context) {
-  uintptr_t place = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+  enum { kCallBytes = 2 };
+  uintptr_t after = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
   if (state.role != ROLE_ZYGOTE || !state.load.is_on || state.executable.go.stage != GO_STARTS)
     return;
   int prints = number == SYS_write && (words[0] == STDOUT_FILENO || words[0] == STDERR_FILENO);
-  if (!prints && is_runtimes_own(place - sizeof kCall, context)) return;
+  if (!prints && is_runtimes_own(after - kCallBytes, context)) return;
+  int can_stop = may_stop(context);
   struct visit visit = libc_enter();
   noted = context;
-  note_call(number, words, (const void *)place);
+  note_call(number, words, (const void *)after);
   noted = NULL;
+  const char *left = can_stop ? call_of_request(number) : NULL;
+  int is_found = can_stop && state.load.found[0] != '\0';
+  if (left != NULL) leave_to_requests(left, context);
+  if (is_found) leave_finding_to_requests();
   libc_leave(&visit);
+  if (left != NULL || is_found) go_program_stand(after - kCallBytes, context);
 }
 
 #else

@@ -110,7 +110,7 @@ int environment_change_again(void) {
 /* ---- who reads ---- */
 
 /* Variables that differ between two requests for one program. */
-static int is_request_variable(const char *name) {
+int environment_is_of_request(const char *name) {
   static const char *const kWhole[] = {"QUERY_STRING", "PATH_INFO", "PATH_TRANSLATED",
                                        "AUTH_TYPE",    "HTTPS",     "DOCUMENT_URI",
                                        "UNIQUE_ID",    "SCRIPT_URI"};
@@ -147,7 +147,7 @@ static void note_name(const char *name) {
 
 void environment_watch_note(const char *name) {
   if (state.role != ROLE_ZYGOTE) return;
-  if (!is_request_variable(name)) return note_name(name);
+  if (!environment_is_of_request(name)) return note_name(name);
   if (state.request_variable[0] == '\0') {
     strncpy(state.request_variable, name, sizeof state.request_variable - 1);
   }

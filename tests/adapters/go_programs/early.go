@@ -7,6 +7,8 @@ import (
 	"math/rand"
 	"net"
 	"os"
+	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -24,6 +26,14 @@ var early = map[string]func(){
 	"writes":     func() { os.WriteFile("/nonexistent/file", nil, 0600) },
 	"removes":    func() { os.Remove("/nonexistent/file") },
 	"host":       func() { found = os.Getenv("HTTP_HOST") },
+	"long":       func() { found = os.Getenv(strings.Repeat("LONG", 100)) },
+	"when":       func() { found = fmt.Sprint(time.Now().UnixNano()) },
+	"token":      func() { token := make([]byte, 8); crand.Read(token); found = fmt.Sprintf("%x", token) },
+	"many":       func() { found = os.Getenv("HTTP_HOST") + many() },
+	"aside":      func() { aside(func() { found = fmt.Sprint(time.Now().IsZero()) }) },
+	"aside all":  func() { aside(func() { found = fmt.Sprint(len(os.Environ())) }) },
+	"aside host": func() { aside(func() { found = os.Getenv("HTTP_HOST") }) },
+	"aside name": func() { aside(func() { found = os.Getenv("SERVER_NAME") + fmt.Sprint(os.LookupEnv("NONE")) }) },
 	"all":        func() { found = fmt.Sprint(len(os.Environ())) },
 	"sets":       func() { os.Setenv("SET", "early") },
 	"unsets":     func() { os.Unsetenv("SERVER_NAME") },
@@ -40,6 +50,28 @@ var early = map[string]func(){
 	"setting":    func() { found = os.Getenv("SERVER_NAME") },
 	"goroutine":  func() { go func() { select {} }() },
 	"nothing":    func() {},
+}
+
+// What another goroutine does, while this one waits.
+func aside(do func()) {
+	done := make(chan bool)
+	go func() { do(); done <- true }()
+	<-done
+}
+
+// One after another, with what they leave.
+func many() string {
+	os.Setenv("SET", "early")
+	os.Unsetenv("SERVER_NAME")
+	os.Chdir("/usr")
+	folder, _ := os.Getwd()
+	_, has := os.LookupEnv("SERVER_NAME")
+	text, err := exec.Command("/bin/sh", "-c", "echo $SET $SERVER_NAME $HTTP_HOST; pwd").Output()
+	fmt.Println("early")
+	done := make(chan bool)
+	time.AfterFunc(time.Millisecond, func() { done <- true })
+	<-done
+	return fmt.Sprint(folder, has, string(text), err, len(os.Environ()), os.Getenv("SET"))
 }
 
 func init() { early[os.Getenv("EARLY")]() }
