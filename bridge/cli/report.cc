@@ -52,7 +52,11 @@ std::string program_lines(const Findings& findings, const Terminal& terminal) {
                  : ": the script and its modules are, and nothing of it has run";
   }
   if (level == "linked") level += ": loaded and linked, before main()";
-  if (level == "booted") level += ": the interpreter is up, and nothing of the program has run";
+  if (level == "booted") {
+    level += findings.kind == kGoExecutable
+                 ? ": its runtime is up, and some of its packages are initialized"
+                 : ": the interpreter is up, and nothing of the program has run";
+  }
   if (!findings.level_reason.empty())
     level += fmt::format("; not deeper: {}", findings.level_reason);
   if (!findings.arms.empty()) text += line("level", level, terminal);

@@ -289,16 +289,79 @@ def test_main_may_begin_in_any_way(tmp_path, room):
     driver.answers_in_one_worker([program], run_plainly([program]), times=3, level="compiled")
 
 
-@pytest.mark.parametrize("flags,program,reason", [
-    ([], 'import "plugin"\n\nfunc main() { plugin.Open("/nonexistent") }', "it opens plugins"),
-    (["-race"], "func main() {}", "it is built with -race")])
-def test_what_brings_code_of_its_own_is_refused(tmp_path, flags, program, reason):
+def test_what_brings_code_of_its_own_is_refused(tmp_path):
     source = tmp_path / "main.go"
-    source.write_text(f"package main\n\n{program}\n")
-    built = build(tmp_path, "main", EXTERNAL, source=source, flags=flags)
+    source.write_text("package main\n\nfunc main() {}\n")
+    built = build(tmp_path, "main", EXTERNAL, source=source, flags=["-race"])
     with Zygote([built], level="compiled") as zygote:
         assert not zygote.stands
-        assert reason in zygote.note(driver.SHALLOWER)[0]
+        assert "it is built with -race" in zygote.note(driver.SHALLOWER)[0]
+
+
+HOST = """package main
+
+import (
+	"fmt"
+	"os"
+	"plugin"
+)
+
+func open(path string) string {
+	opened, err := plugin.Open(path)
+	if err != nil {
+		return "none"
+	}
+	does, _ := opened.Lookup("Does")
+	return does.(func() string)()
+}
+
+var early = open(os.Getenv("EARLY"))
+
+func main() { fmt.Println(early, open(os.Getenv("PLUGIN"))) }
+"""
+PLUGIN = """package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+var begun = time.Now()
+
+func Does() string {
+	done := make(chan string)
+	go func() { time.Sleep(time.Millisecond); done <- os.Getenv("QUERY_STRING") }()
+	return fmt.Sprint(<-done, begun.IsZero(), os.Getpid() > 0)
+}
+
+func main() {}
+"""
+
+
+@pytest.fixture(scope="module")
+def host_and_plugin(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plugin")
+    for name, text in (("host", HOST), ("plugin", PLUGIN)):
+        (folder / f"{name}.go").write_text(text)
+    plugin = folder / "plugin.so"
+    compile_go(plugin, [folder / "plugin.go"], ["-buildmode=plugin"], with_libc=True, go=GO)
+    flags = ["-ldflags=-linkmode=external"]
+    return build(folder, "host", EXTERNAL, source=folder / "host.go", flags=flags), plugin
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_a_plugin_is_opened_in_a_request_which_the_worker_does_not_survive(host_and_plugin, reset):
+    host, plugin = host_and_plugin
+    with Warm([host], env=launched("/nonexistent"), level="compiled", reset=reset) as zygote:
+        assert LEVELS[zygote.level] == "booted"
+        assert "opens a plugin" in zygote.note(driver.LEVEL)[0]
+        for opened in (plugin, "/nonexistent"):
+            request = {**request_after("/nonexistent"), "PLUGIN": str(opened)}
+            for _ in range(3):
+                assert zygote.ask(env=request).seen() == run_plainly([host], env=request).seen()
+    if reset == "rewind":
+        assert zygote.workers >= 4 and "call" in str(zygote.retired)
 
 
 def test_a_program_without_its_table_is_refused(early, tmp_path):

@@ -1,6 +1,7 @@
 """Go behind a bridge: stopped at main.main(), also if it is linked with libc, and put back there."""
 
 import pathlib
+import re
 
 import pytest
 
@@ -52,9 +53,9 @@ def test_linked_with_libc_and_not_deeper_it_is_forked(site, go):
     assert bridge.program(script)["reset_reason"]
 
 
-# linked: whether it can be stopped before main() instead.
-@pytest.mark.parametrize("imports,linked", [("", True), ("_ \"net\"", False)])
-def test_one_that_draws_as_it_starts_stops_earlier_and_says_why(site, tmp_path, imports, linked):
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+@pytest.mark.parametrize("imports,linked", [("", False), ("_ \"net\"", True)])
+def test_one_that_draws_as_it_starts_is_stopped_before_that(site, tmp_path, imports, linked, reset):
     source = tmp_path / "token.go"
     source.write_text("""package main
 
@@ -73,10 +74,13 @@ func main() { fmt.Printf("Content-Type: text/plain\\n\\n%x", token) }
     script = site.cgi_bin / "token.cgi"
     if not pathlib.Path(GO).exists():
         pytest.skip(f"no {GO}")
-    compile_go(script, [source], with_libc=not linked)
-    bridge = site.start_bridge('mode = "persistent"')
-    tokens = {bridge.request(script).body for _ in range(20)}
-    assert len(tokens) == 20
-    bridge.expect_log(r"not at level compiled: .*(draws random numbers|asks for the time).*main\.init")
-    if not linked:
-        bridge.expect_log(r"runs classic: .*main\.init.*; at level linked: its own code begins before libc's")
+    compile_go(script, [source], with_libc=linked)
+    bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    tokens = {bridge.request(script).body for _ in range(40)}
+    assert len(tokens) == 40
+    status = bridge.program(script)
+    assert (status["level"], status["arm"]) == ("booted", f"persistent/{reset}")
+    assert re.search(r"(draws random numbers|asks for the time).*main\.init", status["level_reason"])
+    assert not status["retired"] and status["requests_persistent"] >= 40

@@ -75,6 +75,7 @@ static void bypass(const char *call) {
 void *look_at_dlopen(const struct passed_call *call, const long *arguments) {
   (void)call;
   if ((arguments[1] & RTLD_DEEPBIND) != 0) bypass("dlopen with RTLD_DEEPBIND");
+  if (state.role == ROLE_ANSWERING) go_linked_opens();
   return NULL;
 }
 

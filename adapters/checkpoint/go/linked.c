@@ -116,6 +116,20 @@ int go_linked_main(int argc, char **argv, char **envp) {
   return state.real_main(argc, argv, envp);
 }
 
+static int has_plugins(void) {
+  const struct go_places *places = &state.executable.go.places;
+  for (size_t i = 0; i < places->mark_count; ++i) {
+    if (places->marks[i].kind == GO_PLUGIN) return 1;
+  }
+  return 0;
+}
+
+void go_linked_opens(void) {
+  if (!program_is_linked_go() || !has_plugins()) return;
+  go_threads_see_wait();
+  call_doubt(RETIRED_CALL, "a plugin's code");
+}
+
 /* ---- threads that libc makes ---- */
 
 /* A thread does not inherit that its calls are handed back. Its start is kept here until it has
@@ -168,6 +182,8 @@ static int create_of_c11(void *thread, void *run, void *argument) {
 }
 
 #else
+
+void go_linked_opens(void) {}
 
 void go_program_begin(int argc, char **argv, char **envp) {
   (void)argc;

@@ -40,7 +40,8 @@ enum go_watched {
   GO_CHANGES_VARIABLES,
   GO_TIME,
   GO_TIMER,
-  GO_RANDOM
+  GO_RANDOM,
+  GO_PLUGIN
 };
 
 enum { kGoMarksMax = 24, kGoMarkBytes = 2 };

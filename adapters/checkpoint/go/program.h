@@ -75,6 +75,9 @@ long go_program_tgkill(const long *words);
  * to stop at main.main(), the rest of this library treats it as one without an adapter, as at the
  * level `linked`; and if its first instruction is Go's own, it is marked. */
 void go_program_begin(int argc, char **argv, char **envp);
+/* dlopen() in a request: a plugin has code whose calls are not handed back, so no thread may be
+ * missing, and the worker ends. */
+void go_linked_opens(void);
 /* What libc calls in the place of the main() of one (state.real_main). */
 int go_linked_main(int argc, char **argv, char **envp);
 /* pthread_create(): what the new thread has to run instead, so that its calls are handed back; and

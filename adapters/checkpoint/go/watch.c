@@ -198,6 +198,8 @@ static const char *function_of_request(const struct go_mark *mark, ucontext_t *c
       return "asks for all variables";
     case GO_CHANGES_VARIABLES:
       return "changes the environment";
+    case GO_PLUGIN:
+      return "opens a plugin";
     case GO_TIME:
     case GO_TIMER:
       note(IMPURE_TIME, mark->name, context);
