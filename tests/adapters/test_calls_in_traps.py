@@ -18,7 +18,8 @@ WITH_BLOCK = {
     "linked.c": {"dl_iterate_phdr", "getauxval", "on_exit", "sched_yield", "strncat"},
     "map.c": {"fstat", "mallopt", "memfd_create", "pread", "snprintf", "strerror", "strncpy"},
     "main_place.c": {"pread"},
-    "watch.c": {"snprintf"},
+    "program.c": {"snprintf", "stpcpy"},
+    "watch.c": {"snprintf", "strcpy"},
 }
 # Not functions.
 NAMES = {"_GLOBAL_OFFSET_TABLE_", "__ehdr_start", "_end", "environ", "__errno_location"}
