@@ -8,11 +8,13 @@
 
 #include "calls/passed_calls.h"
 #include "calls/real_calls.h"
+#include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
 
 _Noreturn void checkpoint_refuse(const char *reason) {
+  trial_fall_back(reason);
   channel_note(NOTE_SHALLOWER, reason, strlen(reason));
   give_up(0);
 }

@@ -36,9 +36,14 @@ int ending_expect(int exit_code) {
   return 0;
 }
 
+int ending_frees_all(void) {
+  return state.teardown_expected != 0 && state.reset == RESET_REWIND &&
+         state.role == ROLE_ANSWERING && gettid() == state.pid;
+}
+
 void ending_leave(void) {
   int expected = state.teardown_expected;
-  if (expected == 0 || state.reset != RESET_REWIND || gettid() != state.pid) return;
+  if (!ending_frees_all()) return;
   state.teardown_expected = 0;
   exit(expected - 1);
 }

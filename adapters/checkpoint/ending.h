@@ -13,6 +13,9 @@ int ending_expect(int exit_code);
  */
 void ending_leave(void);
 
+/* Whether that end is on its way: the interpreter frees what it has, and uses none of it again. */
+int ending_frees_all(void);
+
 /* How many shared objects were loaded since the process began. */
 unsigned long long ending_count_loads(void);
 

@@ -24,6 +24,7 @@
 #include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "ending.h"
+#include "load/trial.h"
 #include "rewind/parked_threads.h"
 
 static const char kRoot[] = "/.cgibridge/";
@@ -142,6 +143,14 @@ static ssize_t give_streams(char *buffer, size_t size) {
   return give(buffer, size, letters, &offset, sizeof letters);
 }
 
+/* libuv does so when it makes a stream of a pipe; it made these for the zygote's. */
+static ssize_t unblock(const char *number, char *buffer, size_t size) {
+  int fd = atoi(number);
+  if (fd != STDOUT_FILENO && fd != STDERR_FILENO) return refuse();
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  return give_word(buffer, size, "unblocked");
+}
+
 /* For a language whose readlink() ends at a NUL: argv's next word, or the next part of a long one,
  * after a letter: '+' if more of the word follows, else '.'; nothing: there are no more words. */
 static ssize_t give_word_of_argv(char *buffer, size_t size) {
@@ -200,6 +209,9 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if ((rest = rest_after(what, "reset/fork/")) != NULL) return fork_instead(rest, buffer, size);
   if ((rest = rest_after(what, "note/")) != NULL) return note(rest, buffer, size);
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
+  if (strcmp(what, "streams") == 0) return give_streams(buffer, size);
+  if (strcmp(what, "level") == 0)
+    return give_word(buffer, size, state.level == LEVEL_COMPILED ? "compiled" : "booted");
   if (strcmp(what, "is-ahead") == 0 && state.is_ahead) return give_word(buffer, size, "yes");
   if (strcmp(what, "learn") == 0) return give_word(buffer, size, learn_name());
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
@@ -216,15 +228,36 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
     lookups_forget_folders(rest);
     return give_word(buffer, size, "noted");
   }
-  if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left(0));
-  if (strcmp(what, "left/threads") == 0) return give_text(buffer, size, load_left(1));
+  if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left(LEFT_THREADS_COUNT));
+  if (strcmp(what, "trial/left") == 0) {
+    trial_pause();
+    return give_text(buffer, size, load_left(LEFT_THREADS_SEEN));
+  }
+  if (strcmp(what, "left/threads") == 0)
+    return give_text(buffer, size, load_left(LEFT_THREADS_REST));
   if (strcmp(what, "own-threads") == 0) {
     parked_threads.are_interpreters = 1;
+    return give_word(buffer, size, "noted");
+  }
+  if (strcmp(what, "threads-stay") == 0) {
+    state.load.threads_stay = 1;
     return give_word(buffer, size, "noted");
   }
   if (strcmp(what, "over") == 0) {
     start_over_prepare();
     return give_word(buffer, size, "ready");
+  }
+  if ((rest = rest_after(what, "trial/end/")) != NULL) {
+    if (trial_is_on()) trial_end(rest);
+    return refuse();
+  }
+  if (strcmp(what, "trial/leave") == 0) {
+    trial_leave();
+    return give_word(buffer, size, "left");
+  }
+  if ((rest = rest_after(what, "trial/")) != NULL) {
+    trial_mark(rest);
+    return give_word(buffer, size, "noted");
   }
   if (strcmp(what, "over/exec") == 0) return start_over() == 0 ? 0 : refuse();
   return refuse();
@@ -245,6 +278,7 @@ static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
     return give_word(buffer, size, "set");
   }
   if (strcmp(what, "streams") == 0) return give_streams(buffer, size);
+  if ((rest = rest_after(what, "unblock/")) != NULL) return unblock(rest, buffer, size);
   if (strcmp(what, "pid") == 0) return give_number(buffer, size, (size_t)state.pid);
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "calls/clean.h"
+#include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
@@ -142,6 +143,7 @@ static void flush_all(void) {
 
 void worker_finish(int exit_code, void *unused) {
   (void)unused;
+  if (trial_is_on()) trial_end("ends");
   if (state.role != ROLE_ANSWERING) return;
   /* Flushing a stream of the program's own kind runs its code. A clean request has no child or
    * thread that could be here. */

@@ -79,5 +79,27 @@ function load(script, asked) {
   return { touched, builtins, files: Object.keys(require.cache).filter((file) => !before.has(file)) };
 }
 
+// Those of Node's own modules that are harmless to load, so that a program's may be loaded ahead which need
+// them: some look at a standard stream for its colours.
+const kCommon = ['assert', 'assert/strict', 'async_hooks', 'child_process', 'crypto', 'dgram', 'dns', 'dns/promises',
+                 'events', 'fs', 'fs/promises', 'http', 'http2', 'https', 'module', 'net', 'os', 'perf_hooks',
+                 'querystring', 'readline', 'readline/promises', 'stream', 'stream/promises', 'stream/web',
+                 'string_decoder', 'timers', 'timers/promises', 'tls', 'tty', 'url', 'util', 'util/types', 'v8', 'vm',
+                 'worker_threads', 'zlib'];
+
+function loadCommon() {
+  const known = new Set(builtinModules);
+  streamsWatched(() => kCommon.filter((name) => known.has(name)).forEach((name) => require(name)));
+}
+
+// From here until the returned function is called, tell(name) is called if a standard stream is asked for,
+// except for those that are used: 'stream1', 'stream2'.
+function guardStreams(used, tell) {
+  const names = ['stdin', 'stdout', 'stderr'].filter((_, number) => !used.includes(`stream${number}`));
+  const descriptors = names.map((name) => Object.getOwnPropertyDescriptor(process, name));
+  names.forEach((name, i) => Object.defineProperty(process, name, { ...descriptors[i], get: () => tell(name) }));
+  return () => names.forEach((name, i) => Object.defineProperty(process, name, descriptors[i]));
+}
+
 delete require.cache[__filename];
-module.exports = { load, settle };
+module.exports = { load, loadCommon, guardStreams, settle };

@@ -64,6 +64,7 @@ function takeWords(ask, launch) {
   process.argv.length = 2;
   // The interpreter, its switches and the script are what they were when it was launched.
   if (Number(ask('argv/count')) === launch.wordCount) return;
+  if (launch.usesWords) ask("anew/the request has words, and the program's modules have looked at these");
   const words = requestWords(ask);
   const script = words.findIndex((word) => resolve(word) === process.argv[1]);
   if (script >= 0) process.argv.push(...words.slice(script + 1));
@@ -77,6 +78,7 @@ function takeEnvironment(ask, launch) {
     ask("anew/the request's environment differs in what Node reads when it starts");
   }
   if (process.env.TZ === zoneWas) return;
+  if (launch.isLoaded) ask("anew/the request's time zone is another one");
   const zone = process.env.TZ;
   process.env.TZ = zone ?? '';  // an assignment makes V8 check it again
   if (zone === undefined) delete process.env.TZ;
@@ -138,7 +140,18 @@ function renew(ask) {
   setFlagsFromString('--random-seed=0');
 }
 
+// Those that a module has made of the zygote's pipes.
+function takeStreams(ask, numbers) {
+  if (numbers.length === 0) return;
+  const letters = ask('streams');
+  for (const number of numbers) {
+    if (letters[number] !== 'p') ask('anew/a standard stream of the request is no pipe');
+    ask(`unblock/${number}`);
+  }
+}
+
 function takeRequest(ask, launch) {
+  if (launch.isLoaded) takeStreams(ask, launch.streams);
   process.chdir('.'); // the folder is the request's; this makes Node forget the old one
   takeEnvironment(ask, launch);
   takeWords(ask, launch);
@@ -150,6 +163,17 @@ function rehearse(launch) {
   const words = [...process.argv, ''].map((word) => Buffer.from(word && '.' + word));
   takeRequest((what) => (what === 'argv/word' ? words.shift() : null), launch);
   takeRequest((what) => (what === 'argv/count' ? launch.wordCount : null), launch);
+}
+
+// What a trial has found: how many modules may be loaded ahead; see trial.js.
+const tried = process.env.CGIBRIDGE_TRIAL;
+delete process.env.CGIBRIDGE_TRIAL;
+
+// What is to be done before the checkpoint: a trial, or the loading of modules.
+function laterIf(mayLoad) {
+  if (!mayLoad) return {};
+  if (tried === undefined) return { trial: require('./trial.js') };
+  return Number.parseInt(tried) > 0 ? { loading: require('./loading.js') } : {};
 }
 
 function stand() {
@@ -177,12 +201,34 @@ function stand() {
   const startClocks = holdClocks();
   rehearse(launch);
   startClocks();
-  if (isCopied) ahead.settle();
-  if (call('checkpoint/booted') === null) process.reallyExit(70);
-  if (again && !why) again.begin({ call, takeRequest: () => takeRequest(call, launch) });
-  if (isCopied) renew(call);
-  startClocks();
-  takeRequest(call, launch);
+  const stop = (level) => {
+    if (isCopied) ahead.settle();
+    if (call(`checkpoint/${level}`) === null) process.reallyExit(70);
+    if (again && !why) again.begin({ call, takeRequest: () => takeRequest(call, launch) });
+    if (isCopied) renew(call);
+    startClocks();
+    takeRequest(call, launch);
+  };
+  const { trial, loading } = laterIf(isCopied && !again && call('level') === 'compiled');
+  if (!trial && !loading) return stop('booted');
+  ahead.loadCommon();
+  const end = (why) => say('trial/end', why);
+  if (trial) {
+    return trial.begin({ mark: (text) => call(`trial/${text}`), left: () => call('trial/left'), end,
+                         streams: call('streams') });
+  }
+  const [count, ...used] = tried.split(' ', 1)[0].split(',');
+  const open = ahead.guardStreams(used, (name) => end(`uses process.${name}`));
+  loading.after(Number(count), () => {
+    if (call('seen')) end(call('seen'));
+    open();
+    call('trial/leave');
+    call('threads-stay');
+    Object.assign(launch, { isLoaded: true, usesWords: used.includes('words'),
+                            streams: used.filter((what) => what.startsWith('stream')).map((what) => Number(what[6])) });
+    stop('compiled');
+  });
+  call('trial/0');
 }
 
 if (root !== null) {

@@ -225,6 +225,13 @@ void Generation::on_gone(const std::string& why) {
   step_back(shallower_reason_.empty() ? why : shallower_reason_);
 }
 
+// It said nothing when it ended: loading its modules may be what it did not survive.
+bool Generation::may_stop_shallower() const {
+  return shallower_reason_.empty() &&
+         worker::shallower_level(plan_.executable.language, attempt_.level) !=
+             config::Level::linked;
+}
+
 void Generation::step_back(const std::string& why) {
   const auto after =
       std::chrono::duration_cast<base::Duration>(surroundings_.loop.now() - launched_at_).count();
@@ -240,7 +247,7 @@ void Generation::step_back(const std::string& why) {
                    plan_.number, why);
     attempt_.binding = Binding::lazy;
     restart_.schedule();
-  } else if (attempt_.making == worker::Making::forked &&
+  } else if (attempt_.making == worker::Making::forked && !may_stop_shallower() &&
              worker::may_be_ahead(plan_.executable.language, attempt_.level)) {
     base::log_info(
         "program={} gen={}: its workers cannot be forked: {}; starting them ahead of need",
@@ -254,11 +261,12 @@ void Generation::step_back(const std::string& why) {
     plan_.learned.clear();
     restart_.schedule();
   } else if (attempt_.level != config::Level::linked && plan_.depth == Depth::any) {
-    base::log_warn("program={} gen={}: not at level {}: {}; trying level linked", plan_.program,
-                   plan_.number, config::to_string(attempt_.level), why);
+    const config::Level next = worker::shallower_level(plan_.executable.language, attempt_.level);
+    base::log_warn("program={} gen={}: not at level {}: {}; trying level {}", plan_.program,
+                   plan_.number, config::to_string(attempt_.level), why, config::to_string(next));
     reason_ = why;
     fell_back_ = shallower_reason_.empty();
-    attempt_.level = config::Level::linked;
+    attempt_.level = next;
     attempt_.making = worker::Making::forked;
     restart_.schedule();
   } else {

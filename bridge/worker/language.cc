@@ -11,21 +11,31 @@ struct Traits {
   std::string_view interpreter;  // its file's name, without a version; empty: there is none
   std::string_view name;
   config::Level deepest;
-  bool again;  // its adapter can run a script again in the same process
-  bool ahead;  // its workers may be started ahead of need instead of being forked
+  config::Level shallower;  // the next one
+  bool again;               // its adapter can run a script again in the same process
+  bool ahead;               // its workers may be started ahead of need instead of being forked
 };
 
 constexpr std::array kTraits{
-    Traits{Language::perl, "perl", "Perl", config::Level::compiled, true, false},
-    Traits{Language::python, "python", "Python", config::Level::compiled, true, false},
-    Traits{Language::ruby, "ruby", "Ruby", config::Level::compiled, true, false},
-    Traits{Language::php, "php-cgi", "PHP", config::Level::linked, false, false},
-    Traits{Language::tcl, "tclsh", "Tcl", config::Level::compiled, true, false},
-    Traits{Language::node, "node", "Node", config::Level::booted, true, true},
-    Traits{Language::node, "nodejs", "Node", config::Level::booted, true, true},
-    Traits{Language::java, "java", "Java", config::Level::booted, false, true},
-    Traits{Language::go, {}, "Go", config::Level::compiled, false, false},
-    Traits{Language::wasm, "cgibridge-wasm", "WebAssembly", config::Level::compiled, true, false},
+    Traits{Language::perl, "perl", "Perl", config::Level::compiled, config::Level::linked, true,
+           false},
+    Traits{Language::python, "python", "Python", config::Level::compiled, config::Level::linked,
+           true, false},
+    Traits{Language::ruby, "ruby", "Ruby", config::Level::compiled, config::Level::linked, true,
+           false},
+    Traits{Language::php, "php-cgi", "PHP", config::Level::linked, config::Level::linked, false,
+           false},
+    Traits{Language::tcl, "tclsh", "Tcl", config::Level::compiled, config::Level::linked, true,
+           false},
+    Traits{Language::node, "node", "Node", config::Level::compiled, config::Level::booted, true,
+           true},
+    Traits{Language::node, "nodejs", "Node", config::Level::compiled, config::Level::booted, true,
+           true},
+    Traits{Language::java, "java", "Java", config::Level::booted, config::Level::linked, false,
+           true},
+    Traits{Language::go, {}, "Go", config::Level::compiled, config::Level::linked, false, false},
+    Traits{Language::wasm, "cgibridge-wasm", "WebAssembly", config::Level::compiled,
+           config::Level::linked, true, false},
 };
 
 const Traits* traits_of(Language language) {
@@ -60,18 +70,24 @@ std::string_view name_of(Language language) {
 
 config::Level deepest_level(Language language, config::Level ceiling) {
   const Traits* traits = traits_of(language);
-  // A language has at most one checkpoint besides linked.
-  return traits == nullptr || ceiling < traits->deepest ? config::Level::linked : traits->deepest;
+  if (traits == nullptr) return config::Level::linked;
+  if (ceiling >= traits->deepest) return traits->deepest;
+  return ceiling >= traits->shallower ? traits->shallower : config::Level::linked;
+}
+
+config::Level shallower_level(Language language, config::Level level) {
+  const Traits* traits = traits_of(language);
+  return traits != nullptr && level == traits->deepest ? traits->shallower : config::Level::linked;
 }
 
 bool runs_again(Language language, config::Level level) {
   const Traits* traits = traits_of(language);
-  return traits != nullptr && traits->again && level == traits->deepest;
+  return traits != nullptr && traits->again && level != config::Level::linked;
 }
 
 bool may_be_ahead(Language language, config::Level level) {
   const Traits* traits = traits_of(language);
-  return traits != nullptr && traits->ahead && level == traits->deepest;
+  return traits != nullptr && traits->ahead && level != config::Level::linked;
 }
 
 WayIn way_in(Language language, const std::string& adapters,

@@ -27,6 +27,9 @@ std::string_view name_of(Language language);
 // The level that a program in this language can get under the operator's ceiling.
 config::Level deepest_level(Language language, config::Level ceiling);
 
+// What is tried if a program in this language cannot have that level.
+config::Level shallower_level(Language language, config::Level level);
+
 // Whether its adapter can run a script again in the unchanged process (reset none), at this level.
 bool runs_again(Language language, config::Level level);
 

@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 
 MAGIC, VERSION = 0x43474942, 5
@@ -356,10 +357,12 @@ class Zygote:
     without: parts of the reset to leave out, so that a leak becomes visible."""
 
     def __init__(self, argv, level="linked", env=None, cwd="/", preload=None, reset="fork",
-                 tracking="auto", without="", learn="installed", accept="", name="",
+                 tracking="auto", without="", learn="installed", accept="", name="", has_pipe=False,
                  **popen_options):
         self.channel = Channel()
         self.log_file = tempfile.TemporaryFile()
+        # With the bridge its standard error is a pipe.
+        errors = subprocess.PIPE if has_pipe else self.log_file
         fd = self.channel.theirs.fileno()
         words = f"fd={fd} level={level} reset={reset} learn={learn} tracking={tracking}"
         words += f" without={without}" if without else ""
@@ -369,11 +372,13 @@ class Zygote:
             popen_options["executable"] = os.path.join(adapters_dir(), "cgibridge-static")
             env = {**(LAUNCH_ENV if env is None else env), "CGIBRIDGE_STATIC": argv[0]}
         self.process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log_file,
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
             pass_fds=[fd], cwd=cwd, **popen_options,
             env={**(LAUNCH_ENV if env is None else env), "LD_PRELOAD": preload or library(),
                  "CGIBRIDGE_CHECKPOINT": words})
         self.channel.theirs.close()
+        if has_pipe:
+            threading.Thread(target=self.copy_errors).start()
         self.notes, self.threads, self.workers, self.living = [], None, 0, []
         self.reset, self.weaker = None, ""  # what its workers will do, and why it is less than requested
         while True:
@@ -386,6 +391,12 @@ class Zygote:
                 break
             assert message[0] == NOTE, message
             self.notes.append(note_of(message[1]))
+
+    def copy_errors(self):
+        with self.process.stderr as errors:
+            while text := os.read(errors.fileno(), 65536):
+                self.log_file.write(text)
+                self.log_file.flush()
 
     @property
     def stands(self):

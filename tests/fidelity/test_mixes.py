@@ -47,7 +47,7 @@ def installed(name, folder):
         pytest.skip(f"no {NODE}")
     script = str(folder / "mix.js")
     shutil.copy2(SOURCES / "mix.js", script)
-    return [NODE, script], node_argv(script), "booted"
+    return [NODE, script], node_argv(script), "compiled"
 
 
 def seen(answer):
@@ -69,7 +69,7 @@ def is_steady(argv, number, folder, wanted):
 def test_every_mix_is_answered_as_by_a_process_of_its_own(tmp_path, name, reset):
     argv, launch, level = installed(name, tmp_path)
     wrong, unsteady = [], 0
-    with Warm(launch, reset=reset, level=level, cwd=str(tmp_path)) as warm:
+    with Warm(launch, reset=reset, level=level, cwd=str(tmp_path), has_pipe=True) as warm:
         assert (warm.reset, warm.weaker) == (reset, "")
         warm.argv = argv
         for number in range(FROM, FROM + MIXES):

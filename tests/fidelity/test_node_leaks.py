@@ -15,6 +15,7 @@ import driver
 NODE = "/usr/bin/node"
 TEXT = (batteries.SOURCES / "battery.js").read_text()
 KINDS = dict(re.findall(r"^kind\('(\w+)', '([^']*)'", TEXT, re.MULTILINE))
+LEVELS = {2: "booted", 3: "compiled"}
 REQUESTS = int(os.environ.get("CGIBRIDGE_FIDELITY_REQUESTS", 150))
 
 # Kinds that show only later, or only in their own request.
@@ -80,12 +81,13 @@ def test_a_kind_under_none(script, reference, name, leaks_under):
         assert (name in found) == (leaks_under == "none"), found
 
 
-@pytest.fixture(scope="module", params=["rewind", "fork"])
+@pytest.fixture(scope="module", params=[("rewind", "booted"), ("rewind", "compiled"), ("fork", "compiled")])
 def copied(request, script):
-    """One worker after another, of one zygote."""
+    """One worker after another, of one zygote; compiled: the battery's own modules are loaded ahead."""
+    reset, level = request.param
     argv = [NODE, "--require", f"{driver.adapters_dir()}/node/start.js", str(script)]
-    with driver.Warm(argv, reset=request.param, level="booted", cwd=str(script.parent)) as warm:
-        assert (warm.reset, warm.threads) == (request.param, 1)
+    with driver.Warm(argv, reset=reset, level=level, cwd=str(script.parent), has_pipe=True) as warm:
+        assert (warm.reset, warm.threads, LEVELS[warm.level]) == (reset, 1, level)
         warm.argv = [NODE, str(script)]
         yield warm
 
@@ -100,8 +102,8 @@ def test_a_kind_in_a_copy(copied, script, name):
     assert batteries.differences(again.text, first.text) == {} and again.code == first.code
 
 
-@pytest.mark.parametrize("preload, reset", [("", "rewind"), ('preload = ["fs"]', "fork")])
-def test_requests_see_nothing_of_each_other(site, preload, reset):
+@pytest.mark.parametrize("preload, level, reset", [("", "compiled", "rewind"), ('preload = ["fs"]', "booted", "fork")])
+def test_requests_see_nothing_of_each_other(site, preload, level, reset):
     """Each request has its own process, one that was put back, or runs classic; it cannot tell which."""
     script = install(site.cgi_bin)
     bridge = site.start_bridge(f'mode = "classic"\nworkers = {{ max = 4, spare = 3 }}\n{preload}')
@@ -122,5 +124,5 @@ def test_requests_see_nothing_of_each_other(site, preload, reset):
         if n % 3 == 0:  # if no processor is idle, few processes are started in advance during requests
             bridge.wait_warm(script)
     entry = bridge.program(script)
-    assert (entry["level"], entry["reset"]) == ("booted", reset)
+    assert (entry["level"], entry["reset"]) == (level, reset)
     assert entry["requests_persistent"] > REQUESTS / 4

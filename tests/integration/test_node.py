@@ -336,4 +336,4 @@ def test_the_guestbook_is_answered_warm(site):
     bridge.wait_warm(script)
     assert bridge.request(script).body == guestbooks.page_of(guestbooks.entries_of(database))
     entry = bridge.program(script)
-    assert entry["level"] == "booted" and entry["requests_persistent"] >= 4
+    assert entry["level"] == "compiled" and entry["requests_persistent"] >= 4

@@ -176,7 +176,7 @@ void call_note_number(long number, const long *words) {
  * each of its loops, also for those of a request's worker threads, and does without where the
  * kernel has none. */
 static int has_no_rings(long number) {
-  return number == SYS_io_uring_setup && state.level == LEVEL_BOOTED && !state.is_ahead &&
+  return number == SYS_io_uring_setup && state.level != LEVEL_LINKED && !state.is_ahead &&
          (state.role == ROLE_ZYGOTE ||
           (state.role == ROLE_ANSWERING && state.reset == RESET_REWIND));
 }

@@ -101,6 +101,17 @@ void note_shmat(int flags) {
   if ((flags & SHM_REMAP) != 0) call_doubt(RETIRED_MAPPINGS, "shmat over what is mapped");
 }
 
+int memory_stays(const void *start, size_t bytes) {
+  const struct engine *engine = state.engine;
+  uintptr_t from = (uintptr_t)start;
+  if (engine == NULL || !ending_frees_all()) return 0;
+  size_t i = first_behind(engine, from);
+  if (i == engine->mapping_count) return 0;
+  const struct mapping *mapping = &engine->mappings[i];
+  int contains = mapping->start <= from && bytes <= mapping->end - from;
+  return contains && mapping_is_saved(mapping) && mapping->inode == 0;
+}
+
 /* ---- the calls ---- */
 
 INTERPOSED void *mmap(void *start, size_t bytes, int prot, int flags, int fd, off_t offset) {
@@ -113,6 +124,7 @@ INTERPOSED void *mmap64(void *start, size_t bytes, int prot, int flags, int fd, 
 }
 
 INTERPOSED int munmap(void *start, size_t bytes) {
+  if (memory_stays(start, bytes)) return 0;
   note_munmap(start, bytes);
   return (int)call_result(libc_call(SYS_munmap, start, bytes));
 }
@@ -130,6 +142,7 @@ INTERPOSED void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ..
 }
 
 INTERPOSED int mprotect(void *start, size_t bytes, int prot) {
+  if (prot == PROT_NONE && memory_stays(start, bytes)) return 0;
   note_mprotect(start, bytes, prot);
   return (int)call_result(libc_call(SYS_mprotect, start, bytes, prot));
 }

@@ -41,6 +41,7 @@ void note_process_madvise(int advice) {
 /* What the kernel may take at any later time (MADV_FREE) is given back at once: that could be
  * during a later request. */
 long madvise_watched(void *start, size_t bytes, int advice) {
+  if (advice == MADV_DONTNEED && memory_stays(start, bytes)) return 0;
   note_madvise(start, bytes, advice);
   long result = libc_call(SYS_madvise, start, bytes, advice);
   if (result == 0 && advice == MADV_FREE && (memory_stood(start, bytes) & STOOD_SAVED) != 0) {

@@ -81,6 +81,9 @@ enum stood {
 /* What the range held at the checkpoint: memory in the snapshot, reserved room, or constants, which
  * cannot be put back. 0: nothing was there. */
 unsigned memory_stood(const void *start, size_t bytes);
+/* Whether an interpreter that is at its end frees memory here, all of which will be put back: it
+ * need not be taken away. */
+int memory_stays(const void *start, size_t bytes);
 void note_mmap(const void *start, size_t bytes, int flags, int fd);
 void note_munmap(const void *start, size_t bytes);
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);

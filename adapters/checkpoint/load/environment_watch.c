@@ -13,6 +13,7 @@
 
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
+#include "load/trial.h"
 
 typedef char *getenv_function(const char *);
 typedef char *setlocale_function(int, const char *);
@@ -148,6 +149,7 @@ static void note_name(const char *name) {
 void environment_watch_note(const char *name) {
   if (state.role != ROLE_ZYGOTE) return;
   if (!environment_is_of_request(name)) return note_name(name);
+  if (trial_is_on()) trial_end("asks for a request's variable");
   if (state.request_variable[0] == '\0') {
     strncpy(state.request_variable, name, sizeof state.request_variable - 1);
   }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
@@ -74,12 +75,13 @@ static int is_interpreter(const void *code) {
 }
 
 void load_left_thread(const void *caller) {
+  if (trial_is_on()) trial_end("starts a thread");
   if (state.role != ROLE_ZYGOTE || !is_interpreter(caller)) return;
   state.load.left.has_interpreters_thread = 1;
   state.load.interpreter_started_thread = 1;
 }
 
-const char *load_left(int threads_may_rest) {
+const char *load_left(enum threads_left threads) {
   static char reason[kReasonMax + 48];
   const struct load_left *left = &state.load.left;
   static const char kUnfit[] = "leaves a process that cannot be copied: ";
@@ -94,8 +96,8 @@ const char *load_left(int threads_may_rest) {
     return "changes the locale";
   if (raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority) return "changes its priority";
   if ((state.touched & (TOUCHED_LIMITS | TOUCHED_SCHEDULE)) != 0) return "changes its limits";
-  if ((state.touched & TOUCHED_THREADS) != 0 &&
-      threads_are_left(threads_may_rest, why, kReasonMax) != 0) {
+  if ((state.touched & TOUCHED_THREADS) != 0 && threads != LEFT_THREADS_SEEN &&
+      threads_are_left(threads == LEFT_THREADS_REST, why, kReasonMax) != 0) {
     return reason;
   }
   if (state.touched_signals != 0) return "sets what a signal does";

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "calls/passed_calls.h"
 #include "calls/rare_calls.h"
+#include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads_missing.h"
@@ -148,6 +150,15 @@ static const char *name_of(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
+/* The file name of the object that has this code, or NULL. dladdr() would look through all of its
+ * symbols, of which Node has very many. */
+static const char *library_of(const void *code) {
+  struct dl_find_object found;
+  if (_dl_find_object((void *)(uintptr_t)code, &found) != 0) return NULL;
+  const char *path = found.dlfo_link_map->l_name;
+  return name_of(path[0] != '\0' ? path : program_invocation_name);
+}
+
 /* By its file name, among paths after "LD_PRELOAD=". What the operator preloads is the operator's
  * decision. */
 static int is_preloaded(const char *library) {
@@ -175,9 +186,19 @@ static int renews_itself(const char *library, enum impurity kind) {
   /* Python 3.13 contains mimalloc. What its modules do comes after main() has begun. */
   int is_python = strncmp(name, "python3", 7) == 0 || strncmp(name, "libpython3", 10) == 0;
   if (is_python && state.level == LEVEL_LINKED) return 1;
-  int asks_for_itself =
+  int seeds_itself =
       strncmp(library, "libglib-2.0.so", 14) == 0 || strncmp(library, "libxml2.so", 10) == 0;
-  return (kind == IMPURE_TIME && asks_for_itself) || is_preloaded(library);
+  return (kind == IMPURE_TIME && seeds_itself) || is_preloaded(library);
+}
+
+/* In a trial the program's own calls come from Node as well; what its functions would tell the
+ * program of these kinds, its adapter watches. */
+static int asks_for_itself(const char *library, enum impurity kind) {
+  int is_node = strcmp(library, "node") == 0 || strcmp(library, "nodejs") == 0 ||
+                strncmp(library, "libnode.so", 10) == 0 || strncmp(library, "libuv.so", 8) == 0;
+  if (is_node) return kind == IMPURE_RANDOM || kind == IMPURE_PID;
+  int is_addon = strncmp(library, "node", 4) == 0;
+  return !is_addon && renews_itself(library, kind);
 }
 
 /* place: ", at FILE line N" */
@@ -195,22 +216,23 @@ static int is_renewed(const char *place) {
 
 void load_watch_note(enum impurity kind, const char *function, const void *caller) {
   struct load_watch *load = &state.load;
-  Dl_info library;
   if (state.role != ROLE_ZYGOTE || !load->is_on || load->found[0] != '\0') return;
   if ((load->accepted >> kind & 1) != 0 || is_of_this_library(caller)) return;
   /* Before its adapter runs, Python may write what it has compiled. */
   int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
   if (is_early && kind == IMPURE_FILES) return;
   if (raw_call(SYS_getpid) != state.pid) return;
-  int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
-  const char *name = is_known ? name_of(library.dli_fname) : "code that was made";
-  if (kind != IMPURE_RESTLESS && renews_itself(name, kind)) return;
+  const char *library = library_of(caller);
+  const char *name = library != NULL ? library : "code that was made";
+  int is_interpreters = trial_is_on() ? asks_for_itself(name, kind) : renews_itself(name, kind);
+  if (kind != IMPURE_RESTLESS && is_interpreters) return;
   load->is_on = 0; /* finding the place may call what is watched */
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
   if (kind == IMPURE_RESTLESS || !is_renewed(place))
     snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
   load->is_on = 1;
+  if (trial_is_on() && load->found[0] != '\0') trial_end(load->found);
 }
 
 const char *load_watch_found(void) {
@@ -261,12 +283,11 @@ LOOK(IMPURE_FILES, look_at_change)
  * them for their own purposes: in these it counts as the program's doing only if it comes through
  * Perl's Time::HiRes. */
 static int tells_time(clockid_t clock, const void *caller) {
-  Dl_info library;
   if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID) return 0;
   if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) return 1;
   if (state.level == LEVEL_LINKED) return 1;
-  int is_known = dladdr(caller, &library) != 0 && library.dli_fname != NULL;
-  return is_known && strcmp(name_of(library.dli_fname), "HiRes.so") == 0;
+  const char *library = library_of(caller);
+  return library != NULL && strcmp(library, "HiRes.so") == 0;
 }
 
 void load_watch_note_number(long number, const long *words, const void *caller) {

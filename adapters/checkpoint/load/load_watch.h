@@ -50,6 +50,7 @@ struct load_watch {
   char renewed[512];     /* files whose own code may do it, one a line */
   struct load_left left;
   int interpreter_started_thread;            /* at any time before the checkpoint */
+  int threads_stay;                          /* its adapter does not make it forget them */
   struct caught_stream input, output, error; /* error stays, and is kept for a start over */
   int printed;                               /* the other end of output's pipe */
   int counts_output;                         /* what it prints is an impurity */
@@ -88,12 +89,15 @@ void load_watch_note_file(const char *path, const void *caller);
 /* What was found, or "". Also checks what was printed. */
 const char *load_watch_found(void);
 /* load_left.c: what the load has permanently left in the process since the watch began, in words,
- * or "". A library that is loaded ahead leaves it even to requests that do not load it. Threads
- * count as left; with threads_may_rest, only those that would keep the process from being copied.
- */
+ * or "". A library that is loaded ahead leaves it even to requests that do not load it. */
+enum threads_left {
+  LEFT_THREADS_COUNT, /* each thread does */
+  LEFT_THREADS_REST,  /* one that would keep the process from being copied */
+  LEFT_THREADS_SEEN   /* none: the watch has seen that none was started */
+};
+const char *load_left(enum threads_left threads);
 void load_left_remember_start(void);
 void load_left_begin(void);
-const char *load_left(int threads_may_rest);
 void load_left_thread(const void *caller); /* of pthread_create(), in the zygote */
 /* load_left.c: puts the process back as it was at its start, as far as exec does not: the adapter
  * starts over without what was not pure. */

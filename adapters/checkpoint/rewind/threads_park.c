@@ -244,8 +244,9 @@ static const char *why_never(void) {
   if (threads_of_process() == 1) return NULL;
   if (kNotHere != NULL) return kNotHere;
   if (raw_call(SYS_gettid) != state.pid) return "its checkpoint is not in the first thread";
-  int is_interpreters = state.level == LEVEL_COMPILED && state.load.interpreter_started_thread;
-  return is_interpreters ? "its interpreter has started one" : NULL;
+  int is_forgotten = state.level == LEVEL_COMPILED && state.load.interpreter_started_thread &&
+                     !state.load.threads_stay;
+  return is_forgotten ? "its interpreter has started one" : NULL;
 }
 
 /* Of a parked thread. */

@@ -1,0 +1,84 @@
+#include "load/trial.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "raw_call.h"
+#include "rewind/engine.h"
+
+enum { kTrialSeconds = 3, kMaskBytes = 8 };
+
+static const char kBegin[] = TRIAL_VARIABLE "=";
+static char entry[sizeof kBegin + kTrialBytes]; /* of the environment */
+static int is_on, was_left;
+
+static void set_timer(long seconds) {
+  const struct itimerval timer = {.it_value.tv_sec = seconds};
+  raw_call(SYS_setitimer, ITIMER_REAL, &timer, NULL);
+}
+
+static void on_alarm(int number) {
+  (void)number;
+  uint64_t none = 0;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, kMaskBytes);
+  if (is_on) trial_end("takes long");
+}
+
+/* A program that computes for long before it asks for anything is none that waits for a request. */
+static void begin(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_alarm;
+  action.sa_flags = SA_RESTART;
+  load_watch_begin("");
+  load_watch_count_output();
+  strcpy(entry, kBegin);
+  putenv(entry);
+  sigaction(SIGALRM, &action, NULL);
+  state.touched_signals = 0;
+  is_on = 1;
+}
+
+void trial_mark(const char *how_far) {
+  if (!is_on) begin();
+  set_timer(kTrialSeconds);
+  strncpy(entry + sizeof kBegin - 1, how_far, kTrialBytes / 2);
+}
+
+void trial_leave(void) {
+  if (!is_on) return;
+  is_on = 0;
+  set_timer(0);
+  signal(SIGALRM, SIG_DFL);
+  state.touched_signals = 0;
+  unsetenv(TRIAL_VARIABLE);
+  was_left = 1;
+}
+
+void trial_fall_back(const char *why) {
+  if (!was_left) return;
+  strcpy(entry + sizeof kBegin - 1, "0");
+  putenv(entry);
+  trial_end(why);
+}
+
+void trial_pause(void) {
+  if (is_on) set_timer(0);
+}
+
+int trial_is_on(void) {
+  return is_on;
+}
+
+void trial_end(const char *why) {
+  size_t length = strlen(entry);
+  is_on = was_left = 0; /* what follows is not the program's */
+  set_timer(0);
+  strcat(entry, " ");
+  strncat(entry, why, sizeof entry - length - 2);
+  start_over();
+  checkpoint_refuse("cannot start over");
+}

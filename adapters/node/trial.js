@@ -1,0 +1,288 @@
+// A trial: the program runs in a process that will answer nobody, until it does the first thing that only a
+// request can do. The process then starts over, knowing how many modules had been loaded before that: this
+// many are loaded ahead, because all that they did is the same in each process.
+//
+// What libc's functions tell is watched by the library: the time of day, variables, files, children, sockets,
+// threads, output. Here is watched what needs none of them: other clocks, random numbers, all variables at
+// once, timers, and whatever is begun and ends later. As the process is thrown away, functions may be wrapped.
+// What is not known to be harmless counts, also what newer versions of Node will bring.
+'use strict';
+const { readFileSync } = require('fs');
+const Module = require('module');
+const vm = require('vm');
+const loading = require('./loading.js');
+
+const words = (text) => new Set(text.split(/\s+/).filter(Boolean));
+
+// What may be used of each of Node's modules, besides constants and other plain values.
+const kHarmless = {
+  child_process: words('ChildProcess'),
+  cluster: words('Worker'),
+  crypto: words(`createHash createHmac getHashes getCiphers getCurves getCipherInfo getFips timingSafeEqual hash
+    Hash Hmac Cipheriv Decipheriv Cipher Decipher Sign Verify Certificate KeyObject X509Certificate ECDH
+    DiffieHellman DiffieHellmanGroup webcrypto subtle constants`),
+  dgram: words('Socket'),
+  dns: words('Resolver promises'),
+  'dns/promises': words('Resolver'),
+  fs: words(`readFileSync existsSync statSync lstatSync fstatSync readdirSync realpathSync accessSync openSync
+    closeSync readSync readlinkSync Stats Dirent Dir ReadStream WriteStream FileReadStream FileWriteStream
+    promises _toUnixTimestamp`),
+  http: words(`Agent ClientRequest IncomingMessage OutgoingMessage Server ServerResponse validateHeaderName
+    validateHeaderValue globalAgent maxHeaderSize`),
+  http2: words('Http2ServerRequest Http2ServerResponse getDefaultSettings getPackedSettings getUnpackedSettings'),
+  https: words('Agent Server globalAgent'),
+  net: words('isIP isIPv4 isIPv6 Socket Stream Server BlockList SocketAddress'),
+  os: words('EOL arch platform type endianness homedir tmpdir hostname release version machine'),
+  perf_hooks: words('Performance PerformanceEntry PerformanceMark PerformanceMeasure PerformanceObserver'),
+  readline: words('Interface promises'),
+  'readline/promises': words('Interface Readline'),
+  timers: words('clearTimeout clearInterval clearImmediate promises'),
+  'timers/promises': words(''),
+  tls: words('TLSSocket SecureContext Server rootCertificates getCiphers checkServerIdentity'),
+  tty: words('isatty ReadStream WriteStream'),
+  v8: words('serialize deserialize Serializer Deserializer DefaultSerializer DefaultDeserializer cachedDataVersionTag'),
+  vm: words('Script'),
+  worker_threads: words('isMainThread MessagePort'),
+  zlib: words(`BrotliCompress BrotliDecompress Deflate DeflateRaw Gunzip Gzip Inflate InflateRaw Unzip
+    deflateSync inflateSync gzipSync gunzipSync deflateRawSync inflateRawSync unzipSync brotliCompressSync
+    brotliDecompressSync crc32`),
+};
+// Some of those that are classes may be extended, but not made.
+const kMayBeMade = words(`Agent Stats Dirent BlockList KeyObject Script DefaultSerializer DefaultDeserializer
+  Serializer Deserializer`);
+// Modules that are only known when they are asked for, because they do something when they are loaded.
+const kRare = words('inspector inspector/promises repl test test/reporters wasi trace_events sqlite sea domain');
+
+const kOfModule = words(`createRequire isBuiltin builtinModules findPackageJSON Module syncBuiltinESMExports
+  findSourceMap SourceMap wrap globalPaths _cache _pathCache _extensions _load _resolveFilename
+  _resolveLookupPaths _nodeModulePaths _findPath _initPaths _preloadModules _debug _stat _readPackage
+  runMain constants stripTypeScriptTypes`);
+const kOfProcess = words(`version versions arch platform release features config moduleLoadList domain nextTick on
+  once addListener off removeListener removeAllListeners prependListener prependOnceListener listeners
+  rawListeners listenerCount eventNames setMaxListeners getMaxListeners _events _eventsCount _maxListeners
+  execPath execArgv argv argv0 cwd env emit emitWarning allowedNodeEnvironmentFlags noDeprecation
+  throwDeprecation traceDeprecation traceProcessWarnings noProcessWarnings exitCode dlopen getBuiltinModule stdout stderr
+  getuid geteuid getgid getegid getgroups _exiting _tickDomainCallback constructor mainModule
+  setUncaughtExceptionCaptureCallback hasUncaughtExceptionCaptureCallback setSourceMapsEnabled
+  sourceMapsEnabled debugPort`);
+const kOfGlobal = words(`global globalThis process console Buffer URL URLSearchParams TextEncoder TextDecoder
+  AbortController AbortSignal Event EventTarget CustomEvent DOMException structuredClone
+  queueMicrotask atob btoa WebAssembly Blob File FormData Headers Request Response Performance
+  PerformanceEntry PerformanceMark PerformanceMeasure PerformanceObserver PerformanceObserverEntryList
+  PerformanceResourceTiming performance crypto Crypto CryptoKey SubtleCrypto navigator Navigator
+  clearTimeout clearInterval clearImmediate ReadableStream ReadableStreamDefaultReader
+  ReadableStreamBYOBReader ReadableStreamBYOBRequest ReadableByteStreamController
+  ReadableStreamDefaultController TransformStream TransformStreamDefaultController WritableStream
+  WritableStreamDefaultController WritableStreamDefaultWriter ByteLengthQueuingStrategy
+  CountQueuingStrategy TextEncoderStream TextDecoderStream URLPattern SuppressedError
+  DisposableStack AsyncDisposableStack`);
+// Reading these, or their descriptors, would load much.
+const kLoadedWhenRead = words('fetch WebSocket EventSource CloseEvent MessageEvent');
+const kOfConsole = words('Console context createTask');
+const kOfWebAssembly = words('Module Instance Memory Table Global Tag JSTag Exception CompileError LinkError ' +
+                             'RuntimeError validate');
+
+const ofLanguage = new Set(vm.runInNewContext('Object.getOwnPropertyNames(globalThis)'));
+const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf } = Object;
+const { apply, construct } = Reflect;
+
+let end; // end(what): starts over
+let isNodes = false; // what is done now is Node's own
+
+function made(target, name, values, as) {
+  return isNodes ? construct(target, values, as) : end(`makes ${name}`);
+}
+
+function guarded(target, name) {
+  return new Proxy(target, {
+    apply: (_, self, values) => (isNodes ? apply(target, self, values) : end(`calls ${name}`)),
+    construct: (_, values, as) => made(target, name, values, as),
+  });
+}
+
+// A class that may be looked at and extended, but of which nothing is made.
+function unmade(target, name) {
+  return new Proxy(target, { construct: (_, values, as) => made(target, name, values, as) });
+}
+
+function guardedResult(get, name) {
+  return function () {
+    const value = apply(get, this, []);
+    return typeof value === 'function' ? guarded(value, name) : end(`uses ${name}`);
+  };
+}
+
+// Everything that the object holds and is not harmless. Returns what guards properties that are made when
+// they are read; until then they are missing.
+function guard(object, harmless, label, isModule = false) {
+  const accessors = [];
+  for (const name of getOwnPropertyNames(object)) {
+    if (harmless.has(name) || name === 'prototype') continue;
+    const is = getOwnPropertyDescriptor(object, name);
+    if (!is.configurable) continue;
+    const full = `${label}${name}`;
+    if (is.get || is.set) {
+      const tell = () => end(`uses ${full}`);
+      const get = isModule && !kLoadedWhenRead.has(name) ? guardedResult(is.get, full) : tell;
+      delete object[name];
+      accessors.push(() => defineProperty(object, name, { ...is, get: is.get && get, set: is.set && tell }));
+    } else if (typeof is.value === 'function') {
+      defineProperty(object, name, { ...is, value: guarded(is.value, full) });
+    }
+  }
+  return () => accessors.forEach((define) => define());
+}
+
+function guardClasses(object, label) {
+  for (const name of getOwnPropertyNames(object)) {
+    const { value, configurable } = getOwnPropertyDescriptor(object, name);
+    const is = typeof value === 'function' && configurable && /^[A-Z]/.test(name) && !kMayBeMade.has(name);
+    if (is) defineProperty(object, name, { ...getOwnPropertyDescriptor(object, name), value: unmade(value, label + name) });
+  }
+}
+
+function guardModule(name) {
+  const exports = require(name);
+  const guardAccessors = guard(exports, kHarmless[name], `${name}.`, true);
+  guardClasses(exports, `${name}.`);
+  return guardAccessors;
+}
+
+function guardModules() {
+  const names = Object.keys(kHarmless).filter((name) => name !== 'cluster' && Module.isBuiltin(name));
+  const rest = [...names.map(guardModule), guard(require('fs').promises, words('constants'), 'fs.promises.'),
+                guard(Module, kOfModule, 'module.')];
+  Module.syncBuiltinESMExports();
+  for (const guardAccessors of rest) guardAccessors();
+  const { _load } = Module;
+  let knowsCluster = false;
+  Module._load = function (request, ...more) {
+    const name = String(request).replace(/^node:/, '');
+    if (kRare.has(name)) end(`loads ${name}`);
+    const exports = apply(_load, this, [request, ...more]);
+    if (name === 'cluster' && !knowsCluster) {
+      knowsCluster = true;
+      guardModule(name)();
+    }
+    return exports;
+  };
+}
+
+// One variable's name is told by libc's getenv().
+function guardEnvironment() {
+  const change = () => end('changes the environment');
+  const all = () => end('looks at all variables');
+  const env = new Proxy(process.env, { ownKeys: all, set: change, deleteProperty: change, defineProperty: change });
+  defineProperty(process, 'env', { configurable: true, enumerable: true, get: () => env, set: change });
+}
+
+function guardDate() {
+  const { Date } = globalThis;
+  const guardedNow = () => end('asks for the time');
+  defineProperty(Date, 'now', { ...getOwnPropertyDescriptor(Date, 'now'), value: guardedNow });
+  const traps = { apply: guardedNow,
+    construct(target, values, made) { return values.length === 0 ? guardedNow() : construct(target, values, made); } };
+  defineProperty(globalThis, 'Date', { ...getOwnPropertyDescriptor(globalThis, 'Date'), value: new Proxy(Date, traps) });
+}
+
+function guardGlobals() {
+  const { performance, crypto, AbortSignal, WebAssembly, Math, console } = globalThis;
+  for (let at = performance; at !== Object.prototype && at !== EventTarget.prototype; at = getPrototypeOf(at)) {
+    guard(at, words('constructor addEventListener removeEventListener dispatchEvent'), 'performance.')();
+  }
+  if (crypto) guard(getPrototypeOf(crypto), words('constructor subtle'), 'crypto.')();
+  if (crypto) guard(getPrototypeOf(crypto.subtle), words('constructor'), 'crypto.subtle.')();
+  guard(AbortSignal, words('abort any'), 'AbortSignal.')();
+  guard(WebAssembly, kOfWebAssembly, 'WebAssembly.')();
+  guard(Math, new Set(getOwnPropertyNames(Math).filter((name) => name !== 'random')), 'Math.')();
+  guard(console, kOfConsole, 'console.')();
+  for (const name of kLoadedWhenRead) {
+    if (delete globalThis[name]) defineProperty(globalThis, name, { configurable: true, get: () => end(`uses ${name}`) });
+  }
+  guard(globalThis, new Set([...ofLanguage, ...kOfGlobal, ...kLoadedWhenRead]), '')();
+  guardDate();
+}
+
+// Standard output and error, as pipes, which they are in each request: known only by their numbers.
+function guardStreams(streams, taken) {
+  [['stdout', 1], ['stderr', 2]].forEach(([name, number]) => {
+    const { get } = getOwnPropertyDescriptor(process, name);
+    const give = () => {
+      if (streams?.[number] !== 'p') end(`uses process.${name}`);
+      taken(number);
+      isNodes = true;
+      const stream = apply(get, process, []);
+      isNodes = false;
+      return stream;
+    };
+    defineProperty(process, name, { configurable: true, enumerable: true, get: give, set: () => end(`replaces process.${name}`) });
+  });
+}
+
+// Whether the code that reads the value of this name asks for its type: "typeof process.pid".
+function onlyTypeIsAsked(name) {
+  const own = getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+  Error.prepareStackTrace = (_, calls) => calls;
+  const [, , caller] = new Error().stack;
+  if (own === undefined) delete Error.prepareStackTrace;
+  else defineProperty(Error, 'prepareStackTrace', own);
+  try {
+    const line = readFileSync(caller.getFileName(), 'utf8').split('\n')[caller.getLineNumber() - 1];
+    return line.slice(0, caller.getColumnNumber() - 1 + name.length).includes(`typeof ${name}`) &&
+      line.slice(0, caller.getColumnNumber() - 1).match(/typeof [\w.]*$/) !== null;
+  } catch {
+    return false;
+  }
+}
+
+function guardProcess(taken) {
+  const { argv } = process;
+  const { emit } = process;
+  process.emit = function (name, ...more) {
+    if (name !== 'newListener' && name !== 'removeListener') end(`emits ${String(name)}`);
+    return apply(emit, this, [name, ...more]);
+  };
+  guard(process, kOfProcess, 'process.')();
+  guard(getPrototypeOf(process), kOfProcess, 'process.')();
+  // A plain value of a process's own.
+  for (const name of ['pid', 'ppid', 'title']) {
+    const value = process[name];
+    const get = () => (onlyTypeIsAsked(`process.${name}`) ? value : end(`uses process.${name}`));
+    defineProperty(process, name, { configurable: true, get });
+  }
+  defineProperty(process, 'argv', { configurable: true, enumerable: true, set: () => end('changes process.argv'),
+    get() {
+      taken();
+      return argv;
+    } });
+}
+
+// From here on this process ends by starting over. mark(text): how far it has come. left(): what the library
+// finds left in the process, or ''. end(why): starts over. streams: a letter for each of 0, 1, 2.
+function begin(library) {
+  let count = 0;
+  const used = new Set();
+  const { getActiveResourcesInfo } = process;
+  const resources = () => (getActiveResourcesInfo ? apply(getActiveResourcesInfo, process, []) : []);
+  const before = resources().length;
+  const mark = () => library.mark([count, ...used].join(','));
+  ({ end } = library);
+  guardProcess(() => used.add('words'));
+  guardStreams(library.streams, (number) => used.add(`stream${number}`));
+  guardEnvironment();
+  guardModules();
+  guardGlobals();
+  loading.watch(() => {
+    const left = library.left();
+    if (left) end(left);
+    if (process.mainModule === undefined) end('is an ES module');
+    const busy = resources().filter((what) => what !== 'PipeWrap'); // these are the standard streams
+    if (busy.length > before) end(`begins something that ends later: ${busy.at(-1)}`);
+    ++count;
+    mark();
+  });
+  mark();
+}
+
+delete require.cache[__filename];
+module.exports = { begin };
