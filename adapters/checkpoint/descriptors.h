@@ -99,5 +99,8 @@ int pipes_pair(void);
 int pipe_make(const struct open_file *reading); /* both ends, under their numbers: 0 or < 0 */
 /* What is in a pipe: its size, or -1 if it is more than kPipeBytesMax, or unknown. */
 int pipe_peek(int fd, char *content);
+/* "close-at-exec": 0, 1 and 2, as Node has all descriptors when it starts; "unblock/1",
+ * "unblock/2": as libuv has a pipe that it makes a stream of. 0 or -1. */
+int streams_set(const char *how);
 
 #endif

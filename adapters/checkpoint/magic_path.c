@@ -143,14 +143,6 @@ static ssize_t give_streams(char *buffer, size_t size) {
   return give(buffer, size, letters, &offset, sizeof letters);
 }
 
-/* libuv does so when it makes a stream of a pipe; it made these for the zygote's. */
-static ssize_t unblock(const char *number, char *buffer, size_t size) {
-  int fd = atoi(number);
-  if (fd != STDOUT_FILENO && fd != STDERR_FILENO) return refuse();
-  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-  return give_word(buffer, size, "unblocked");
-}
-
 /* For a language whose readlink() ends at a NUL: argv's next word, or the next part of a long one,
  * after a letter: '+' if more of the word follows, else '.'; nothing: there are no more words. */
 static ssize_t give_word_of_argv(char *buffer, size_t size) {
@@ -278,7 +270,8 @@ static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
     return give_word(buffer, size, "set");
   }
   if (strcmp(what, "streams") == 0) return give_streams(buffer, size);
-  if ((rest = rest_after(what, "unblock/")) != NULL) return unblock(rest, buffer, size);
+  if (strcmp(what, "close-at-exec") == 0 || strncmp(what, "unblock/", 8) == 0)
+    return streams_set(what) == 0 ? give_word(buffer, size, "set") : refuse();
   if (strcmp(what, "pid") == 0) return give_number(buffer, size, (size_t)state.pid);
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());

@@ -155,6 +155,7 @@ function takeRequest(ask, launch) {
   process.chdir('.'); // the folder is the request's; this makes Node forget the old one
   takeEnvironment(ask, launch);
   takeWords(ask, launch);
+  ask('close-at-exec');
   ask('script');
 }
 

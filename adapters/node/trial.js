@@ -97,6 +97,11 @@ function guarded(target, name) {
   return new Proxy(target, {
     apply: (_, self, values) => (isNodes ? apply(target, self, values) : end(`calls ${name}`)),
     construct: (_, values, as) => made(target, name, values, as),
+    get(_, key, self) {
+      const value = Reflect.get(target, key, self);
+      const is = typeof value === 'function' && Object.hasOwn(target, key) && key !== 'prototype';
+      return is ? guarded(value, `${name}.${String(key)}`) : value;
+    },
   });
 }
 
@@ -190,6 +195,8 @@ function guardGlobals() {
   for (let at = performance; at !== Object.prototype && at !== EventTarget.prototype; at = getPrototypeOf(at)) {
     guard(at, words('constructor addEventListener removeEventListener dispatchEvent'), 'performance.')();
   }
+  // A plain value, until Node 19.
+  defineProperty(performance, 'timeOrigin', { configurable: true, get: () => end('uses performance.timeOrigin') });
   if (crypto) guard(getPrototypeOf(crypto), words('constructor subtle'), 'crypto.')();
   if (crypto) guard(getPrototypeOf(crypto.subtle), words('constructor'), 'crypto.subtle.')();
   guard(AbortSignal, words('abort any'), 'AbortSignal.')();
@@ -200,6 +207,10 @@ function guardGlobals() {
     if (delete globalThis[name]) defineProperty(globalThis, name, { configurable: true, get: () => end(`uses ${name}`) });
   }
   guard(globalThis, new Set([...ofLanguage, ...kOfGlobal, ...kLoadedWhenRead]), '')();
+  // These have a time of their own.
+  for (const name of ['Event', 'CustomEvent', 'PerformanceMark', 'PerformanceObserver']) {
+    if (Object.hasOwn(globalThis, name)) defineProperty(globalThis, name, { configurable: true, value: unmade(globalThis[name], name) });
+  }
   guardDate();
 }
 

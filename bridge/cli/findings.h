@@ -20,6 +20,7 @@ namespace cli {
 using Microseconds = std::chrono::microseconds;
 
 inline constexpr std::string_view kGoExecutable = "Go executable";
+inline constexpr std::string_view kNodeScript = "Node script";
 
 // Times of the runs of one request in one arm.
 struct Times {

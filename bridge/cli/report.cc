@@ -34,6 +34,19 @@ std::string memory_text(std::uint64_t kib) {
   return fmt::format("{:.1f} MiB", static_cast<double>(kib) / 1024);
 }
 
+std::string_view meaning_of_level(const Findings& findings) {
+  const std::string& level = findings.level;
+  const bool is_go = findings.kind == kGoExecutable;
+  if (level == "compiled" && is_go) return ": its packages are initialized, at main.main()";
+  if (level == "compiled" && findings.kind == kNodeScript)
+    return ": the modules that it loads before it asks for anything are loaded";
+  if (level == "compiled") return ": the script and its modules are, and nothing of it has run";
+  if (level == "booted" && is_go)
+    return ": its runtime is up, and some of its packages are initialized";
+  if (level == "booted") return ": the interpreter is up, and nothing of the program has run";
+  return level == "linked" ? ": loaded and linked, before main()" : "";
+}
+
 std::string program_lines(const Findings& findings, const Terminal& terminal) {
   std::string text = line("program", findings.program, terminal);
   std::string what = findings.kind;
@@ -45,18 +58,7 @@ std::string program_lines(const Findings& findings, const Terminal& terminal) {
   if (!findings.first_line.empty()) {
     text += line("first line", "#!" + base::printable(findings.first_line, 200), terminal);
   }
-  std::string level = findings.level;
-  if (level == "compiled") {
-    level += findings.kind == kGoExecutable
-                 ? ": its packages are initialized, at main.main()"
-                 : ": the script and its modules are, and nothing of it has run";
-  }
-  if (level == "linked") level += ": loaded and linked, before main()";
-  if (level == "booted") {
-    level += findings.kind == kGoExecutable
-                 ? ": its runtime is up, and some of its packages are initialized"
-                 : ": the interpreter is up, and nothing of the program has run";
-  }
+  std::string level = fmt::format("{}{}", findings.level, meaning_of_level(findings));
   if (!findings.level_reason.empty())
     level += fmt::format("; not deeper: {}", findings.level_reason);
   if (!findings.arms.empty()) text += line("level", level, terminal);

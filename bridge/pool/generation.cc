@@ -50,6 +50,12 @@ config::Duration start_timeout(const GenerationPlan& plan) {
   return plan.settings.timeouts.start +
          (may_compile ? worker::kWasmCompileTime : config::Duration::zero());
 }
+// It said nothing when it ended: loading its modules may be what it did not survive.
+bool may_stop_shallower(const Attempt& attempt, const GenerationPlan& plan,
+                        const std::string& said) {
+  const config::Level next = worker::shallower_level(plan.executable.language, attempt.level);
+  return said.empty() && next != config::Level::linked;
+}
 }  // namespace
 
 Generation::Generation(const Surroundings& surroundings, GenerationPlan plan,
@@ -225,13 +231,6 @@ void Generation::on_gone(const std::string& why) {
   step_back(shallower_reason_.empty() ? why : shallower_reason_);
 }
 
-// It said nothing when it ended: loading its modules may be what it did not survive.
-bool Generation::may_stop_shallower() const {
-  return shallower_reason_.empty() &&
-         worker::shallower_level(plan_.executable.language, attempt_.level) !=
-             config::Level::linked;
-}
-
 void Generation::step_back(const std::string& why) {
   const auto after =
       std::chrono::duration_cast<base::Duration>(surroundings_.loop.now() - launched_at_).count();
@@ -247,7 +246,8 @@ void Generation::step_back(const std::string& why) {
                    plan_.number, why);
     attempt_.binding = Binding::lazy;
     restart_.schedule();
-  } else if (attempt_.making == worker::Making::forked && !may_stop_shallower() &&
+  } else if (attempt_.making == worker::Making::forked &&
+             !may_stop_shallower(attempt_, plan_, shallower_reason_) &&
              worker::may_be_ahead(plan_.executable.language, attempt_.level)) {
     base::log_info(
         "program={} gen={}: its workers cannot be forked: {}; starting them ahead of need",

@@ -110,7 +110,6 @@ class Generation final : private worker::StarterOwner {
 
   void start_zygote();
   bool take_terms();
-  bool may_stop_shallower() const;
   void step_back(const std::string& why);
   void become_cold(const std::string& why);
   void judge_lost_workers();

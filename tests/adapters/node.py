@@ -6,7 +6,7 @@ import pytest
 
 from driver import Zygote, adapters_dir, run_plainly
 
-NODE = "/usr/bin/node"
+NODE = os.environ.get("CGIBRIDGE_NODE", "/usr/bin/node")  # another version than the machine's
 START = f"{adapters_dir()}/node/start.js"
 
 needs_node = pytest.mark.skipif(not os.path.exists(NODE), reason="no node")

@@ -102,7 +102,8 @@ def test_a_kind_in_a_copy(copied, script, name):
     assert batteries.differences(again.text, first.text) == {} and again.code == first.code
 
 
-@pytest.mark.parametrize("preload, level, reset", [("", "compiled", "rewind"), ('preload = ["fs"]', "booted", "fork")])
+@pytest.mark.parametrize("preload, level, reset", [("", "compiled", "rewind"),
+                                                   ('preload = ["fs"]', "booted", "fork")])
 def test_requests_see_nothing_of_each_other(site, preload, level, reset):
     """Each request has its own process, one that was put back, or runs classic; it cannot tell which."""
     script = install(site.cgi_bin)

@@ -290,6 +290,8 @@ static int tells_time(clockid_t clock, const void *caller) {
   return library != NULL && strcmp(library, "HiRes.so") == 0;
 }
 
+enum { kFaccessat2 = 439 }; /* newer than some headers */
+
 void load_watch_note_number(long number, const long *words, const void *caller) {
   if (!state.load.is_on) return;
   switch (number) {
@@ -311,7 +313,14 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
     case SYS_flock:
       return load_watch_note(IMPURE_FILES, "syscall flock", caller);
     case SYS_openat:
-      return note_open_of_load("syscall openat", (const char *)words[1], (int)words[2], caller);
+      note_open_of_load("syscall openat", (const char *)words[1], (int)words[2], caller);
+      return lookups_see_open((int)words[0], (const char *)words[1], (int)words[2], caller);
+    case SYS_newfstatat:
+    case SYS_statx: /* libuv's way */
+    case SYS_faccessat:
+    case kFaccessat2:
+    case SYS_readlinkat:
+      return lookups_see_look((int)words[0], (const char *)words[1], caller);
 #ifdef SYS_fork
     case SYS_time:
       return load_watch_note(IMPURE_TIME, "syscall time", caller);

@@ -19,6 +19,7 @@
 #include "calls/passed_calls.h"
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
+#include "load/trial.h"
 #include "message/path_sum.h"
 #include "raw_call.h"
 
@@ -121,6 +122,7 @@ void lookups_see_look(int directory, const char *path, const void *caller) {
   clean_note_path(path);
   if (!is_watching() || !may_be_memory(path) || (directory != AT_FDCWD && path[0] != '/')) return;
   if (is_of_this_library(caller)) return;
+  trial_see_path(path);
   int failure = errno;
   long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
   if (is_missing(result)) note_path(&state.lookups.read, path, "", caller);
@@ -134,6 +136,7 @@ void lookups_see_look(int directory, const char *path, const void *caller) {
 void lookups_see_folder(const char *path, const void *caller) {
   clean_note_path(path);
   if (!is_watching() || !may_be_memory(path)) return;
+  if (!is_of_this_library(caller)) trial_see_path(path);
   int failure = errno;
   note_path(&state.lookups.read, path, "", caller);
   errno = failure;
@@ -151,6 +154,7 @@ static int is_run_by_site(const char *path) {
 void lookups_see_open(int directory, const char *path, int flags, const void *caller) {
   struct stat status;
   if (!is_watching() || !may_be_memory(path) || (directory != AT_FDCWD && path[0] != '/')) return;
+  if (!is_of_this_library(caller)) trial_see_path(path);
   int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
   if (is_early && !state.load.is_on && is_run_by_site(path)) load_watch_begin("");
   if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_PATH)) != O_RDONLY) return;

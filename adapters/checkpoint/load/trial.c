@@ -1,10 +1,13 @@
 #include "load/trial.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
+#include <sys/vfs.h>
 
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -56,6 +59,33 @@ void trial_leave(void) {
   state.touched_signals = 0;
   unsetenv(TRIAL_VARIABLE);
   was_left = 1;
+}
+
+/* What no file system on a disk holds: what is read there may be another thing each time. */
+static int is_kernels(const char *path) {
+  static const unsigned long kMagics[] = {0x9fa0 /* proc */,
+                                          0x62656572 /* sysfs */,
+                                          0x27e0eb /* cgroup */,
+                                          0x63677270 /* cgroup2 */,
+                                          0x64626720 /* debug */,
+                                          0x74726163 /* tracefs */,
+                                          0x73636673 /* securityfs */};
+  struct statfs system;
+  struct stat file;
+  if (raw_call(SYS_statfs, path, &system) != 0) return 0;
+  for (size_t i = 0; i < sizeof kMagics / sizeof *kMagics; ++i) {
+    if ((unsigned long)system.f_type == kMagics[i]) return 1;
+  }
+  if (raw_call(SYS_newfstatat, AT_FDCWD, path, &file, 0) != 0) return 0;
+  int is_null = S_ISCHR(file.st_mode) && file.st_rdev == makedev(1, 3);
+  return !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode) && !is_null;
+}
+
+void trial_see_path(const char *path) {
+  char why[kTrialBytes];
+  if (!is_on || !is_kernels(path)) return;
+  snprintf(why, sizeof why, "looks at %.*s", kTrialBytes / 2, path);
+  trial_end(why);
 }
 
 void trial_fall_back(const char *why) {

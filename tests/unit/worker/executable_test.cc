@@ -168,7 +168,7 @@ TEST_F(ExecutableTest, a_python_zygote_gets_the_modules_to_load) {
             (Words{"/usr/bin/python3", "/a/python/start.py", "--preload=json,sqlite3", script}));
 }
 
-TEST_F(ExecutableTest, node_is_booted_before_modules_that_its_first_line_names) {
+TEST_F(ExecutableTest, node_gets_its_adapter_before_modules_that_its_first_line_names) {
   const Executable executable = inspect(file("a.js", "#!/usr/bin/env -S " +
                                                          file("node",
                                                               "\x7f"
@@ -177,7 +177,7 @@ TEST_F(ExecutableTest, node_is_booted_before_modules_that_its_first_line_names) 
                                         kPath);
   EXPECT_EQ(executable.language, Language::node);
   const config::Level level = deepest_level(executable, config::Level::compiled);
-  EXPECT_EQ(level, config::Level::booted);
+  EXPECT_EQ(level, config::Level::compiled);
   EXPECT_TRUE(may_be_ahead(executable.language, level));
   EXPECT_EQ(zygote_argv(executable, level, "/a", {}),
             (Words{folder_ + "/node", "--require", "/a/node/start.js", "--require", "./own.js",
@@ -214,9 +214,16 @@ TEST_F(ExecutableTest, node_before_main_is_forked_like_any_program) {
   EXPECT_FALSE(may_be_ahead(executable.language, level));
 }
 
-TEST_F(ExecutableTest, others_have_no_checkpoint_between_linked_and_compiled) {
+TEST_F(ExecutableTest, only_node_has_a_checkpoint_between_linked_and_compiled) {
   const Executable executable = inspect(file("a.pl", "#!/usr/bin/perl\n"), kPath);
   EXPECT_EQ(deepest_level(executable, config::Level::booted), config::Level::linked);
+  EXPECT_EQ(shallower_level(Language::perl, config::Level::compiled), config::Level::linked);
+  const Executable node = inspect(file("a.js", "#!/usr/bin/node\n"), kPath);
+  EXPECT_EQ(deepest_level(node, config::Level::booted), config::Level::booted);
+  EXPECT_TRUE(may_be_ahead(Language::node, config::Level::booted));
+  EXPECT_EQ(shallower_level(Language::node, config::Level::compiled), config::Level::booted);
+  EXPECT_EQ(shallower_level(Language::node, config::Level::booted), config::Level::linked);
+  EXPECT_EQ(shallower_level(Language::none, config::Level::linked), config::Level::linked);
 }
 
 TEST_F(ExecutableTest, a_ruby_zygote_gets_its_adapter_in_front_of_the_first_line_s_switches) {
