@@ -24,6 +24,7 @@
 #include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "ending.h"
+#include "load/inserted.h"
 #include "load/trial.h"
 #include "rewind/parked_threads.h"
 
@@ -221,6 +222,8 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
     return give_word(buffer, size, "noted");
   }
   if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left(LEFT_THREADS_COUNT));
+  if ((rest = rest_after(what, "insert/")) != NULL)
+    return inserted_set(rest) == 0 ? give_word(buffer, size, "set") : refuse();
   if (strcmp(what, "trial/left") == 0) {
     trial_pause();
     return give_text(buffer, size, load_left(LEFT_THREADS_SEEN));
@@ -242,6 +245,10 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if ((rest = rest_after(what, "trial/end/")) != NULL) {
     if (trial_is_on()) trial_end(rest);
     return refuse();
+  }
+  if (strcmp(what, "trial/pool") == 0) {
+    trial_has_pool();
+    return give_word(buffer, size, "noted");
   }
   if (strcmp(what, "trial/leave") == 0) {
     trial_leave();

@@ -1,7 +1,10 @@
-// When modules have been loaded. Node's own loader says so by `module.loaded = true`; until then that is an
-// accessor, in the same place among the module's properties, and no function is wrapped.
+// The program's modules are loaded ahead, as far as a trial has found (trial.js): so many of CommonJS, or an ES
+// module's imports (imports.js). Node's own loader says when one of the first has been loaded, by
+// `module.loaded = true`; until then that is an accessor, in the same place among the module's properties, and
+// no function is wrapped.
 'use strict';
 const Module = require('module');
+const { endOfFirst } = require('./imports.js');
 
 const { defineProperty } = Object;
 const kPlain = { writable: true, enumerable: true, configurable: true };
@@ -35,7 +38,7 @@ function watch(onLoaded) {
 }
 
 // Calls then() once so many have been loaded.
-function after(count, then) {
+function afterModules(count, then) {
   let left = count;
   const end = watch(() => {
     if (--left > 0) return;
@@ -44,5 +47,51 @@ function after(count, then) {
   });
 }
 
+// Has then() called when the imports are loaded of a program that begins with one, there: see imports.js.
+function afterImports(call, [bytes, path], then) {
+  const name = 'cgibridge';
+  const value = () => {
+    delete globalThis[name];
+    call('insert/');
+    then();
+  };
+  Object.defineProperty(globalThis, name, { configurable: true, value });
+  call('trial/pool'); // Node reads ES modules by the threads of its pool
+  return call(`insert/${bytes}/;globalThis.${name}()${path}`) !== null;
+}
+
+function numbersOf(used) {
+  return used.filter((what) => what.startsWith('stream')).map((what) => Number(what.slice(-1)));
+}
+
+// tried: what a trial has found, "COUNT,USED,... WHY"; undefined: there was none. ahead: ahead.js. launch: gets
+// what a request has to know. stop(): the checkpoint. Returns whether the program goes on to it.
+function begin({ call, say, ahead, launch, tried, stop }) {
+  const [found, ...used] = tried === undefined ? [] : tried.split(' ', 1)[0].split(',');
+  if (found === '0') return false;
+  const first = endOfFirst(process.argv[1]);
+  const end = (why) => say('trial/end', why);
+  ahead.loadCommon();
+  if (found === undefined) {
+    const library = { end, mark: (text) => call(`trial/${text}`), left: () => call('trial/left'), streams: call('streams') };
+    const imported = require('./trial.js').begin(library, watch, first !== undefined);
+    if (first) afterImports(call, first, imported);
+    return true;
+  }
+  const open = ahead.guardStreams(used, (name) => end(`uses process.${name}`));
+  const stand = () => {
+    if (call('seen')) end(call('seen'));
+    open();
+    call('trial/leave');
+    call('threads-stay');
+    Object.assign(launch, { isLoaded: true, usesWords: used.includes('words'), streams: numbersOf(used) });
+    stop();
+  };
+  if (found === 'imports') afterImports(call, first, stand);
+  else afterModules(Number(found), stand);
+  call('trial/0');
+  return true;
+}
+
 delete require.cache[__filename];
-module.exports = { watch, after };
+module.exports = { begin };

@@ -166,16 +166,9 @@ function rehearse(launch) {
   takeRequest((what) => (what === 'argv/count' ? launch.wordCount : null), launch);
 }
 
-// What a trial has found: how many modules may be loaded ahead; see trial.js.
+// What a trial has found; see loading.js.
 const tried = process.env.CGIBRIDGE_TRIAL;
 delete process.env.CGIBRIDGE_TRIAL;
-
-// What is to be done before the checkpoint: a trial, or the loading of modules.
-function laterIf(mayLoad) {
-  if (!mayLoad) return {};
-  if (tried === undefined) return { trial: require('./trial.js') };
-  return Number.parseInt(tried) > 0 ? { loading: require('./loading.js') } : {};
-}
 
 function stand() {
   const reset = call('reset');
@@ -210,26 +203,9 @@ function stand() {
     startClocks();
     takeRequest(call, launch);
   };
-  const { trial, loading } = laterIf(isCopied && !again && call('level') === 'compiled');
-  if (!trial && !loading) return stop('booted');
-  ahead.loadCommon();
-  const end = (why) => say('trial/end', why);
-  if (trial) {
-    return trial.begin({ mark: (text) => call(`trial/${text}`), left: () => call('trial/left'), end,
-                         streams: call('streams') });
-  }
-  const [count, ...used] = tried.split(' ', 1)[0].split(',');
-  const open = ahead.guardStreams(used, (name) => end(`uses process.${name}`));
-  loading.after(Number(count), () => {
-    if (call('seen')) end(call('seen'));
-    open();
-    call('trial/leave');
-    call('threads-stay');
-    Object.assign(launch, { isLoaded: true, usesWords: used.includes('words'),
-                            streams: used.filter((what) => what.startsWith('stream')).map((what) => Number(what[6])) });
-    stop('compiled');
-  });
-  call('trial/0');
+  const goesOn = isCopied && !again && call('level') === 'compiled' &&
+    require('./loading.js').begin({ call, say, ahead, launch, tried, stop: () => stop('compiled') });
+  if (!goesOn) stop('booted');
 }
 
 if (root !== null) {

@@ -10,7 +10,6 @@
 const { readFileSync } = require('fs');
 const Module = require('module');
 const vm = require('vm');
-const loading = require('./loading.js');
 
 const words = (text) => new Set(text.split(/\s+/).filter(Boolean));
 
@@ -83,11 +82,28 @@ const kOfWebAssembly = words('Module Instance Memory Table Global Tag JSTag Exce
                              'RuntimeError validate');
 
 const ofLanguage = new Set(vm.runInNewContext('Object.getOwnPropertyNames(globalThis)'));
+// The standard streams, and files of modules that are being closed.
+const kNodesOwn = words('PipeWrap CloseReq');
 const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf } = Object;
 const { apply, construct } = Reflect;
 
 let end; // end(what): starts over
 let isNodes = false; // what is done now is Node's own
+
+// Where the innermost function is that is not of this file.
+function caller() {
+  const own = getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+  Error.prepareStackTrace = (_, calls) => calls;
+  const { stack } = new Error();
+  if (own === undefined) delete Error.prepareStackTrace;
+  else defineProperty(Error, 'prepareStackTrace', own);
+  return stack.find((at) => at.getFileName() !== __filename);
+}
+
+// Its loader of ES modules finds functions where the program finds them.
+function isLoaders() {
+  return /^node:internal\/(modules|deps\/cjs-module-lexer)\//.test(caller()?.getFileName() ?? '');
+}
 
 function made(target, name, values, as) {
   return isNodes ? construct(target, values, as) : end(`makes ${name}`);
@@ -95,7 +111,7 @@ function made(target, name, values, as) {
 
 function guarded(target, name) {
   return new Proxy(target, {
-    apply: (_, self, values) => (isNodes ? apply(target, self, values) : end(`calls ${name}`)),
+    apply: (_, self, values) => (isNodes || isLoaders() ? apply(target, self, values) : end(`calls ${name}`)),
     construct: (_, values, as) => made(target, name, values, as),
     get(_, key, self) {
       const value = Reflect.get(target, key, self);
@@ -232,15 +248,12 @@ function guardStreams(streams, taken) {
 
 // Whether the code that reads the value of this name asks for its type: "typeof process.pid".
 function onlyTypeIsAsked(name) {
-  const own = getOwnPropertyDescriptor(Error, 'prepareStackTrace');
-  Error.prepareStackTrace = (_, calls) => calls;
-  const [, , caller] = new Error().stack;
-  if (own === undefined) delete Error.prepareStackTrace;
-  else defineProperty(Error, 'prepareStackTrace', own);
+  const at = caller();
   try {
-    const line = readFileSync(caller.getFileName(), 'utf8').split('\n')[caller.getLineNumber() - 1];
-    return line.slice(0, caller.getColumnNumber() - 1 + name.length).includes(`typeof ${name}`) &&
-      line.slice(0, caller.getColumnNumber() - 1).match(/typeof [\w.]*$/) !== null;
+    const line = readFileSync(at.getFileName(), 'utf8').split('\n')[at.getLineNumber() - 1];
+    const column = at.getColumnNumber() - 1;
+    return line.slice(0, column + name.length).includes(`typeof ${name}`) &&
+      /typeof [\w.]*$/.test(line.slice(0, column));
   } catch {
     return false;
   }
@@ -268,31 +281,44 @@ function guardProcess(taken) {
     } });
 }
 
-// From here on this process ends by starting over. mark(text): how far it has come. left(): what the library
-// finds left in the process, or ''. end(why): starts over. streams: a letter for each of 0, 1, 2.
-function begin(library) {
+// From here on this process ends by starting over. library: mark(text): how far it has come. left(): what the
+// library finds left in the process, or ''. end(why): starts over. streams: a letter for each of 0, 1, 2.
+// watchModules: watch() of loading.js. isImported: the program is an ES module, if it is any program; the function that is returned is to be called
+// when its imports are loaded.
+function begin(library, watchModules, isImported) {
   let count = 0;
   const used = new Set();
   const { getActiveResourcesInfo } = process;
   const resources = () => (getActiveResourcesInfo ? apply(getActiveResourcesInfo, process, []) : []);
   const before = resources().length;
   const mark = () => library.mark([count, ...used].join(','));
+  const check = () => {
+    const left = library.left();
+    if (left) end(left);
+    const busy = resources().filter((what) => !kNodesOwn.has(what));
+    if (busy.length > before) end(`begins something that ends later: ${busy.at(-1)}`);
+  };
   ({ end } = library);
   guardProcess(() => used.add('words'));
   guardStreams(library.streams, (number) => used.add(`stream${number}`));
   guardEnvironment();
   guardModules();
   guardGlobals();
-  loading.watch(() => {
-    const left = library.left();
-    if (left) end(left);
-    if (process.mainModule === undefined) end('is an ES module');
-    const busy = resources().filter((what) => what !== 'PipeWrap'); // these are the standard streams
-    if (busy.length > before) end(`begins something that ends later: ${busy.at(-1)}`);
+  // What an addon begins in the pool's threads is not seen.
+  if (isImported) defineProperty(process, 'dlopen', { ...getOwnPropertyDescriptor(process, 'dlopen'),
+                                                      value: () => end('loads an addon') });
+  watchModules(() => {
+    if (process.mainModule === undefined) return; // the program is an ES module, or this comes before it
+    check();
     ++count;
     mark();
   });
   mark();
+  return () => {
+    check();
+    count = 'imports';
+    mark();
+  };
 }
 
 delete require.cache[__filename];

@@ -20,6 +20,18 @@ const what = require('./what');
 process.stdout.write(`Content-Type: text/plain\\n\\n${first} ${what.value} ${process.env.QUERY_STRING}\\n`);
 """
 
+# The same as an ES module: its imports are loaded ahead, if all of them may be.
+IMPORTS = """#!/usr/bin/node
+// A comment, then
+import first from './first.js';
+import what from './what.js';
+import * as more from './module.mjs';
+
+const words = [first, what.value, process.env.QUERY_STRING, more.x];
+process.stdout.write(`Content-Type: text/plain\\n\\n${words.join(' ')}\\n`);
+"""
+OF_COMMON_JS = {"main", "others"}  # look at require.main, and at an order that is not the same each time
+
 # Each is a module's text, and the same in every process: it is loaded ahead.
 AHEAD = {
     "nothing": "",
@@ -169,11 +181,11 @@ SLOW = {"for long"}
 
 @pytest.fixture
 def program(tmp_path):
-    def program(what, main=MAIN):
-        for name, text in (("first.js", "module.exports = 'first';"), ("what.js", what), ("main.js", main),
+    def program(what, main=MAIN, name="main.js"):
+        for file, text in (("first.js", "module.exports = 'first';"), ("what.js", what), (name, main),
                            ("data.json", '{"x": 5}'), ("module.mjs", "export const x = 5;")):
-            (tmp_path / name).write_text(text)
-        return str(tmp_path / "main.js")
+            (tmp_path / file).write_text(text)
+        return str(tmp_path / name)
     return program
 
 
@@ -183,7 +195,7 @@ def found_by_trial(zygote):
         [said] = re.findall(rb"CGIBRIDGE_TRIAL=([^\0]*)", file.read())
     noted, _, why = said.decode().partition(" ")
     count, *used = noted.split(",")
-    return int(count), used, why
+    return count if count == "imports" else int(count), used, why
 
 
 def stand(script, reset="rewind", **env):
@@ -222,12 +234,75 @@ def test_what_is_the_same_in_every_process_is_loaded_ahead(program, reset, what)
 
 
 @pytest.mark.parametrize("what", [what for what in IN_REQUEST if what not in SLOW])
-@pytest.mark.parametrize("reset", ["rewind", "fork"])
-def test_what_only_a_request_can_do_is_left_to_it(program, reset, what):
+def test_what_only_a_request_can_do_is_left_to_it(program, what):
     script = program(IN_REQUEST[what])
-    with stand(script, reset) as zygote:
+    with stand(script) as zygote:
         assert found_by_trial(zygote)[0] == 1 and LEVELS[zygote.level] == "compiled"
         assert not os.path.exists(os.path.join(os.path.dirname(script), "log"))
+        answers_as_plainly(zygote, script)
+
+
+@pytest.mark.parametrize("what", [what for what in AHEAD if what not in OF_COMMON_JS])
+def test_imports_that_are_the_same_in_every_process_are_loaded_ahead(program, what):
+    script = program(AHEAD[what], IMPORTS, "main.mjs")
+    with stand(script) as zygote:
+        count, _, why = found_by_trial(zygote)
+        assert (count, LEVELS[zygote.level]) == ("imports", "compiled"), why
+        answers_as_plainly(zygote, script)
+        assert zygote.retired == []
+
+
+@pytest.mark.parametrize("what", [what for what in IN_REQUEST if what not in SLOW])
+def test_imports_that_only_a_request_can_do_are_left_to_it(program, what):
+    script = program(IN_REQUEST[what], IMPORTS, "main.mjs")
+    with stand(script) as zygote:
+        assert found_by_trial(zygote)[0] == 0 and LEVELS[zygote.level] == "booted"
+        assert not os.path.exists(os.path.join(os.path.dirname(script), "log"))
+        answers_as_plainly(zygote, script)
+
+
+BEGINNINGS = {
+    "comments": "/* one\n two */ // three\nimport first from './first.js'; // four\nimport './what.js';",
+    "a directive": "'use strict'\nimport first from './first.js'\nimport './what.js'",
+    "several lines": "import {\n  x,\n} from './module.mjs';\nconst first = x;",
+    "everything": "import * as all from './module.mjs';\nconst first = all.x;",
+    "a builtin": "import fs, { existsSync } from 'node:fs';\nconst first = fs.existsSync === existsSync;",
+    "for its effect": "import './what.js';\nconst first = 1;",
+    "line ends of two": "import first from './first.js';\r\nimport './what.js';\r\n",
+    "one line": "import first from './first.js'; import './what.js';",
+    "no import": "const { default: first } = await import('./first.js');",
+    "an export": "export const first = 1;\nimport './what.js';",
+    "import.meta": "const first = import.meta.url.slice(-8);\nimport './what.js';",
+    "a byte order mark": "\ufeffimport first from './first.js';\n",
+    "other letters": "// \u00fc\u20ac\U0001f600\nimport first from './first.js';\nconst word = '\u00fc';",
+    "waits": "import first from './first.js';\nawait null;",
+}
+
+
+@pytest.mark.parametrize("end", ["", "null.x;"])
+@pytest.mark.parametrize("begin", BEGINNINGS)
+def test_a_module_may_begin_in_any_way(program, begin, end):
+    prints = "process.stdout.write(`\\n\\n${first} ${process.env.QUERY_STRING}\\n`);"
+    script = program("", "\n".join([BEGINNINGS[begin], prints, end, ""]), "main.mjs")
+    with stand(script) as zygote:
+        is_known = begin not in ("one line", "no import", "an export", "import.meta")
+        assert (found_by_trial(zygote)[0] == "imports") == is_known
+        answers_as_plainly(zygote, script)
+
+
+def test_a_package_may_make_it_a_module(program, tmp_path):
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    script = program("", BEGINNINGS["several lines"] + "\nconsole.log(first);", "main.js")
+    with stand(script) as zygote:
+        assert found_by_trial(zygote)[0] == "imports"
+        answers_as_plainly(zygote, script)
+
+
+def test_a_file_that_asks_for_its_own_text_finds_it(program):
+    script = program("", IMPORTS + "import fs from 'fs';\n"
+                     "process.stdout.write(fs.readFileSync(new URL(import.meta.url), 'utf8'));", "main.mjs")
+    with stand(script) as zygote:
+        assert found_by_trial(zygote)[0] == "imports"
         answers_as_plainly(zygote, script)
 
 

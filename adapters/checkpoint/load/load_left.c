@@ -75,7 +75,7 @@ static int is_interpreter(const void *code) {
 }
 
 void load_left_thread(const void *caller) {
-  if (trial_is_on()) trial_end("starts a thread");
+  if (trial_sees_threads()) trial_end("starts a thread");
   if (state.role != ROLE_ZYGOTE || !is_interpreter(caller)) return;
   state.load.left.has_interpreters_thread = 1;
   state.load.interpreter_started_thread = 1;

@@ -19,6 +19,7 @@
 #include "calls/passed_calls.h"
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
+#include "load/inserted.h"
 #include "load/trial.h"
 #include "message/path_sum.h"
 #include "raw_call.h"
@@ -262,6 +263,8 @@ INTERPOSED int open(const char *path, int flags, ...) {
   note_open_of_load("open", path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
   lookups_see_open(AT_FDCWD, path, flags, __builtin_return_address(0));
+  int copy = inserted_open(path, flags);
+  if (copy >= 0) return copy;
   return real_open != NULL ? real_open(path, flags, mode) : (int)OPEN(path, flags, mode);
 }
 
@@ -273,6 +276,8 @@ INTERPOSED int open64(const char *path, int flags, ...) {
   note_open_of_load("open64", path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
   lookups_see_open(AT_FDCWD, path, flags, __builtin_return_address(0));
+  int copy = inserted_open(path, flags);
+  if (copy >= 0) return copy;
   return real_open64 != NULL ? real_open64(path, flags, mode) : (int)OPEN(path, flags, mode);
 }
 

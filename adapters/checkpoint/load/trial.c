@@ -16,7 +16,7 @@ enum { kTrialSeconds = 3, kMaskBytes = 8 };
 
 static const char kBegin[] = TRIAL_VARIABLE "=";
 static char entry[sizeof kBegin + kTrialBytes]; /* of the environment */
-static int is_on, was_left;
+static int is_on, was_left, has_pool;
 
 static void set_timer(long seconds) {
   const struct itimerval timer = {.it_value.tv_sec = seconds};
@@ -93,6 +93,14 @@ void trial_fall_back(const char *why) {
   strcpy(entry + sizeof kBegin - 1, "0");
   putenv(entry);
   trial_end(why);
+}
+
+void trial_has_pool(void) {
+  has_pool = 1;
+}
+
+int trial_sees_threads(void) {
+  return is_on && !has_pool;
 }
 
 void trial_pause(void) {
