@@ -37,13 +37,13 @@ function watch(onLoaded) {
   };
 }
 
-// Calls then() once so many have been loaded.
-function afterModules(count, then) {
+// Calls then() once so many have been loaded, and before that goesOn() after each.
+function afterModules(count, goesOn, then) {
   let left = count;
   const end = watch(() => {
-    if (--left > 0) return;
+    if (--left > 0) return goesOn();
     end();
-    then();
+    return then();
   });
 }
 
@@ -87,9 +87,10 @@ function begin({ call, say, ahead, launch, tried, stop }) {
     Object.assign(launch, { isLoaded: true, usesWords: used.includes('words'), streams: numbersOf(used) });
     stop();
   };
+  const goesOn = () => call('trial/0');
   if (found === 'imports') afterImports(call, first, stand);
-  else afterModules(Number(found), stand);
-  call('trial/0');
+  else afterModules(Number(found), goesOn, stand);
+  goesOn();
   return true;
 }
 

@@ -170,7 +170,7 @@ def expect_arm(book, language, side, before):
           f"{entry['requests_persistent']} warm and {entry['requests_classic']} classic requests, "
           f"{entry['rewind']['rewinds']} rewinds, retired: {entry['retired']}")
     if side != "classic":
-        levels = {"Perl": "compiled", "Python": "compiled", "JavaScript": "booted", "Go": "compiled"}
+        levels = dict.fromkeys(("Perl", "Python", "JavaScript", "Go"), "compiled")
         assert entry["level"] == levels.get(language, "linked")
     if side == "rewind":
         assert not entry["retired"]
