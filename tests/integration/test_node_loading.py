@@ -71,3 +71,26 @@ def test_a_variable_that_a_module_read_keeps_its_meaning(site, script):
 def test_check_says_how_far_it_goes(site, script):
     told = " ".join(site.cgibridge("check", script).stdout.split())
     assert "compiled: the modules that it loads before it asks for anything are loaded" in told
+
+
+AS_MODULE = """#!/usr/bin/node
+import one from './one.js';
+import two from 'two';
+console.log('Content-Type: text/plain\\n');
+console.log(one.value, two.value, process.env.QUERY_STRING);
+"""
+
+
+@pytest.mark.parametrize("settings", ["sandbox = { read_only = true, private_tmp = true, network = false }",
+                                      'sandbox = { syscalls = ["@cgi"] }', "limits = { processes = 40 }"])
+@pytest.mark.parametrize("name", ["main.js", "main.mjs"])
+def test_it_is_loaded_ahead_in_a_sandbox_as_well(site, script, settings, name):
+    if name == "main.mjs":
+        script = site.script(name, AS_MODULE)
+    bridge = site.start_bridge(f'mode = "persistent"\n{settings}')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    for number in range(5):
+        assert answers(bridge, script, "1 2", f"q={number}")
+    entry = bridge.program(script)
+    assert (entry["level"], entry["reset"]) == ("compiled", "rewind") and not entry["retired"]
