@@ -347,9 +347,16 @@ int descriptors_make_private(void) {
   return 0;
 }
 
+static int were_unblocked[3];
+
+void streams_remember(void) {
+  for (int fd = 0; fd < 3; ++fd) were_unblocked[fd] = (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
+}
+
 int streams_set(const char *how) {
   if (strcmp(how, "unblock/1") == 0 || strcmp(how, "unblock/2") == 0) {
     int fd = how[strlen(how) - 1] - '0';
+    if (!were_unblocked[fd]) return 0;
     return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   }
   if (strcmp(how, "close-at-exec") != 0) return -1;

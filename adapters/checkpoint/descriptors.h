@@ -99,8 +99,10 @@ int pipes_pair(void);
 int pipe_make(const struct open_file *reading); /* both ends, under their numbers: 0 or < 0 */
 /* What is in a pipe: its size, or -1 if it is more than kPipeBytesMax, or unknown. */
 int pipe_peek(int fd, char *content);
+/* Whether the zygote's 0, 1 and 2 were switched to non-blocking, by a stream that was made. */
+void streams_remember(void);
 /* "close-at-exec": 0, 1 and 2, as Node has all descriptors when it starts; "unblock/1",
- * "unblock/2": as libuv has a pipe that it makes a stream of. 0 or -1. */
+ * "unblock/2": the same, if the zygote's was remembered so. 0 or -1. */
 int streams_set(const char *how);
 
 #endif

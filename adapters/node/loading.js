@@ -9,7 +9,14 @@ const { endOfFirst } = require('./imports.js');
 const { defineProperty } = Object;
 const kPlain = { writable: true, enumerable: true, configurable: true };
 
-// onLoaded(module) is called after each, inner modules first. Returns a function that ends it, after which
+// A sum of the names of all modules, in the order in which they were loaded: whether a process went the same
+// way as its trial.
+let trace = 0;
+function note(module) {
+  for (const letter of `${module.filename}\n`) trace = Math.imul(trace ^ letter.codePointAt(0), 0x01000193) >>> 0;
+}
+
+// onLoaded(trace) is called after each, inner modules first. Returns a function that ends it, after which
 // nothing is left of it.
 function watch(onLoaded) {
   const begun = new Set();
@@ -22,7 +29,9 @@ function watch(onLoaded) {
     defineProperty(module, 'loaded', { configurable: true, enumerable: true, get: () => false,
       set(value) {
         settle(module, value);
-        if (value === true) onLoaded(module);
+        if (value !== true) return;
+        note(module);
+        onLoaded(trace);
       } });
   };
   defineProperty(Module.prototype, 'loaded', { configurable: true,
@@ -37,23 +46,24 @@ function watch(onLoaded) {
   };
 }
 
-// Calls then() once so many have been loaded, and before that goesOn() after each.
+// Calls then(trace) once so many have been loaded, and before that goesOn() after each.
 function afterModules(count, goesOn, then) {
   let left = count;
-  const end = watch(() => {
+  const end = watch((now) => {
     if (--left > 0) return goesOn();
     end();
-    return then();
+    return then(now);
   });
 }
 
-// Has then() called when the imports are loaded of a program that begins with one, there: see imports.js.
+// Has then(0) called when the imports are loaded of a program that begins with one, there: see imports.js. (The
+// order in which they are read is not always the same.)
 function afterImports(call, [bytes, path], then) {
   const name = 'cgibridge';
   const value = () => {
     delete globalThis[name];
     call('insert/');
-    then();
+    then(0);
   };
   Object.defineProperty(globalThis, name, { configurable: true, value });
   call('trial/pool'); // Node reads ES modules by the threads of its pool
@@ -64,23 +74,25 @@ function numbersOf(used) {
   return used.filter((what) => what.startsWith('stream')).map((what) => Number(what.slice(-1)));
 }
 
-// tried: what a trial has found, "COUNT,USED,... WHY"; undefined: there was none. ahead: ahead.js. launch: gets
+// tried: what a trial has found, "COUNT,TRACE,USED,... WHY"; undefined: there was none. ahead: ahead.js. launch: gets
 // what a request has to know. stop(): the checkpoint. Returns whether the program goes on to it.
 function begin({ call, say, ahead, launch, tried, stop }) {
-  const [found, ...used] = tried === undefined ? [] : tried.split(' ', 1)[0].split(',');
+  const [found, foundTrace, ...used] = tried === undefined ? [] : tried.split(' ', 1)[0].split(',');
   if (found === '0') return false;
   const first = endOfFirst(process.argv[1]);
   const end = (why) => say('trial/end', why);
   ahead.loadCommon();
   if (found === undefined) {
-    const library = { end, mark: (text) => call(`trial/${text}`), left: () => call('trial/left'), streams: call('streams') };
+    const library = { end, mark: (text) => call(`trial/${text}`), left: () => call('trial/left'),
+                      streams: call('streams') };
     const imported = require('./trial.js').begin(library, watch, first !== undefined);
     if (first) afterImports(call, first, imported);
     return true;
   }
   const open = ahead.guardStreams(used, (name) => end(`uses process.${name}`));
-  const stand = () => {
+  const stand = (now) => {
     if (call('seen')) end(call('seen'));
+    if (now !== Number(foundTrace)) end('loads other modules than before');
     open();
     call('trial/leave');
     call('threads-stay');

@@ -77,6 +77,8 @@ const kOfGlobal = words(`global globalThis process console Buffer URL URLSearchP
   DisposableStack AsyncDisposableStack`);
 // Reading these, or their descriptors, would load much.
 const kLoadedWhenRead = words('fetch WebSocket EventSource CloseEvent MessageEvent');
+// These have a time of their own.
+const kHaveTime = words('Event CustomEvent PerformanceMark PerformanceObserver');
 const kOfConsole = words('Console context createTask');
 const kOfWebAssembly = words('Module Instance Memory Table Global Tag JSTag Exception CompileError LinkError ' +
                              'RuntimeError validate');
@@ -86,6 +88,14 @@ const ofLanguage = new Set(vm.runInNewContext('Object.getOwnPropertyNames(global
 const kNodesOwn = words('PipeWrap CloseReq');
 const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf } = Object;
 const { apply, construct } = Reflect;
+
+function replace(object, name, value) {
+  defineProperty(object, name, { ...getOwnPropertyDescriptor(object, name), value });
+}
+
+function answer(object, name, get, more = {}) {
+  defineProperty(object, name, { configurable: true, enumerable: true, get, ...more });
+}
 
 let end; // end(what): starts over
 let isNodes = false; // what is done now is Node's own
@@ -121,9 +131,12 @@ function guarded(target, name) {
   });
 }
 
-// A class that may be looked at and extended, but of which nothing is made.
+// A class that may be looked at and extended, but of which nothing is made, by a call neither.
 function unmade(target, name) {
-  return new Proxy(target, { construct: (_, values, as) => made(target, name, values, as) });
+  return new Proxy(target, {
+    apply: (_, self, values) => (isNodes ? apply(target, self, values) : end(`makes ${name}`)),
+    construct: (_, values, as) => made(target, name, values, as),
+  });
 }
 
 function guardedResult(get, name) {
@@ -148,7 +161,7 @@ function guard(object, harmless, label, isModule = false) {
       delete object[name];
       accessors.push(() => defineProperty(object, name, { ...is, get: is.get && get, set: is.set && tell }));
     } else if (typeof is.value === 'function') {
-      defineProperty(object, name, { ...is, value: guarded(is.value, full) });
+      replace(object, name, guarded(is.value, full));
     }
   }
   return () => accessors.forEach((define) => define());
@@ -158,7 +171,7 @@ function guardClasses(object, label) {
   for (const name of getOwnPropertyNames(object)) {
     const { value, configurable } = getOwnPropertyDescriptor(object, name);
     const is = typeof value === 'function' && configurable && /^[A-Z]/.test(name) && !kMayBeMade.has(name);
-    if (is) defineProperty(object, name, { ...getOwnPropertyDescriptor(object, name), value: unmade(value, label + name) });
+    if (is) replace(object, name, unmade(value, label + name));
   }
 }
 
@@ -172,7 +185,8 @@ function guardModule(name) {
 function guardModules() {
   const names = Object.keys(kHarmless).filter((name) => name !== 'cluster' && Module.isBuiltin(name));
   const rest = [...names.map(guardModule), guard(require('fs').promises, words('constants'), 'fs.promises.'),
-                guard(Module, kOfModule, 'module.')];
+                guard(Module, kOfModule, 'module.'),
+                guard(vm.Script.prototype, words('constructor runInThisContext createCachedData'), 'vm.Script.')];
   Module.syncBuiltinESMExports();
   for (const guardAccessors of rest) guardAccessors();
   const { _load } = Module;
@@ -194,38 +208,42 @@ function guardEnvironment() {
   const change = () => end('changes the environment');
   const all = () => end('looks at all variables');
   const env = new Proxy(process.env, { ownKeys: all, set: change, deleteProperty: change, defineProperty: change });
-  defineProperty(process, 'env', { configurable: true, enumerable: true, get: () => env, set: change });
+  answer(process, 'env', () => env, { set: change });
 }
 
 function guardDate() {
   const { Date } = globalThis;
-  const guardedNow = () => end('asks for the time');
-  defineProperty(Date, 'now', { ...getOwnPropertyDescriptor(Date, 'now'), value: guardedNow });
-  const traps = { apply: guardedNow,
-    construct(target, values, made) { return values.length === 0 ? guardedNow() : construct(target, values, made); } };
-  defineProperty(globalThis, 'Date', { ...getOwnPropertyDescriptor(globalThis, 'Date'), value: new Proxy(Date, traps) });
+  const now = () => end('asks for the time');
+  const make = (target, values, as) => (values.length === 0 ? now() : construct(target, values, as));
+  replace(Date, 'now', now);
+  replace(globalThis, 'Date', new Proxy(Date, { apply: now, construct: make }));
+}
+
+function allBut(object, ...names) {
+  return new Set(getOwnPropertyNames(object).filter((name) => !names.includes(name)));
 }
 
 function guardGlobals() {
-  const { performance, crypto, AbortSignal, WebAssembly, Math, console } = globalThis;
+  const { performance, AbortSignal, WebAssembly, Math, Atomics, console } = globalThis;
+  const { webcrypto } = require('crypto');
   for (let at = performance; at !== Object.prototype && at !== EventTarget.prototype; at = getPrototypeOf(at)) {
     guard(at, words('constructor addEventListener removeEventListener dispatchEvent'), 'performance.')();
   }
-  // A plain value, until Node 19.
-  defineProperty(performance, 'timeOrigin', { configurable: true, get: () => end('uses performance.timeOrigin') });
-  if (crypto) guard(getPrototypeOf(crypto), words('constructor subtle'), 'crypto.')();
-  if (crypto) guard(getPrototypeOf(crypto.subtle), words('constructor'), 'crypto.subtle.')();
+  answer(performance, 'timeOrigin', () => end('uses performance.timeOrigin')); // a plain value, until Node 19
+  guard(getPrototypeOf(webcrypto), words('constructor subtle'), 'crypto.')();
+  guard(getPrototypeOf(webcrypto.subtle), words('constructor'), 'crypto.subtle.')();
   guard(AbortSignal, words('abort any'), 'AbortSignal.')();
   guard(WebAssembly, kOfWebAssembly, 'WebAssembly.')();
-  guard(Math, new Set(getOwnPropertyNames(Math).filter((name) => name !== 'random')), 'Math.')();
+  guard(Math, allBut(Math, 'random'), 'Math.')();
+  guard(Atomics, allBut(Atomics, 'wait', 'waitAsync'), 'Atomics.')();
   guard(console, kOfConsole, 'console.')();
   for (const name of kLoadedWhenRead) {
-    if (delete globalThis[name]) defineProperty(globalThis, name, { configurable: true, get: () => end(`uses ${name}`) });
+    if (delete globalThis[name]) answer(globalThis, name, () => end(`uses ${name}`));
   }
   guard(globalThis, new Set([...ofLanguage, ...kOfGlobal, ...kLoadedWhenRead]), '')();
-  // These have a time of their own.
-  for (const name of ['Event', 'CustomEvent', 'PerformanceMark', 'PerformanceObserver']) {
-    if (Object.hasOwn(globalThis, name)) defineProperty(globalThis, name, { configurable: true, value: unmade(globalThis[name], name) });
+  for (const name of kHaveTime) {
+    if (!Object.hasOwn(globalThis, name)) continue;
+    defineProperty(globalThis, name, { configurable: true, value: unmade(globalThis[name], name) });
   }
   guardDate();
 }
@@ -242,7 +260,7 @@ function guardStreams(streams, taken) {
       isNodes = false;
       return stream;
     };
-    defineProperty(process, name, { configurable: true, enumerable: true, get: give, set: () => end(`replaces process.${name}`) });
+    answer(process, name, give, { set: () => end(`replaces process.${name}`) });
   });
 }
 
@@ -260,8 +278,7 @@ function onlyTypeIsAsked(name) {
 }
 
 function guardProcess(taken) {
-  const { argv } = process;
-  const { emit } = process;
+  const { argv, emit } = process;
   process.emit = function (name, ...more) {
     if (name !== 'newListener' && name !== 'removeListener') end(`emits ${String(name)}`);
     return apply(emit, this, [name, ...more]);
@@ -271,27 +288,26 @@ function guardProcess(taken) {
   // A plain value of a process's own.
   for (const name of ['pid', 'ppid', 'title']) {
     const value = process[name];
-    const get = () => (onlyTypeIsAsked(`process.${name}`) ? value : end(`uses process.${name}`));
-    defineProperty(process, name, { configurable: true, get });
+    answer(process, name, () => (onlyTypeIsAsked(`process.${name}`) ? value : end(`uses process.${name}`)));
   }
-  defineProperty(process, 'argv', { configurable: true, enumerable: true, set: () => end('changes process.argv'),
-    get() {
-      taken();
-      return argv;
-    } });
+  const get = () => {
+    taken();
+    return argv;
+  };
+  answer(process, 'argv', get, { set: () => end('changes process.argv') });
 }
 
 // From here on this process ends by starting over. library: mark(text): how far it has come. left(): what the
 // library finds left in the process, or ''. end(why): starts over. streams: a letter for each of 0, 1, 2.
-// watchModules: watch() of loading.js. isImported: the program is an ES module, if it is any program; the function that is returned is to be called
-// when its imports are loaded.
+// watchModules: watch() of loading.js. isImported: the program is an ES module, if it is any program; the
+// function that is returned is to be called when its imports are loaded.
 function begin(library, watchModules, isImported) {
   let count = 0;
   const used = new Set();
-  const { getActiveResourcesInfo } = process;
+  const { getActiveResourcesInfo, moduleLoadList } = process;
   const resources = () => (getActiveResourcesInfo ? apply(getActiveResourcesInfo, process, []) : []);
   const before = resources().length;
-  const mark = () => library.mark([count, ...used].join(','));
+  const mark = (trace) => library.mark([count, trace, ...used].join(','));
   const check = () => {
     const left = library.left();
     if (left) end(left);
@@ -305,19 +321,20 @@ function begin(library, watchModules, isImported) {
   guardModules();
   guardGlobals();
   // What an addon begins in the pool's threads is not seen.
-  if (isImported) defineProperty(process, 'dlopen', { ...getOwnPropertyDescriptor(process, 'dlopen'),
-                                                      value: () => end('loads an addon') });
-  watchModules(() => {
+  if (isImported) replace(process, 'dlopen', () => end('loads an addon'));
+  watchModules((trace) => {
     if (process.mainModule === undefined) return; // the program is an ES module, or this comes before it
     check();
     ++count;
-    mark();
+    mark(trace);
   });
-  mark();
-  return () => {
+  mark(0);
+  return (trace) => {
     check();
+    const rare = [...kRare].find((name) => moduleLoadList?.includes(`NativeModule ${name}`));
+    if (rare !== undefined) end(`loads ${rare}`);
     count = 'imports';
-    mark();
+    mark(trace);
   };
 }
 

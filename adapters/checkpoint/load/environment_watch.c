@@ -148,6 +148,8 @@ static void note_name(const char *name) {
 
 void environment_watch_note(const char *name) {
   if (state.role != ROLE_ZYGOTE) return;
+  /* It is there during a trial only, and nobody knows it who does not look at all. */
+  if (trial_is_on() && strcmp(name, TRIAL_VARIABLE) == 0) trial_end("looks at all variables");
   if (!environment_is_of_request(name)) return note_name(name);
   if (trial_is_on()) trial_end("asks for a request's variable");
   if (state.request_variable[0] == '\0') {

@@ -58,6 +58,7 @@ void trial_leave(void) {
   signal(SIGALRM, SIG_DFL);
   state.touched_signals = 0;
   unsetenv(TRIAL_VARIABLE);
+  streams_remember();
   was_left = 1;
 }
 
