@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "checkpoint.h"
+#include "load/trial.h"
 
 typedef void handler(void);
 typedef int register_function(handler *, handler *, handler *, void *);
@@ -33,6 +34,8 @@ INTERPOSED int __register_atfork(handler *prepare, handler *parent, handler *chi
   if (real == NULL) return ENOSYS;
   int result = real(prepare, parent, child, dso);
   if (result != 0 || state.role == ROLE_ANSWERING) return result;
+  /* A pool that is carried over need not begin anew in a copy, as it does in a child. */
+  if (trial_has_a_pool() && prepare == NULL && parent == NULL) return result;
   if (handler_count == kHandlersMax) return ENOMEM;
   struct fork_handlers one = {prepare, parent, child, NULL, 1};
   one.library = library_of(&one);

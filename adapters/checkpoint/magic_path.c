@@ -247,7 +247,7 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
     return refuse();
   }
   if (strcmp(what, "trial/pool") == 0) {
-    trial_has_pool();
+    trial_begin_pool();
     return give_word(buffer, size, "noted");
   }
   if (strcmp(what, "trial/leave") == 0) {

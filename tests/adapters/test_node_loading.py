@@ -304,6 +304,33 @@ def test_a_module_may_begin_in_any_way(program, begin, end):
         answers_as_plainly(zygote, script)
 
 
+# Node has read the module by the threads of libuv's pool, which requests use as well.
+WITH_POOL = """import first from './first.js';
+import { readFile } from 'fs/promises';
+import { execSync } from 'child_process';
+import { scrypt } from 'crypto';
+import { gzip } from 'zlib';
+const packed = (bytes) => new Promise((done) => gzip('x'.repeat(bytes), (error, data) => done(data.length)));
+const key = new Promise((done) => scrypt('a', 'b', 16, (error, data) => done(data.toString('hex'))));
+console.log('Content-Type: text/plain\\n');
+const texts = await Promise.all(Array.from({ length: 20 }, () => readFile('/etc/hostname', 'utf8')));
+const child = execSync('echo a child').toString();
+console.log(first, texts.length, await packed(1e5), await key, child, process.env.QUERY_STRING);
+END
+"""
+
+
+@pytest.mark.parametrize("end", ["", "process.exit(3);", "throw new Error('own');", "process.title = 'own';",
+                                 "setTimeout(() => process.exit(4), 5);", "readFile('/etc/hostname');"])
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_threads_of_the_pool_serve_each_request(program, end, reset):
+    script = program("", WITH_POOL.replace("END", end), "main.mjs")
+    with stand(script, reset) as zygote:
+        assert found_by_trial(zygote)[0] == "imports"
+        answers_as_plainly(zygote, script, times=5)
+        assert zygote.retired == []
+
+
 def test_a_package_may_make_it_a_module(program, tmp_path):
     (tmp_path / "package.json").write_text('{"type": "module"}')
     script = program("", BEGINNINGS["several lines"] + "\nconsole.log(first);", "main.js")

@@ -76,8 +76,9 @@ def test_nothing_leaks(folder, reference, reset, collector):
         for kind in order:
             text = ask(warm, folder, kind)
             assert batteries.differences(text, reference) == {}, kind
-        if reset == "rewind":
-            assert (warm.workers, warm.retired) == (1, [])
+        if reset == "rewind":  # on a busy machine a child may outlast its request
+            assert {why for why, _ in warm.retired} <= {"children"}
+            assert warm.workers <= 1 + order.count("child")
 
 
 def test_several_workers_in_turns(folder, reference):

@@ -96,8 +96,12 @@ void trial_fall_back(const char *why) {
   trial_end(why);
 }
 
-void trial_has_pool(void) {
+void trial_begin_pool(void) {
   has_pool = 1;
+}
+
+int trial_has_a_pool(void) {
+  return is_on && has_pool;
 }
 
 int trial_sees_threads(void) {
