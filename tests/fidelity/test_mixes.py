@@ -24,7 +24,12 @@ VERIFIED = 7  # each so many is compared with the zygote
 # name: (which threads there are before main(), for C)
 IN_C = {"C": 0, "C with a pool": 1, "C with threads that wait for events": 2, "C with a barrier": 3}
 IN_GO = {"Go": False, "Go with libc": True}
-PROGRAMS = [*IN_C, *IN_GO, "JavaScript"]
+PROGRAMS = [*IN_C, *IN_GO, "JavaScript", "JavaScript, as an ES module"]
+LEVELS = {1: "linked", 2: "booted", 3: "compiled"}
+AS_MODULE = """import { createRequire } from 'module';
+import './own.js';
+const require = createRequire(import.meta.url), module = { children: [] };
+"""
 
 
 def compile_c(program, threads):
@@ -45,9 +50,11 @@ def installed(name, folder):
         return [program], [program], "compiled"
     if not shutil.which(NODE):
         pytest.skip(f"no {NODE}")
-    script = str(folder / "mix.js")
-    shutil.copy2(SOURCES / "mix.js", script)
-    return [NODE, script], node_argv(script), "compiled"
+    script, begin = folder / ("mix.mjs" if "module" in name else "mix.js"), "require('./own.js');\n"
+    (folder / "own.js").write_text("exports.own = 1;\n")
+    text = (SOURCES / "mix.js").read_text().partition("\n")[2]  # without its first line
+    script.write_text((AS_MODULE if "module" in name else begin) + text)
+    return [NODE, str(script)], node_argv(str(script)), "compiled"
 
 
 def seen(answer):
@@ -70,7 +77,7 @@ def test_every_mix_is_answered_as_by_a_process_of_its_own(tmp_path, name, reset)
     argv, launch, level = installed(name, tmp_path)
     wrong, unsteady = [], 0
     with Warm(launch, reset=reset, level=level, cwd=str(tmp_path), has_pipe=True) as warm:
-        assert (warm.reset, warm.weaker) == (reset, "")
+        assert (warm.reset, warm.weaker, LEVELS[warm.level]) == (reset, "", level)
         warm.argv = argv
         for number in range(FROM, FROM + MIXES):
             env, wanted = plainly(argv, number, tmp_path)
