@@ -34,6 +34,17 @@ std::string by_toml11([[maybe_unused]] std::string third, [[maybe_unused]] std::
 #endif
 }
 
+// 3.7 takes the greatest number there is; 3.8 says so.
+std::string too_great_for_toml11() {
+#ifdef CGIBRIDGE_TOML11_3_8
+  return "3:19: syntax: parse_integer:: out of range";
+#else
+  return by_toml11("3:19: bridge.connections_max: 9223372036854775807 is not within 1 to 1000000",
+                   "3:42: syntax: parse_dec_integer: too large integer: current max digits = 2^63: "
+                   "must be < 2^63");
+#endif
+}
+
 // Lines 1 and 2 of most files below.
 const std::string kBridge = "[bridge]\nroots = [\"/srv\"]\n";
 const std::string kProgram = "[[program]]\nmatch = \"/srv/a\"\n";
@@ -233,9 +244,7 @@ const std::vector<BadFile> kBadFiles = {
      kBridge + "[defaults]\nmode = \"classic\"\npromote.after = 5\n" + kProgram,
      {R"(5:17: defaults.promote.after: 5 needs mode = "shadow" or "split", not "classic")"}},
     {"number_beyond_64_bits", kBridge + "connections_max = 99999999999999999999999\n",
-     {by_toml11("3:19: bridge.connections_max: 9223372036854775807 is not within 1 to 1000000",
-                "3:42: syntax: parse_dec_integer: too large integer: current max digits = 2^63: "
-                "must be < 2^63")}},
+     {too_great_for_toml11()}},
     {"unknown_section", "[brigde]\n" + kBridge + "[[programs]]\n[x]\n",
      {"1:2: brigde: is no section, did you mean \"bridge\"?",
       "4:3: programs: is no section, did you mean \"program\"?",
