@@ -67,7 +67,7 @@ function afterImports(call, [bytes, path], then) {
   };
   Object.defineProperty(globalThis, name, { configurable: true, value });
   call('trial/pool'); // Node reads ES modules by the threads of its pool
-  return call(`insert/${bytes}/;globalThis.${name}()${path}`) !== null;
+  return call(`insert/${bytes}/;globalThis.${name}();${path}`) !== null;
 }
 
 function numbersOf(used) {

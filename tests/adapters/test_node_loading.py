@@ -287,6 +287,8 @@ BEGINNINGS = {
     "no import": "const { default: first } = await import('./first.js');",
     "an export": "export const first = 1;\nimport './what.js';",
     "import.meta": "const first = import.meta.url.slice(-8);\nimport './what.js';",
+    "a parenthesis": "import first from './first.js'\n(function () {})()",
+    "a bracket": "import first from './first.js' // and\n[1].map(String)",
     "a byte order mark": "\ufeffimport first from './first.js';\n",
     "other letters": "// \u00fc\u20ac\U0001f600\nimport first from './first.js';\nconst word = '\u00fc';",
     "waits": "import first from './first.js';\nawait null;",
