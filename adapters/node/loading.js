@@ -16,7 +16,8 @@ function note(module) {
   for (const letter of `${module.filename}\n`) trace = Math.imul(trace ^ letter.codePointAt(0), 0x01000193) >>> 0;
 }
 
-// onLoaded(trace) is called after each, inner modules first. Returns a function that ends it, after which
+// onLoaded(trace) is called after each of the main module's, inner ones first; not if the program is an ES
+// module, nor for those that the first line names. Returns a function that ends it, after which
 // nothing is left of it.
 function watch(onLoaded) {
   const begun = new Set();
@@ -31,7 +32,7 @@ function watch(onLoaded) {
         settle(module, value);
         if (value !== true) return;
         note(module);
-        onLoaded(trace);
+        if (process.mainModule !== undefined) onLoaded(trace);
       } });
   };
   defineProperty(Module.prototype, 'loaded', { configurable: true,

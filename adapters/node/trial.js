@@ -323,7 +323,6 @@ function begin(library, watchModules, isImported) {
   // What an addon begins in the pool's threads is not seen.
   if (isImported) replace(process, 'dlopen', () => end('loads an addon'));
   watchModules((trace) => {
-    if (process.mainModule === undefined) return; // the program is an ES module, or this comes before it
     check();
     ++count;
     mark(trace);

@@ -211,10 +211,10 @@ def found_by_trial(zygote):
     return count if count == "imports" else int(count), used, why
 
 
-def stand(script, reset="rewind", **env):
-    zygote = Warm([NODE, "--require", START, script], level="compiled", reset=reset, has_pipe=True,
+def stand(script, reset="rewind", switches=(), **env):
+    zygote = Warm([NODE, "--require", START, *switches, script], level="compiled", reset=reset, has_pipe=True,
                   env={**LAUNCH_ENV, "OWN": os.path.dirname(script), **env})
-    zygote.argv = [NODE, script]
+    zygote.argv = [NODE, *switches, script]
     return zygote
 
 
@@ -331,6 +331,18 @@ def test_threads_of_the_pool_serve_each_request(program, end, reset):
         assert found_by_trial(zygote)[0] == "imports"
         answers_as_plainly(zygote, script, times=5)
         assert zygote.retired == []
+
+
+@pytest.mark.parametrize("main, name, found", [(MAIN, "main.js", 2), (IMPORTS, "main.mjs", "imports")])
+def test_modules_that_the_first_line_names_come_before(program, tmp_path, main, name, found):
+    script = program("", main, name)
+    (tmp_path / "early.js").write_text("globalThis.early = require('./data.json').x;")
+    switches = ["--require", str(tmp_path / "early.js"), "--stack-trace-limit=5"]
+    with stand(script, switches=switches) as zygote:
+        assert found_by_trial(zygote)[0] == found
+        for query in ("a", "b"):
+            request = request_of(script, QUERY_STRING=query)
+            assert seen(zygote.ask(**request)) == seen(run_plainly([NODE, *switches, script], **request))
 
 
 def test_a_package_may_make_it_a_module(program, tmp_path):
