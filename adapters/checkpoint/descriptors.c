@@ -360,6 +360,6 @@ int streams_set(const char *how) {
     return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   }
   if (strcmp(how, "close-at-exec") != 0) return -1;
-  for (int fd = 0; fd < 3; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  for (int fd = 0; fd < 3; ++fd) raw_call(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
   return 0;
 }

@@ -191,6 +191,24 @@ static ssize_t done(const char *exit_code, char *buffer, size_t size) {
 
 /* ---- who may ask for what ---- */
 
+static ssize_t answer_trial(const char *what, char *buffer, size_t size) {
+  const char *why = rest_after(what, "end/");
+  if (why != NULL && trial_is_on()) trial_end(why);
+  if (why != NULL) return refuse();
+  if (strcmp(what, "left") == 0) {
+    trial_pause();
+    return give_text(buffer, size, load_left(LEFT_THREADS_SEEN));
+  }
+  if (strcmp(what, "pool") == 0) {
+    trial_begin_pool();
+  } else if (strcmp(what, "leave") == 0) {
+    trial_leave();
+  } else {
+    trial_mark(what);
+  }
+  return give_word(buffer, size, "noted");
+}
+
 /* A zygote before its checkpoint. */
 static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   const char *rest;
@@ -222,12 +240,6 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
     return give_word(buffer, size, "noted");
   }
   if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left(LEFT_THREADS_COUNT));
-  if ((rest = rest_after(what, "insert/")) != NULL)
-    return inserted_set(rest) == 0 ? give_word(buffer, size, "set") : refuse();
-  if (strcmp(what, "trial/left") == 0) {
-    trial_pause();
-    return give_text(buffer, size, load_left(LEFT_THREADS_SEEN));
-  }
   if (strcmp(what, "left/threads") == 0)
     return give_text(buffer, size, load_left(LEFT_THREADS_REST));
   if (strcmp(what, "own-threads") == 0) {
@@ -242,22 +254,9 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
     start_over_prepare();
     return give_word(buffer, size, "ready");
   }
-  if ((rest = rest_after(what, "trial/end/")) != NULL) {
-    if (trial_is_on()) trial_end(rest);
-    return refuse();
-  }
-  if (strcmp(what, "trial/pool") == 0) {
-    trial_begin_pool();
-    return give_word(buffer, size, "noted");
-  }
-  if (strcmp(what, "trial/leave") == 0) {
-    trial_leave();
-    return give_word(buffer, size, "left");
-  }
-  if ((rest = rest_after(what, "trial/")) != NULL) {
-    trial_mark(rest);
-    return give_word(buffer, size, "noted");
-  }
+  if ((rest = rest_after(what, "trial/")) != NULL) return answer_trial(rest, buffer, size);
+  if ((rest = rest_after(what, "insert/")) != NULL)
+    return inserted_set(rest) == 0 ? give_word(buffer, size, "set") : refuse();
   if (strcmp(what, "over/exec") == 0) return start_over() == 0 ? 0 : refuse();
   return refuse();
 }

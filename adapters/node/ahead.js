@@ -47,17 +47,23 @@ function builtinsOf(script) {
   return found;
 }
 
-// A stream is made when it is first asked for, from what 0, 1 and 2 are then: here it is too early.
+// A stream is made when it is first asked for, from what 0, 1 and 2 are then: here it is too early. Instead
+// get(name) answers for those of these names, until the returned function is called.
+const kStreams = ['stdin', 'stdout', 'stderr'];
+function replaceStreams(names, get) {
+  const descriptors = names.map((name) => Object.getOwnPropertyDescriptor(process, name));
+  names.forEach((name, i) => Object.defineProperty(process, name, { ...descriptors[i], get: () => get(name) }));
+  return () => names.forEach((name, i) => Object.defineProperty(process, name, descriptors[i]));
+}
+
 function streamsWatched(run) {
   const touched = [];
-  const names = ['stdin', 'stdout', 'stderr'];
-  const descriptors = names.map((name) => Object.getOwnPropertyDescriptor(process, name));
-  names.forEach((name, i) => Object.defineProperty(process, name, { ...descriptors[i], get() {
+  const putBack = replaceStreams(kStreams, (name) => {
     touched.push(name);
     return new (require('stream').Duplex)({ read() {}, write(chunk, encoding, done) { done(); } });
-  } }));
+  });
   run();
-  names.forEach((name, i) => Object.defineProperty(process, name, descriptors[i]));
+  putBack();
   return touched;
 }
 
@@ -95,10 +101,7 @@ function loadCommon() {
 // From here until the returned function is called, tell(name) is called if a standard stream is asked for,
 // except for those that are used: 'stream1', 'stream2'.
 function guardStreams(used, tell) {
-  const names = ['stdin', 'stdout', 'stderr'].filter((_, number) => !used.includes(`stream${number}`));
-  const descriptors = names.map((name) => Object.getOwnPropertyDescriptor(process, name));
-  names.forEach((name, i) => Object.defineProperty(process, name, { ...descriptors[i], get: () => tell(name) }));
-  return () => names.forEach((name, i) => Object.defineProperty(process, name, descriptors[i]));
+  return replaceStreams(kStreams.filter((_, number) => !used.includes(`stream${number}`)), tell);
 }
 
 delete require.cache[__filename];

@@ -11,31 +11,24 @@ struct Traits {
   std::string_view interpreter;  // its file's name, without a version; empty: there is none
   std::string_view name;
   config::Level deepest;
-  config::Level shallower;  // the next one
-  bool again;               // its adapter can run a script again in the same process
-  bool ahead;               // its workers may be started ahead of need instead of being forked
+  bool again;  // its adapter can run a script again in the same process
+  bool ahead;  // its workers may be started ahead of need instead of being forked
+  config::Level shallower = config::Level::linked;  // the next one
 };
 
 constexpr std::array kTraits{
-    Traits{Language::perl, "perl", "Perl", config::Level::compiled, config::Level::linked, true,
-           false},
-    Traits{Language::python, "python", "Python", config::Level::compiled, config::Level::linked,
-           true, false},
-    Traits{Language::ruby, "ruby", "Ruby", config::Level::compiled, config::Level::linked, true,
-           false},
-    Traits{Language::php, "php-cgi", "PHP", config::Level::linked, config::Level::linked, false,
-           false},
-    Traits{Language::tcl, "tclsh", "Tcl", config::Level::compiled, config::Level::linked, true,
-           false},
-    Traits{Language::node, "node", "Node", config::Level::compiled, config::Level::booted, true,
-           true},
-    Traits{Language::node, "nodejs", "Node", config::Level::compiled, config::Level::booted, true,
-           true},
-    Traits{Language::java, "java", "Java", config::Level::booted, config::Level::linked, false,
-           true},
-    Traits{Language::go, {}, "Go", config::Level::compiled, config::Level::linked, false, false},
-    Traits{Language::wasm, "cgibridge-wasm", "WebAssembly", config::Level::compiled,
-           config::Level::linked, true, false},
+    Traits{Language::perl, "perl", "Perl", config::Level::compiled, true, false},
+    Traits{Language::python, "python", "Python", config::Level::compiled, true, false},
+    Traits{Language::ruby, "ruby", "Ruby", config::Level::compiled, true, false},
+    Traits{Language::php, "php-cgi", "PHP", config::Level::linked, false, false},
+    Traits{Language::tcl, "tclsh", "Tcl", config::Level::compiled, true, false},
+    Traits{Language::node, "node", "Node", config::Level::compiled, true, true,
+           config::Level::booted},
+    Traits{Language::node, "nodejs", "Node", config::Level::compiled, true, true,
+           config::Level::booted},
+    Traits{Language::java, "java", "Java", config::Level::booted, false, true},
+    Traits{Language::go, {}, "Go", config::Level::compiled, false, false},
+    Traits{Language::wasm, "cgibridge-wasm", "WebAssembly", config::Level::compiled, true, false},
 };
 
 const Traits* traits_of(Language language) {

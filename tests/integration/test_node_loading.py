@@ -24,15 +24,21 @@ def script(site):
     return site.script("main.js", MAIN)
 
 
+def serve(site, script, settings):
+    """A bridge that has the program warm, under these settings."""
+    bridge = site.start_bridge(f'mode = "persistent"\n{settings}')
+    bridge.request(script)
+    bridge.wait_warm(script)
+    return bridge
+
+
 def answers(bridge, script, what, word="q=1"):
     return bridge.request(script, "GET", word).body == f"{what} {word}\n".encode()
 
 
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
 def test_modules_are_loaded_ahead_and_follow_their_files(site, script, reset):
-    bridge = site.start_bridge(f'mode = "persistent"\nreset = "{reset}"\nworkers = {{ max = 2, spare = 2 }}')
-    bridge.request(script)
-    bridge.wait_warm(script)
+    bridge = serve(site, script, f'reset = "{reset}"\nworkers = {{ max = 2, spare = 2 }}')
     for number in range(20):
         assert answers(bridge, script, "1 2", f"q={number}")
     entry = bridge.program(script)
@@ -53,9 +59,7 @@ def test_modules_are_loaded_ahead_and_follow_their_files(site, script, reset):
 
 
 def test_an_operator_may_have_nothing_loaded(site, script):
-    bridge = site.start_bridge('mode = "persistent"\nlevel = "booted"')
-    bridge.request(script)
-    bridge.wait_warm(script)
+    bridge = serve(site, script, 'level = "booted"')
     assert answers(bridge, script, "1 2") and bridge.program(script)["level"] == "booted"
 
 
@@ -87,9 +91,7 @@ console.log(one.value, two.value, process.env.QUERY_STRING);
 def test_it_is_loaded_ahead_in_a_sandbox_as_well(site, script, settings, name):
     if name == "main.mjs":
         script = site.script(name, AS_MODULE)
-    bridge = site.start_bridge(f'mode = "persistent"\n{settings}')
-    bridge.request(script)
-    bridge.wait_warm(script)
+    bridge = serve(site, script, settings)
     for number in range(5):
         assert answers(bridge, script, "1 2", f"q={number}")
     entry = bridge.program(script)

@@ -87,8 +87,7 @@ void *look_at_dlmopen(const struct passed_call *call, const long *arguments) {
 
 /* ---- files ---- */
 
-/* File systems whose files are processes, their groups, their labels. */
-static int is_of_processes(const struct statfs *status) {
+int is_of_processes(const struct statfs *status) {
   static const unsigned long kMagics[] = {0x9fa0 /* proc */,
                                           0x27e0eb /* cgroup */,
                                           0x63677270 /* cgroup2 */,

@@ -71,6 +71,10 @@ void note_madvise(const void *start, size_t bytes, int advice);
 void note_process_madvise(int advice); /* on itself or another process: not looked at */
 long madvise_watched(void *start, size_t bytes, int advice);
 
+/* passed_looks.c: a file system whose files are processes, their groups, their labels. */
+struct statfs;
+int is_of_processes(const struct statfs *status);
+
 /* mapping_calls.c */
 enum stood {
   STOOD_SAVED = 1 << 0,

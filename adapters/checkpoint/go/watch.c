@@ -109,26 +109,30 @@ static int is_main_goroutine(const ucontext_t *context) {
   return 0;
 }
 
-/* Whether the program can be stopped here, before it does what would be the same for everybody. If
- * something was found before, it is too late. */
-static int may_stop(const ucontext_t *context) {
+/* Whether nothing has been found before: else it is too late to be stopped. */
+static int is_first(void) {
   return !state.is_ahead && state.load.found[0] == '\0' && state.request_variable[0] == '\0' &&
-         state.executable.go.refused == NULL && is_main_goroutine(context);
+         state.executable.go.refused == NULL;
 }
 
-/* What it does, with its function, is told to the operator. */
-static void leave_to_requests(const char *does, const ucontext_t *context) {
+/* Whether the program is to be stopped here, before it does what would be the same for everybody:
+ * this, or what the watch has just found; NULL: nothing else. was_first: is_first(), before. What
+ * it does is told to the operator. */
+static int is_left_to_requests(const char *does, int was_first, const ucontext_t *context) {
   struct go_program *go = &state.executable.go;
   char place[kFoundMax / 2];
+  int is_found = state.load.found[0] != '\0';
+  if (!was_first || (does == NULL && !is_found) || !is_main_goroutine(context)) return 0;
+  if (is_found) {
+    strcpy(go->left, state.load.found);
+    state.load.found[0] = '\0';
+    return 1;
+  }
   noted = context;
   go_place(place, sizeof place);
   noted = NULL;
   snprintf(go->left, sizeof go->left, "%s%s", does, place);
-}
-
-static void leave_finding_to_requests(void) {
-  strcpy(state.executable.go.left, state.load.found);
-  state.load.found[0] = '\0';
+  return 1;
 }
 
 /* ---- functions ---- */
@@ -215,18 +219,15 @@ static const char *function_of_request(const struct go_mark *mark, ucontext_t *c
 
 /* Does not return if the program is stopped here. */
 static void see_function(const struct go_mark *mark, ucontext_t *context) {
-  struct go_program *go = &state.executable.go;
   if (is_kept(mark, context)) return go_mark_pass(mark, context);
-  int can_stop = may_stop(context);
+  int was_first = is_first();
   struct visit visit = libc_enter();
-  const char *left = function_of_request(mark, context);
-  int is_found = can_stop && state.load.found[0] != '\0';
-  if (can_stop && left != NULL) leave_to_requests(left, context);
-  if (is_found) leave_finding_to_requests();
-  if (!can_stop && left != NULL) go->refused = left;
+  const char *does = function_of_request(mark, context);
+  int is_left = is_left_to_requests(does, was_first, context);
+  if (!is_left && does != NULL) state.executable.go.refused = does;
   libc_leave(&visit);
-  if (can_stop && (left != NULL || is_found)) go_program_stand(mark->place, context);
-  int is_answered = mark->kind == GO_VARIABLE && left == NULL;
+  if (is_left) go_program_stand(mark->place, context);
+  int is_answered = mark->kind == GO_VARIABLE && does == NULL;
   if (!is_answered) go_mark_pass(mark, context);
 }
 
@@ -279,12 +280,6 @@ static void note_call(long number, const long *words, const void *caller) {
     case SYS_access:
     case SYS_readlink:
       return lookups_see_look(AT_FDCWD, (const char *)words[0], caller);
-    case SYS_newfstatat:
-    case SYS_statx:
-    case SYS_faccessat:
-    case SYS_faccessat2:
-    case SYS_readlinkat:
-      return lookups_see_look((int)words[0], (const char *)words[1], caller);
     case SYS_getdents64:
       return look_at_listed_folder(words[0], caller);
     case SYS_unlink:
@@ -335,17 +330,14 @@ void go_watch_call(long number, const long *words, ucontext_t *context) {
     return;
   int prints = number == SYS_write && (words[0] == STDOUT_FILENO || words[0] == STDERR_FILENO);
   if (!prints && is_runtimes_own(after - kCallBytes, context)) return;
-  int can_stop = may_stop(context);
+  int was_first = is_first();
   struct visit visit = libc_enter();
   noted = context;
   note_call(number, words, (const void *)after);
   noted = NULL;
-  const char *left = can_stop ? call_of_request(number) : NULL;
-  int is_found = can_stop && state.load.found[0] != '\0';
-  if (left != NULL) leave_to_requests(left, context);
-  if (is_found) leave_finding_to_requests();
+  int is_left = is_left_to_requests(call_of_request(number), was_first, context);
   libc_leave(&visit);
-  if (left != NULL || is_found) go_program_stand(after - kCallBytes, context);
+  if (is_left) go_program_stand(after - kCallBytes, context);
 }
 
 #else

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <sys/vfs.h>
 
+#include "calls/rare_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 
@@ -64,18 +65,13 @@ void trial_leave(void) {
 
 /* What no file system on a disk holds: what is read there may be another thing each time. */
 static int is_kernels(const char *path) {
-  static const unsigned long kMagics[] = {0x9fa0 /* proc */,
-                                          0x62656572 /* sysfs */,
-                                          0x27e0eb /* cgroup */,
-                                          0x63677270 /* cgroup2 */,
-                                          0x64626720 /* debug */,
-                                          0x74726163 /* tracefs */,
-                                          0x73636673 /* securityfs */};
+  enum { kSysfs = 0x62656572, kDebugfs = 0x64626720, kTracefs = 0x74726163 };
   struct statfs system;
   struct stat file;
   if (raw_call(SYS_statfs, path, &system) != 0) return 0;
-  for (size_t i = 0; i < sizeof kMagics / sizeof *kMagics; ++i) {
-    if ((unsigned long)system.f_type == kMagics[i]) return 1;
+  if (is_of_processes(&system) || system.f_type == kSysfs || system.f_type == kDebugfs ||
+      system.f_type == kTracefs) {
+    return 1;
   }
   if (raw_call(SYS_newfstatat, AT_FDCWD, path, &file, 0) != 0) return 0;
   int is_null = S_ISCHR(file.st_mode) && file.st_rdev == makedev(1, 3);
