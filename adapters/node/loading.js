@@ -80,8 +80,7 @@ function numbersOf(used) {
 function begin({ call, say, ahead, launch, tried, stop }) {
   const [found, foundTrace, ...used] = tried === undefined ? [] : tried.split(' ', 1)[0].split(',');
   if (found === '0') return false;
-  // A libuv of its own, as Debian's Node has one, begins its pool anew in a copy: see README.md.
-  const first = process.config.variables.node_shared_libuv ? undefined : endOfFirst(process.argv[1]);
+  const first = endOfFirst(process.argv[1]);
   const end = (why) => say('trial/end', why);
   ahead.loadCommon();
   if (found === undefined) {

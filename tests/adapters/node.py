@@ -1,7 +1,6 @@
 """Shared by the tests of Node."""
 
 import os
-import subprocess
 
 import pytest
 
@@ -9,10 +8,6 @@ from driver import Zygote, adapters_dir, run_plainly
 
 NODE = os.environ.get("CGIBRIDGE_NODE", "/usr/bin/node")  # another version than the machine's
 START = f"{adapters_dir()}/node/start.js"
-
-# Debian's Node has libuv as a separate library, whose pool is not carried over.
-HAS_OWN_POOL = os.path.exists(NODE) and subprocess.run(
-    [NODE, "-p", "!process.config.variables.node_shared_libuv"], capture_output=True).stdout == b"true\n"
 
 needs_node = pytest.mark.skipif(not os.path.exists(NODE), reason="no node")
 

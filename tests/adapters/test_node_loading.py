@@ -9,10 +9,9 @@ import pytest
 
 import driver
 from driver import LAUNCH_ENV, REQUEST_ENV, Warm, run_plainly
-from node import HAS_OWN_POOL, NODE, START, needs_node
+from node import NODE, START, needs_node
 
 pytestmark = [needs_node, pytest.mark.skipif(os.uname().machine != "x86_64", reason="threads stay elsewhere")]
-of_imports = pytest.mark.skipif(not HAS_OWN_POOL, reason="libuv is a separate library")
 LEVELS = {1: "linked", 2: "booted", 3: "compiled"}
 MAIN = """#!/usr/bin/node
 'use strict';
@@ -257,7 +256,6 @@ def test_what_only_a_request_can_do_is_left_to_it(program, what):
         answers_as_plainly(zygote, script)
 
 
-@of_imports
 @pytest.mark.parametrize("what", [what for what in AHEAD if what not in OF_COMMON_JS])
 def test_imports_that_are_the_same_in_every_process_are_loaded_ahead(program, what):
     script = program(AHEAD[what], IMPORTS, "main.mjs")
@@ -297,7 +295,6 @@ BEGINNINGS = {
 }
 
 
-@of_imports
 @pytest.mark.parametrize("end", ["", "null.x;"])
 @pytest.mark.parametrize("begin", BEGINNINGS)
 def test_a_module_may_begin_in_any_way(program, begin, end):
@@ -325,7 +322,6 @@ END
 """
 
 
-@of_imports
 @pytest.mark.parametrize("end", ["", "process.exit(3);", "throw new Error('own');", "process.title = 'own';",
                                  "setTimeout(() => process.exit(4), 5);", "readFile('/etc/hostname');"])
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
@@ -337,7 +333,6 @@ def test_threads_of_the_pool_serve_each_request(program, end, reset):
         assert zygote.retired == []
 
 
-@of_imports
 @pytest.mark.parametrize("main, name, found", [(MAIN, "main.js", 2), (IMPORTS, "main.mjs", "imports")])
 def test_modules_that_the_first_line_names_come_before(program, tmp_path, main, name, found):
     script = program("", main, name)
@@ -350,7 +345,6 @@ def test_modules_that_the_first_line_names_come_before(program, tmp_path, main, 
             assert seen(zygote.ask(**request)) == seen(run_plainly([NODE, *switches, script], **request))
 
 
-@of_imports
 def test_a_package_may_make_it_a_module(program, tmp_path):
     (tmp_path / "package.json").write_text('{"type": "module"}')
     script = program("", BEGINNINGS["several lines"] + "\nconsole.log(first);", "main.js")
@@ -359,7 +353,6 @@ def test_a_package_may_make_it_a_module(program, tmp_path):
         answers_as_plainly(zygote, script)
 
 
-@of_imports
 def test_a_file_that_asks_for_its_own_text_finds_it(program):
     script = program("", IMPORTS + "import fs from 'fs';\n"
                      "process.stdout.write(fs.readFileSync(new URL(import.meta.url), 'utf8'));", "main.mjs")

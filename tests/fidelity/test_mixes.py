@@ -11,7 +11,7 @@ import pytest
 
 from driver import REQUEST_ENV, Warm, run_plainly
 from harness.compiled import compile_go
-from node import HAS_OWN_POOL, NODE, node_argv
+from node import NODE, node_argv
 
 SOURCES = pathlib.Path(__file__).parent / "mixes"
 BODY = b"one\ntwo\n"
@@ -50,8 +50,6 @@ def installed(name, folder):
         return [program], [program], "compiled"
     if not shutil.which(NODE):
         pytest.skip(f"no {NODE}")
-    if "module" in name and not HAS_OWN_POOL:
-        pytest.skip("libuv is a separate library: imports are not loaded ahead")
     script, begin = folder / ("mix.mjs" if "module" in name else "mix.js"), "require('./own.js');\n"
     (folder / "own.js").write_text("exports.own = 1;\n")
     text = (SOURCES / "mix.js").read_text().partition("\n")[2]  # without its first line
