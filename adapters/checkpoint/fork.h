@@ -29,6 +29,9 @@ long child_make_by_number(long number, const long *words);
 void fork_handlers_prepare(void);
 void fork_handlers_parent(void);
 void fork_handlers_child(void);
+/* Handlers that are registered while this is on, and are for the child only, are a pool's, which
+ * begins anew in a child. A pool that is carried over with its threads need not in a copy. */
+void fork_handlers_leave_out_pools(int on);
 /* Makes libc's fork() call handler in the child; our own clone does not. */
 void fork_handlers_add_own(void (*handler)(void));
 

@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 #include "checkpoint.h"
-#include "load/trial.h"
 
 typedef void handler(void);
 typedef int register_function(handler *, handler *, handler *, void *);
@@ -20,6 +19,11 @@ struct fork_handlers {
 enum { kHandlersMax = 128 };
 static struct fork_handlers handlers[kHandlersMax];
 static size_t handler_count;
+static int leaves_out_pools;
+
+void fork_handlers_leave_out_pools(int on) {
+  leaves_out_pools = on;
+}
 
 static void *library_of(const struct fork_handlers *one) {
   Dl_info info;
@@ -34,8 +38,7 @@ INTERPOSED int __register_atfork(handler *prepare, handler *parent, handler *chi
   if (real == NULL) return ENOSYS;
   int result = real(prepare, parent, child, dso);
   if (result != 0 || state.role == ROLE_ANSWERING) return result;
-  /* A pool that is carried over need not begin anew in a copy, as it does in a child. */
-  if (trial_has_a_pool() && prepare == NULL && parent == NULL) return result;
+  if (leaves_out_pools && prepare == NULL && parent == NULL) return result;
   if (handler_count == kHandlersMax) return ENOMEM;
   struct fork_handlers one = {prepare, parent, child, NULL, 1};
   one.library = library_of(&one);

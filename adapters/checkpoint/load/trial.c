@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 
 #include "calls/rare_calls.h"
+#include "fork.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 
@@ -55,6 +56,7 @@ void trial_mark(const char *how_far) {
 void trial_leave(void) {
   if (!is_on) return;
   is_on = 0;
+  fork_handlers_leave_out_pools(0);
   set_timer(0);
   signal(SIGALRM, SIG_DFL);
   state.touched_signals = 0;
@@ -94,10 +96,7 @@ void trial_fall_back(const char *why) {
 
 void trial_begin_pool(void) {
   has_pool = 1;
-}
-
-int trial_has_a_pool(void) {
-  return is_on && has_pool;
+  fork_handlers_leave_out_pools(1);
 }
 
 int trial_sees_threads(void) {

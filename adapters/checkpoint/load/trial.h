@@ -12,10 +12,8 @@ enum { kTrialBytes = 256 };
 
 /* The trial begins, or has come this far. If it comes no further in some seconds, it ends. */
 void trial_mark(const char *how_far);
-/* Its interpreter itself starts threads of a pool: none of its threads ends it, and until the
- * checkpoint the pool is made. */
+/* Its interpreter itself starts threads of a pool: none of its threads ends it. */
 void trial_begin_pool(void);
-int trial_has_a_pool(void);
 int trial_sees_threads(void);
 /* Until the next mark it may take as long as it likes. */
 void trial_pause(void);
