@@ -47,7 +47,7 @@ int channel_send(enum message_type type, const void *body, size_t body_bytes, co
 
 void channel_note(enum note_kind kind, const char *text, size_t text_bytes) {
   const size_t most =
-      MESSAGE_TO_BRIDGE_MAX - sizeof(struct message_header) - sizeof(struct message_note);
+      MESSAGE_NOTE_MAX - sizeof(struct message_header) - sizeof(struct message_note);
   const int is_list = kind == NOTE_FILE || kind == NOTE_READ || kind == NOTE_FOLDERS;
   size_t piece = 0;
   do {

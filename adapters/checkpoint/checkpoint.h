@@ -52,6 +52,7 @@ struct checkpoint_state {
   unsigned touched;         /* enum touched, since the request began */
   char is_clean;            /* see calls/clean.h; the kernel reads it */
   char sets_mask;           /* of signals, since the request began */
+  unsigned char executes;   /* how often the bridge was asked about a file to execute */
   uint64_t touched_signals; /* signals whose disposition was set; bit 0 is signal 1 */
   int channel;              /* control channel of a zygote, own channel of a worker */
   dev_t channel_dev;        /* a program may close the channel and reuse its number */

@@ -1,16 +1,20 @@
 /* A program that execs another one before its checkpoint is a wrapper (an `env`-like script that
  * picks an interpreter, or an adapter that starts over): then the other one is the zygote, so it
  * gets the launch variables and the channel. At the level `linked` the wrapper itself is the
- * program. */
+ * program. In a request, a warm worker of the other program may take its place (hand_over.h). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "rewind/hand_over.h"
 
 enum { kEnvironmentMax = 1024 };
 
@@ -56,27 +60,103 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
   return (int)result;
 }
 
-static int exec_really(const char *name, const char *path, char *const argv[]) {
-  int (*real)(const char *, char *const[]) =
-      (int (*)(const char *, char *const[]))dlsym(RTLD_NEXT, name);
-  if (real != NULL) return real(path, argv);
+static int exec_now(const char *path, char *const argv[], char *const envp[]) {
+  if (is_before_checkpoint()) return exec_as_zygote(path, argv, envp);
+  hand_over(path, argv, envp);
+  return (int)syscall(SYS_execve, path, argv, envp);
+}
+
+/* execvp() in a request: the file that it will find first. */
+static void hand_over_found(const char *name, char *const argv[], char *const envp[]) {
+  char path[PATH_MAX];
+  const char *folders = getenv("PATH");
+  while (folders != NULL && folders[0] == '/') {
+    size_t bytes = strcspn(folders, ":");
+    int length = snprintf(path, sizeof path, "%.*s/%s", (int)bytes, folders, name);
+    if (length >= (int)sizeof path) return;
+    if (access(path, X_OK) == 0) return hand_over(path, argv, envp);
+    folders += bytes;
+    if (*folders == ':') ++folders;
+  }
+}
+
+static int exec_found(const char *file, char *const argv[], char *const envp[]) {
+  int (*real)(const char *, char *const[], char *const[]) =
+      (int (*)(const char *, char *const[], char *const[]))dlsym(RTLD_NEXT, "execvpe");
+  if (file != NULL && strchr(file, '/') != NULL) {
+    if (is_before_checkpoint()) return exec_as_zygote(file, argv, envp);
+    hand_over(file, argv, envp);
+  } else if (state.role == ROLE_ANSWERING && file != NULL) {
+    int failure = errno;
+    hand_over_found(file, argv, envp);
+    errno = failure;
+  }
+  if (real != NULL) return real(file, argv, envp);
   errno = ENOSYS;
   return -1;
 }
 
 /* For Perl's exec, and others': libc's own execv() would call libc's own execve(). */
 INTERPOSED int execv(const char *path, char *const argv[]) {
-  if (is_before_checkpoint()) return exec_as_zygote(path, argv, environ);
-  return exec_really("execv", path, argv);
-}
-
-INTERPOSED int execvp(const char *file, char *const argv[]) {
-  if (is_before_checkpoint() && strchr(file, '/') != NULL)
-    return exec_as_zygote(file, argv, environ);
-  return exec_really("execvp", file, argv);
+  return exec_now(path, argv, environ);
 }
 
 INTERPOSED int execve(const char *path, char *const argv[], char *const envp[]) {
-  if (is_before_checkpoint()) return exec_as_zygote(path, argv, envp);
-  return (int)syscall(SYS_execve, path, argv, envp);
+  return exec_now(path, argv, envp);
+}
+
+INTERPOSED int execvp(const char *file, char *const argv[]) {
+  return exec_found(file, argv, environ);
+}
+
+INTERPOSED int execvpe(const char *file, char *const argv[], char *const envp[]) {
+  return exec_found(file, argv, envp);
+}
+
+/* ---- words as arguments ---- */
+
+/* How many there are, with the NULL that ends them. */
+static size_t words_of(const char *first, va_list more) {
+  size_t count = 1;
+  va_list rest;
+  va_copy(rest, more);
+  for (const char *word = first; word != NULL; ++count) word = va_arg(rest, const char *);
+  va_end(rest);
+  return count;
+}
+
+static void take_words(char **words, size_t count, const char *first, va_list *more) {
+  words[0] = (char *)(uintptr_t)first;
+  for (size_t i = 1; i < count; ++i) words[i] = va_arg(*more, char *);
+}
+
+INTERPOSED int execl(const char *path, const char *first, ...) {
+  va_list more;
+  va_start(more, first);
+  size_t count = words_of(first, more);
+  char *words[count];
+  take_words(words, count, first, &more);
+  va_end(more);
+  return exec_now(path, words, environ);
+}
+
+INTERPOSED int execlp(const char *file, const char *first, ...) {
+  va_list more;
+  va_start(more, first);
+  size_t count = words_of(first, more);
+  char *words[count];
+  take_words(words, count, first, &more);
+  va_end(more);
+  return exec_found(file, words, environ);
+}
+
+INTERPOSED int execle(const char *path, const char *first, ...) {
+  va_list more;
+  va_start(more, first);
+  size_t count = words_of(first, more);
+  char *words[count];
+  take_words(words, count, first, &more);
+  char *const *envp = va_arg(more, char *const *);
+  va_end(more);
+  return exec_now(path, words, envp);
 }

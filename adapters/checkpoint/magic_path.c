@@ -300,10 +300,13 @@ static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
 
 /* A worker whose script is running or at its end. */
 static ssize_t answer_end(const char *what, char *buffer, size_t size) {
+  struct opened_modules *opened = lookups_opened_modules();
   const char *rest;
   if ((rest = rest_after(what, "next/")) != NULL) return next(rest, buffer, size);
   if ((rest = rest_after(what, "done/")) != NULL) return done(rest, buffer, size);
   if ((rest = rest_after(what, "exit/")) != NULL) exit(atoi(rest));
+  if (strcmp(what, "opened") == 0)
+    return give(buffer, size, opened->lines, &opened->given, opened->bytes);
   if ((rest = rest_after(what, "ruby-end/")) != NULL) {
     state.ruby_end = (atoi(rest) & 0xff) + 1;
     return give_word(buffer, size, "noted");

@@ -12,6 +12,7 @@
 #include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/take_request.h"
 #include "rewind/threads.h"
 #include "usage.h"
 
@@ -41,13 +42,16 @@ static char *map_text(int memfd, size_t bytes) {
   return text == MAP_FAILED ? NULL : text;
 }
 
-static void become_fresh(const int *fds) {
+static void put_in_place(const int *fds) {
   for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
     if (dup2(fds[i], i) < 0) give_up(kBadRequest);
   }
   for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
     if (fds[i] > 2) close(fds[i]);
   }
+}
+
+static void become_fresh(void) {
   worker_enter_directory();
   /* As the bridge does for what it launches itself. */
   prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -68,10 +72,12 @@ static int wait_for_request(void) {
   if (bytes < 0) return -1;
   if (type != MESSAGE_REQUEST || bytes < (ssize_t)sizeof packet->head) give_up(kBadRequest);
   int with_memfd = (packet->head.flags & REQUEST_IN_MEMFD) != 0;
-  if (fd_count != MESSAGE_REQUEST_FDS + with_memfd) give_up(kBadRequest);
+  int by_peer = (packet->head.flags & REQUEST_BY_PEER) != 0;
+  int streams = by_peer ? 1 : MESSAGE_REQUEST_FDS;
+  if (fd_count != streams + with_memfd) give_up(kBadRequest);
   char *text = packet->text;
   if (with_memfd) {
-    text = map_text(fds[MESSAGE_REQUEST_FDS], packet->head.strings_bytes);
+    text = map_text(fds[streams], packet->head.strings_bytes);
   } else if ((size_t)bytes - sizeof packet->head != packet->head.strings_bytes) {
     text = NULL;
   }
@@ -80,7 +86,12 @@ static int wait_for_request(void) {
     give_up(kBadRequest);
   usage_at_start = usage_now(NULL);
   cpu_limit_renew();
-  become_fresh(fds);
+  if (!by_peer) {
+    put_in_place(fds);
+  } else if (take_from_peer(fds[0]) != 0) {
+    give_up(kBadRequest);
+  }
+  become_fresh();
   state.call.argv_offset = state.call.env_offset = 0;
   state.touched = 0;
   return 0;

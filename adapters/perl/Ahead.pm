@@ -65,8 +65,8 @@ sub require_ahead {
     my $ours = sub { $warned = 'warns' };
     local ($@, $_, $!, $SIG{__DIE__});
     local $SIG{__WARN__} = $ours;
-    # One that cannot be loaded: the program gets the same error, if it asks.
-    eval { require $file } or delete $INC{$file};
+    # What one that fails has defined until then cannot be taken back.
+    eval { require $file } or return 'fails';
     my $is_hooked = defined $SIG{__DIE__} || ($SIG{__WARN__} // '') ne $ours;
     return $is_hooked ? 'sets $SIG{__DIE__} or $SIG{__WARN__}' : undef;
 }

@@ -266,10 +266,13 @@ sub prepare {
 }
 
 # Modules of perl's own folders that the request loaded are loaded ahead by the next generation; those of
-# other folders, such as the program's own, only if the operator said so. %INC has no order; sorted, Foo comes
-# before Foo::Bar.
+# other folders, such as the program's own, only if the operator said so. They are named in the order in which
+# they were begun, because a module may not do without, or with, what others have defined before it.
 sub note_loaded {
-    for my $file (sort grep { !$known{$_} } keys %INC) {
+    my ($begun, %place) = 0;
+    $place{$_} //= $begun++ for split /\n/, ask_all('opened');
+    my @loaded = grep { !$known{$_} && defined $place{$INC{$_} // ''} } keys %INC;
+    for my $file (sort { $place{$INC{$a}} <=> $place{$INC{$b}} } @loaded) {
         my $path = $INC{$file};
         next unless $file =~ m{^\w+(?:/\w+)*\.pm$} && defined $path && !ref $path;
         next unless $learn eq 'all' || grep { $path eq "$_/$file" } @usual_folders;

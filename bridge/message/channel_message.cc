@@ -110,6 +110,34 @@ base::Result<Received> decode_note(base::ByteView body) {
   return Received{.type = MESSAGE_NOTE, .note_kind = fields.kind, .text = std::string(body)};
 }
 
+base::Result<Received> decode_execute(base::ByteView body) {
+  message_execute fields;
+  if (!take_struct(body, fields) || !is_text(body, fields.strings_bytes)) {
+    return malformed("execute");
+  }
+  if (fields.argc == 0) return malformed("execute: without a word");
+  return Received{.type = MESSAGE_EXECUTE,
+                  .id = fields.request_id,
+                  .argc = fields.argc,
+                  .envc = fields.envc,
+                  .text = std::string(body)};
+}
+
+// Takes a string off the front of text; none if no NUL follows it.
+std::optional<std::string_view> take_string(std::string_view& text) {
+  const std::size_t end = text.find('\0');
+  if (end == text.npos) return std::nullopt;
+  const std::string_view string = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return string;
+}
+
+base::ByteString encode_bare(message_type type) {
+  base::ByteString packet;
+  append_struct(packet, header(type, 0));
+  return packet;
+}
+
 std::size_t bytes_of(const std::vector<std::string>& words) {
   std::size_t bytes = 0;
   for (const std::string& word : words) bytes += word.size() + 1;
@@ -138,7 +166,8 @@ EncodedRequest encode_request(std::uint64_t request_id, SayReady say_ready, Stre
   const bool in_memfd = inline_bytes > MESSAGE_BYTES_MAX;
   fields.flags = (in_memfd ? REQUEST_IN_MEMFD : 0) |
                  (say_ready == SayReady::yes ? REQUEST_SAY_READY : 0) |
-                 (streams == Streams::kept ? REQUEST_KEPT : 0);
+                 (streams == Streams::kept ? REQUEST_KEPT : 0) |
+                 (streams == Streams::by_peer ? REQUEST_BY_PEER : 0);
 
   EncodedRequest encoded;
   const std::size_t body_bytes = sizeof fields + (in_memfd ? 0 : strings_bytes);
@@ -159,9 +188,15 @@ base::ByteString encode_fork(std::uint64_t worker_id) {
 }
 
 base::ByteString encode_rest() {
-  base::ByteString packet;
-  append_struct(packet, header(MESSAGE_REST, 0));
-  return packet;
+  return encode_bare(MESSAGE_REST);
+}
+
+base::ByteString encode_executed_by() {
+  return encode_bare(MESSAGE_EXECUTED_BY);
+}
+
+base::ByteString encode_executed() {
+  return encode_bare(MESSAGE_EXECUTED);
 }
 
 base::ByteString encode_verify(std::uint64_t look_id, std::int32_t pid) {
@@ -171,12 +206,36 @@ base::ByteString encode_verify(std::uint64_t look_id, std::int32_t pid) {
   return packet;
 }
 
+std::optional<Execution> execution_of(const Received& execute) {
+  std::string_view text = execute.text;
+  Execution execution;
+  const auto folder = take_string(text), file = take_string(text);
+  if (!folder || !file || !folder->starts_with('/') || !file->starts_with('/')) return {};
+  execution.folder = *folder;
+  execution.file = *file;
+  for (std::uint32_t i = 0; i < execute.argc; ++i) {
+    const auto word = take_string(text);
+    if (!word) return {};
+    execution.words.push_back(*word);
+  }
+  execution.environment = text;
+  execution.environment_count = execute.envc;
+  for (std::uint32_t i = 0; i < execute.envc; ++i) {
+    if (!take_string(text)) return {};
+  }
+  if (!text.empty()) return {};
+  return execution;
+}
+
 base::Result<Received> decode(base::ByteView packet) {
   message_header head;
   if (!take_struct(packet, head)) return malformed("shorter than a header");
   if (head.magic != MESSAGE_MAGIC) return malformed("wrong magic");
   if (head.version != MESSAGE_VERSION) return malformed("wrong version");
   if (head.body_bytes != packet.size()) return malformed("wrong length");
+  if (head.type != MESSAGE_EXECUTE && sizeof head + packet.size() > MESSAGE_NOTE_MAX) {
+    return malformed("too long");
+  }
   switch (head.type) {
     case MESSAGE_CHECKPOINT:
       return decode_checkpoint(packet);
@@ -192,6 +251,8 @@ base::Result<Received> decode(base::ByteView packet) {
       return decode_verified(packet);
     case MESSAGE_NOTE:
       return decode_note(packet);
+    case MESSAGE_EXECUTE:
+      return decode_execute(packet);
     default:
       return malformed("a type that only the bridge sends, or none at all");
   }

@@ -9,13 +9,16 @@
 
 #include <stdint.h>
 
+#include "message/kinds.h"
+
 #define MESSAGE_MAGIC 0x43474942u /* "CGIB" */
-#define MESSAGE_VERSION 5u
+#define MESSAGE_VERSION 6u
 
 /* The largest packet to a worker (a request's longer strings travel in a memfd), and from one. */
 #define MESSAGE_BYTES_MAX (60u * 1024u)
-#define MESSAGE_TO_BRIDGE_MAX 8192u
-#define MESSAGE_REQUEST_FDS 3 /* of a request, if any: its 0, 1, 2; the memfd comes after them */
+#define MESSAGE_TO_BRIDGE_MAX (60u * 1024u)
+#define MESSAGE_NOTE_MAX 8192u /* of them, all but EXECUTE */
+#define MESSAGE_REQUEST_FDS 3  /* of a request, if any: its 0, 1, 2; the memfd comes after them */
 #define MESSAGE_FDS_MAX 4
 #define MESSAGE_CHECKPOINT_VARIABLE "CGIBRIDGE_CHECKPOINT" /* "fd=N ...": adapters/README.md */
 #define MESSAGE_STATIC_VARIABLE "CGIBRIDGE_STATIC"         /* the static executable to run */
@@ -31,51 +34,20 @@ enum message_type {
   /* bridge -> worker */
   MESSAGE_REQUEST = 4, /* message_request, then its strings (or a memfd with them) */
   MESSAGE_REST = 11,   /* no body; asks a worker that rewinds to send READY as soon as it rests */
+  MESSAGE_EXECUTED_BY = 13, /* no body; answers EXECUTE. With a descriptor: another worker has taken
+                             * its place, and waits at the other end of that socket for the
+                             * request's 0, 1 and 2. Without: the worker executes the file itself */
+  MESSAGE_EXECUTED = 14,    /* no body: that other worker has ended the request */
   /* worker -> bridge */
   MESSAGE_READY = 5,    /* message_ready: it waits for a request. Sent once after its fork, for each
                          * REST, and after each reset for which REQUEST_SAY_READY asked */
   MESSAGE_DONE = 6,     /* message_done: the program has ended; then why the worker exits, if so */
   MESSAGE_RETIRED = 10, /* message_retired, then why: it exits although its DONE said that it stays.
                          * A request sent to it since that DONE was not begun */
+  MESSAGE_EXECUTE = 12, /* message_execute, then its strings: the program is about to execute a file
+                         * in the middle of its request. The worker waits for EXECUTED_BY */
   /* zygote or worker -> bridge */
   MESSAGE_NOTE = 7 /* message_note, then text: something learned or noticed */
-};
-
-enum checkpoint_level { LEVEL_LINKED = 1, LEVEL_BOOTED = 2, LEVEL_COMPILED = 3 };
-enum checkpoint_reset { RESET_FORK = 1, RESET_REWIND = 2, RESET_NONE = 3 };
-
-/* How a rewinding worker finds the pages that changed. */
-enum page_tracking {
-  TRACKING_AUTO = 0,
-  TRACKING_COMPARE = 1,    /* compares every page with the snapshot */
-  TRACKING_SCAN = 2,       /* userfaultfd write-protection and PAGEMAP_SCAN (Linux 6.7) */
-  TRACKING_SOFT_DIRTY = 3, /* clear_refs and pagemap (CONFIG_MEM_SOFT_DIRTY) */
-};
-
-/* Why a worker exits instead of serving another request. */
-enum retirement {
-  RETIRED_NOT = 0,
-  RETIRED_THREADS = 1,     /* a thread cannot be ended, or another process shares this memory */
-  RETIRED_CHILDREN = 2,    /* a child that was not waited for */
-  RETIRED_IDENTITY = 3,    /* user, group, capability, seccomp, namespace, root */
-  RETIRED_SESSION = 4,     /* a new session, or another process group */
-  RETIRED_LIMITS = 5,      /* a limit, priority or schedule that cannot be restored */
-  RETIRED_DESCRIPTORS = 6, /* one that was open at the checkpoint is lost */
-  RETIRED_MAPPINGS = 7,    /* a mapping of the checkpoint cannot be restored */
-  RETIRED_CALL = 8,        /* made a call whose effect cannot be undone */
-  RETIRED_VERIFY = 9,      /* differed from its zygote */
-  RETIRED_FAULT = 10,      /* the reset itself failed */
-  RETIREMENTS
-};
-
-enum note_kind {
-  NOTE_LOADED = 1,    /* a module that a request loaded; text: its name, '\n', its file's path */
-  NOTE_SHALLOWER = 2, /* the program does not support this level; text: why; the zygote exits */
-  NOTE_WARNING = 3,   /* worth a line in the log; text */
-  NOTE_FILE = 4,      /* files the checkpoint is made of, one per line; a change renews it */
-  NOTE_FOLDERS = 5,   /* from a zygote: where its interpreter looks for modules, one per line */
-  NOTE_READ = 6,      /* variables that were read before the checkpoint, one name per line */
-  NOTE_LEVEL = 7      /* from a zygote: why its level will be shallower than asked for */
 };
 
 struct message_header {
@@ -108,6 +80,10 @@ struct message_ready {
 #define REQUEST_IN_MEMFD 1u  /* the strings are the last descriptor's content */
 #define REQUEST_SAY_READY 2u /* send READY when the reset after this request is done */
 #define REQUEST_KEPT 4u      /* its 0, 1 and 2 are those that the last DONE said are kept */
+#define REQUEST_BY_PEER                                                      \
+  8u /* its 0, 1 and 2 are in the keeping of another worker, and come by the \
+      * one descriptor, a SOCK_SEQPACKET socket: one byte with all three,    \
+      * which is answered by one byte */
 
 /* strings_bytes of NUL-terminated strings: cwd, then argc words of argv, then envc of environment.
  * argv[0], and the words that the checkpoint needs before those of the query, are the program's
@@ -138,6 +114,14 @@ struct message_done {
 #define DONE_FORKED 2u    /* it had children, and waited for them */
 #define DONE_ASKED 4u     /* the kernel was asked what else it changed */
 #define DONE_WALKED 8u    /* the rewind before it looked for changed pages: they were not known */
+
+/* strings_bytes of NUL-terminated strings: the current folder, the file, both absolute, then argc
+ * words of argv, then envc of environment. */
+struct message_execute {
+  uint64_t request_id;
+  uint32_t argc, envc, strings_bytes, reserved;
+};
+#define MESSAGE_EXECUTES_MAX 8u /* in a request; after that the worker does not ask */
 
 struct message_retired {
   uint32_t retirement, text_bytes; /* enum retirement */

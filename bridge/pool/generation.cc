@@ -30,7 +30,10 @@ policy::LaunchVariables launched_with(const GenerationPlan& plan, bool by_fastcg
     return by_fastcgi && (plan.executable.language != worker::Language::php ||
                           !policy::is_read_at_start(variable.first, config::Level::compiled));
   });
-  return policy::launch_variables(constants, plan.settings, plan.executable.assignments);
+  auto variables = policy::launch_variables(constants, plan.settings, plan.executable.assignments);
+  const auto& executed = plan.subject.executed;
+  if (executed && executed->search_path.empty()) variables.erase("PATH");
+  return variables;
 }
 
 // One process that serves again and again, or that holds what a module of the program made ready
@@ -74,11 +77,12 @@ Generation::Generation(const Surroundings& surroundings, GenerationPlan plan,
       restart_later_(surroundings.loop, [this] { restart_.schedule(); }) {
   if (by_fastcgi_) {
     if (!take_terms()) return;
-    files_ =
-        modules::LoadedFiles(surroundings_.loop, surroundings_.loop.file_stamp_ns(), plan_.program);
+    files_ = modules::LoadedFiles(surroundings_.loop, surroundings_.loop.file_stamp_ns(),
+                                  plan_.subject.title);
     files_.add(plan_.executable.file);
     warmth_ = Warmth::warm;
-    base::log_info("program={} gen={}: its workers speak FastCGI", plan_.program, plan_.number);
+    base::log_info("program={} gen={}: its workers speak FastCGI", plan_.subject.title,
+                   plan_.number);
   } else if (!plan_.executable.cold_reason.empty()) {
     become_cold(plan_.executable.cold_reason);
   } else {
@@ -92,10 +96,10 @@ bool Generation::take_terms() {
   // Another zygote may be started long after a request was checked.
   const auto refusal = starts_ == 0 || surroundings_.judge == nullptr
                            ? std::nullopt
-                           : surroundings_.judge(plan_.program);
+                           : surroundings_.judge(plan_.subject.home);
   if (refusal) become_cold(refusal->reason);
   if (refusal) return false;
-  auto terms = surroundings_.identities.terms_for(plan_.settings, plan_.program);
+  auto terms = surroundings_.identities.terms_for(plan_.settings, plan_.subject.home);
   if (!terms) become_cold(terms.refusal().reason);
   if (!terms) return false;
   terms_ = terms.take();
@@ -109,8 +113,8 @@ void Generation::start_zygote() {
   if (!take_terms()) return;
   warmth_ = Warmth::warming;
   lost_in_a_row_ = 0;
-  files_ =
-      modules::LoadedFiles(surroundings_.loop, surroundings_.loop.file_stamp_ns(), plan_.program);
+  files_ = modules::LoadedFiles(surroundings_.loop, surroundings_.loop.file_stamp_ns(),
+                                plan_.subject.title);
   starts_ += 1;
   launched_at_ = surroundings_.loop.now();
   starter_ = make_starter();
@@ -119,9 +123,10 @@ void Generation::start_zygote() {
 }
 
 std::unique_ptr<worker::Starter> Generation::make_starter() {
-  const worker::StartTerms terms{"program=" + plan_.program, start_timeout(plan_), reset_to_ask(),
-                                 plan_.settings.limits.error_output,
-                                 surroundings_.cgroups.of(plan_.program, plan_.settings.limits)};
+  const worker::StartTerms terms{
+      "program=" + plan_.subject.title, start_timeout(plan_), reset_to_ask(),
+      plan_.settings.limits.error_output,
+      surroundings_.cgroups.of(plan_.subject.home, plan_.settings.limits)};
   worker::StarterOwner& self = *this;
   const auto make = [this, terms](worker::StarterOwner& owner) {
     return std::make_unique<worker::Zygote>(surroundings_.loop, surroundings_.processes, terms,
@@ -136,19 +141,22 @@ worker::WarmProgram Generation::warm_program() const {
   std::vector<std::string> preload = plan_.settings.preload;
   preload.insert(preload.end(), plan_.learned.begin(), plan_.learned.end());
   const std::string& name = plan_.executable.name;
-  WarmEnvironment environment = warm_environment(start_variables_.launched(), plan_.settings,
-                                                 {.program = name.empty() ? plan_.program : name,
-                                                  .adapters = surroundings_.folders.adapters,
-                                                  .level = attempt_.level,
-                                                  .reset = reset_to_ask(),
-                                                  .making = making(),
-                                                  .binding = attempt_.binding,
-                                                  .restless = plan_.restless});
+  WarmEnvironment environment =
+      warm_environment(start_variables_.launched(), plan_.settings,
+                       {.program = name.empty() ? plan_.subject.home : name,
+                        .adapters = surroundings_.folders.adapters,
+                        .level = attempt_.level,
+                        .reset = reset_to_ask(),
+                        .making = making(),
+                        .binding = attempt_.binding,
+                        .restless = plan_.restless});
   for (const auto& [name, value] : worker::zygote_variables(
            plan_.executable, attempt_.level, surroundings_.folders.adapters, preload)) {
     environment.add_first(name, value);
   }
-  std::string folder = cgi::folder_of(plan_.program, environment.block);
+  std::string folder = plan_.subject.executed
+                           ? plan_.subject.executed->folder
+                           : cgi::folder_of(plan_.subject.home, environment.block);
   return {.file = worker::zygote_file(plan_.executable, surroundings_.folders.adapters),
           .argv = worker::zygote_argv(plan_.executable, attempt_.level,
                                       surroundings_.folders.adapters, preload),
@@ -163,15 +171,15 @@ void Generation::on_ready() {
   plan_.depth = Depth::any;
   files_.add_mapped(starter_->pid());
   const std::string reset_why = reset_reason();
-  base::log_info("program={} gen={} {}={}: ready at level {}, reset {} in {} ms{}{}", plan_.program,
-                 plan_.number, making() == worker::Making::ahead ? "ahead" : "zygote",
-                 starter_->pid(), config::to_string(starter_->level()), config::to_string(reset()),
-                 starter_->start_time().count(),
-                 reason_.empty() ? "" : " (not deeper: " + reason_ + ")",
-                 reset_why.empty() ? "" : " (reset: " + reset_why + ")");
+  base::log_info(
+      "program={} gen={} {}={}: ready at level {}, reset {} in {} ms{}{}", plan_.subject.title,
+      plan_.number, making() == worker::Making::ahead ? "ahead" : "zygote", starter_->pid(),
+      config::to_string(starter_->level()), config::to_string(reset()),
+      starter_->start_time().count(), reason_.empty() ? "" : " (not deeper: " + reason_ + ")",
+      reset_why.empty() ? "" : " (reset: " + reset_why + ")");
   if (plan_.settings.reset == config::Reset::none && reset() != config::Reset::none) {
-    base::log_warn("program={} gen={}: not reset = none but {}: {}", plan_.program, plan_.number,
-                   config::to_string(reset()), reset_why);
+    base::log_warn("program={} gen={}: not reset = none but {}: {}", plan_.subject.title,
+                   plan_.number, config::to_string(reset()), reset_why);
   }
   owner_.on_change();
 }
@@ -183,7 +191,7 @@ void Generation::on_note(std::uint32_t kind, const std::string& text) {
   if (kind == NOTE_FOLDERS) modules::read_folders_note(text, module_folders_);
   if (kind == NOTE_READ) start_variables_.note_read(text);
   if (kind == NOTE_WARNING) {
-    base::log_warn("program={} {}", plan_.program, base::printable(text, 300));
+    base::log_warn("program={} {}", plan_.subject.title, base::printable(text, 300));
   }
 }
 
@@ -222,7 +230,7 @@ void Generation::on_gone(const std::string& why) {
   if (warmth_ == Warmth::warm && sudden_ends_.failures() + 1 < kSuddenEndsMax) {
     const base::Duration pause = sudden_ends_.failed();
     base::log_warn("program={} gen={}: the zygote is gone: {}; another is started in {} ms",
-                   plan_.program, plan_.number, why, pause.count());
+                   plan_.subject.title, plan_.number, why, pause.count());
     warmth_ = Warmth::warming;
     pause.count() == 0 ? restart_.schedule() : restart_later_.start(pause);
     owner_.on_change();
@@ -242,7 +250,7 @@ void Generation::step_back(const std::string& why) {
     become_cold(why);
   } else if (attempt_.binding == Binding::early &&
              why.find("undefined symbol") != std::string::npos) {
-    base::log_warn("program={} gen={}: {}; trying without binding it early", plan_.program,
+    base::log_warn("program={} gen={}: {}; trying without binding it early", plan_.subject.title,
                    plan_.number, why);
     attempt_.binding = Binding::lazy;
     restart_.schedule();
@@ -251,18 +259,18 @@ void Generation::step_back(const std::string& why) {
              worker::may_be_ahead(plan_.executable.language, attempt_.level)) {
     base::log_info(
         "program={} gen={}: its workers cannot be forked: {}; starting them ahead of need",
-        plan_.program, plan_.number, why);
+        plan_.subject.title, plan_.number, why);
     attempt_.making = worker::Making::ahead;
     shallower_reason_.clear();
     restart_.schedule();
   } else if (!plan_.learned.empty() && shallower_reason_.empty()) {
     base::log_warn("program={} gen={}: no zygote with the learned modules: {}; trying without them",
-                   plan_.program, plan_.number, why);
+                   plan_.subject.title, plan_.number, why);
     plan_.learned.clear();
     restart_.schedule();
   } else if (attempt_.level != config::Level::linked && plan_.depth == Depth::any) {
     const config::Level next = worker::shallower_level(plan_.executable.language, attempt_.level);
-    base::log_warn("program={} gen={}: not at level {}: {}; trying level {}", plan_.program,
+    base::log_warn("program={} gen={}: not at level {}: {}; trying level {}", plan_.subject.title,
                    plan_.number, config::to_string(attempt_.level), why, config::to_string(next));
     reason_ = why;
     fell_back_ = shallower_reason_.empty();
@@ -302,7 +310,7 @@ void Generation::become_cold(const std::string& why) {
   if (steps_.empty()) steps_.push_back(why);
   restart_.schedule();
   if (plan_.depth == Depth::any) {
-    base::log_warn("program={} gen={}: runs classic: {}", plan_.program, plan_.number, why);
+    base::log_warn("program={} gen={}: runs classic: {}", plan_.subject.title, plan_.number, why);
   }
   owner_.on_change();
 }

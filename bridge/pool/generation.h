@@ -23,6 +23,8 @@
 
 namespace pool {
 
+class Pool;
+
 // What the daemon gives to every pool. All of it outlives the pools.
 struct Surroundings {
   loop::Loop& loop;
@@ -35,6 +37,9 @@ struct Surroundings {
   policy::Shares* shares = nullptr;  // set by Pools, which owns it
   // Why the program with that path must not run now; set by the gateway, which knows the roots.
   std::function<std::optional<cgi::Refusal>(const std::string& program)> judge = nullptr;
+  // The pool of what a program executes, made if it is new; nullptr: there are too many of them.
+  // Set by Pools.
+  std::function<Pool*(const Subject& subject)> executed = nullptr;
 };
 
 // cold: there will be no zygote; reason() says why, and the program runs classic.

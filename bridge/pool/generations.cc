@@ -23,18 +23,18 @@ constexpr unsigned kAnewPerCentMost = 80;
 
 }  // namespace
 
-Generations::Generations(const Surroundings& surroundings, const std::string& program,
+Generations::Generations(const Surroundings& surroundings, const Subject& subject,
                          const config::ProgramSettings& settings, Workers& workers,
                          GenerationsOwner& owner)
     : surroundings_(surroundings),
-      program_(program),
+      subject_(subject),
       settings_(settings),
       workers_(workers),
       owner_(owner),
-      version_(program, settings, surroundings.folders),
-      learner_(program),
+      version_(subject, settings, surroundings.folders),
+      learner_(subject.title),
       demotion_(kColdPause, kColdPauseMost),
-      changes_(surroundings.loop, program),
+      changes_(surroundings.loop, subject.title),
       retry_(kColdPause, kColdPauseMost),
       calm_timer_(surroundings.loop, [this] { begin_when_calm(); }) {}
 
@@ -133,7 +133,7 @@ void Generations::begin_when_calm() {
 void Generations::begin(Depth depth) {
   (void)changes_.have_calmed();
   GenerationPlan plan{.number = ++newest_,
-                      .program = program_,
+                      .subject = subject_,
                       .executable = version_.look(),
                       .settings = settings_,
                       .demotion = demotion_.why(),
@@ -158,7 +158,7 @@ void Generations::begin(Depth depth) {
 
 void Generations::on_fork_failed(std::uint64_t worker_id, const std::string& why) {
   workers_.pause_forks();
-  base::log_warn("program={} cannot fork worker={}: {}; classic for now", program_, worker_id, why);
+  base::log_warn("program={} cannot fork worker={}: {}; classic for now", title(), worker_id, why);
 }
 
 void Generations::on_verified(std::uint64_t look_id, const worker::Verdict& verdict) {
@@ -192,10 +192,10 @@ bool Generations::judge(Turn& turn) {
         "program={} gen={}: a request's {} is not what its zygote read at its start: it runs "
         "classic "
         "(later ones are only counted)",
-        program_, number, base::printable(name, 60));
+        title(), number, base::printable(name, 60));
   }
   if (!other || upcoming_ != nullptr) return false;
-  base::log_info("program={} gen={}: requests with another {} prevail: a new generation", program_,
+  base::log_info("program={} gen={}: requests with another {} prevail: a new generation", title(),
                  number, base::printable(name, 60));
   start_choice_.take(environment);
   begin();
@@ -246,8 +246,8 @@ void Generations::note_warmth() {
   }
   if (retry_.pause().count() > 0) return;
   retry_.fails(now());
-  base::log_info("program={}: it is tried again to make it {} in {} s, or when it changes",
-                 program_, is_warm ? "as deep as can be" : "warm", retry_.pause().count() / 1000);
+  base::log_info("program={}: it is tried again to make it {} in {} s, or when it changes", title(),
+                 is_warm ? "as deep as can be" : "warm", retry_.pause().count() / 1000);
 }
 
 // A change of a file has already ended the old generation; one that still serves answers correctly.
@@ -265,7 +265,7 @@ bool Generations::keep_active_instead() {
     failed_.settings = upcoming_->plan().settings;
     failed_.at = now();
   }
-  base::log_warn("program={} gen={}: could not be started: {}; generation {} serves on", program_,
+  base::log_warn("program={} gen={}: could not be started: {}; generation {} serves on", title(),
                  upcoming_->plan().number, upcoming_->reason(), active_->plan().number);
   outgoing_.push_back(std::move(upcoming_));
   return true;
@@ -300,7 +300,7 @@ void Generations::demote_if_due() {
   base::log_warn(
       "program={} gen={}: {}; it gets reset = fork from here on (rewind.max_retired is {}), and "
       "rewind is tried again in {} s, or when it changes",
-      program_, active_->plan().number, demotion_.why(), settings_.rewind.max_retired,
+      title(), active_->plan().number, demotion_.why(), settings_.rewind.max_retired,
       demotion_.pause().count() / 1000);
   begin();
 }
@@ -315,7 +315,7 @@ void Generations::on_difference(const std::string& difference) {
       "program={}: {}; it gets reset = fork until the program, a file that it loaded or its "
       "settings "
       "change",
-      program_, demotion_.why());
+      title(), demotion_.why());
   cool_down();
   begin();
 }
@@ -327,7 +327,7 @@ void Generations::note_started_anew(const std::string& why) {
     base::log_info(
         "program={}: made warm before its first request was known: a new generation, as "
         "that one asks",
-        program_);
+        title());
     begin();
   }
   const std::string shown = base::printable(why, 300);
@@ -335,12 +335,12 @@ void Generations::note_started_anew(const std::string& why) {
   base::log_info(
       "program={}: a request was started anew: {} (more of the kind are only counted; if they are "
       "more than {} of a hundred, the level is wrong for it)",
-      program_, shown, kAnewPerCentMost);
+      title(), shown, kAnewPerCentMost);
 }
 
 void Generations::on_note(const message::Received& note) {
   if (note.note_kind == NOTE_WARNING) {
-    base::log_warn("program={} {}", program_, base::printable(note.text, 300));
+    base::log_warn("program={} {}", title(), base::printable(note.text, 300));
   }
   if (note.note_kind == NOTE_SHALLOWER) note_started_anew(note.text);
   if (note.note_kind != NOTE_LOADED || settings_.learn == config::Learn::none) return;

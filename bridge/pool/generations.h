@@ -24,7 +24,7 @@ namespace pool {
 class Generations final : private GenerationOwner {
  public:
   // All of these outlive it, except `workers`, which is used only while the pool lives.
-  Generations(const Surroundings& surroundings, const std::string& program,
+  Generations(const Surroundings& surroundings, const Subject& subject,
               const config::ProgramSettings& settings, Workers& workers, GenerationsOwner& owner);
   ~Generations();
   Generations(const Generations&) = delete;
@@ -86,6 +86,7 @@ class Generations final : private GenerationOwner {
   void on_fork_failed(std::uint64_t worker_id, const std::string& why) override;
   void on_verified(std::uint64_t look_id, const worker::Verdict& verdict) override;
 
+  const std::string& title() const { return subject_.title; }
   base::TimePoint now() const { return surroundings_.loop.now(); }
   policy::GenerationsView view();
   bool is_for_others(const Generation& generation) const;
@@ -103,7 +104,7 @@ class Generations final : private GenerationOwner {
   std::optional<base::Duration> retry_in() const;
 
   const Surroundings& surroundings_;
-  const std::string& program_;
+  const Subject& subject_;
   const config::ProgramSettings& settings_;
   Workers& workers_;
   GenerationsOwner& owner_;

@@ -29,6 +29,9 @@ struct Job {
   // not warm.
   compare::Side side = compare::Side::persistent;
   ForWhom for_whom = ForWhom::client;
+  // It is what another worker executes in the middle of its request, whose descriptors come from
+  // there: it is answered warm, or refused.
+  bool executed = false;
 };
 
 // The request's side. All functions run on the loop, and none before Run's constructor has
@@ -47,6 +50,10 @@ class RunClient : public upstream::AnswerSink {
   // The worker that is to take the request has kept the pipes of its last one: whether they are
   // used for this one, which then must be without a body. If so, outputs, our ends, are taken.
   virtual bool reuse_streams(base::FdPair& /*outputs*/) { return false; }
+
+  // Of a job that is executed: the socket by which they come (message/wire.h, REQUEST_BY_PEER),
+  // borrowed.
+  virtual int peer() { return -1; }
 
   // The same for a program that speaks FastCGI: a copy of the descriptor from which the request's
   // body can be read; none if there is no body.

@@ -39,12 +39,12 @@ void count_started(PoolStatus& counts, const Turn& turn, int by) {
 
 }  // namespace
 
-Pool::Pool(const Surroundings& surroundings, std::string program)
+Pool::Pool(const Surroundings& surroundings, Subject subject)
     : surroundings_(surroundings),
-      program_(std::move(program)),
-      generations_(surroundings, program_, settings_, workers_, *this),
+      subject_(std::move(subject)),
+      generations_(surroundings, subject_, settings_, workers_, *this),
       queue_(surroundings.loop, settings_.queue, *this),
-      workers_(surroundings, program_, settings_, *this),
+      workers_(surroundings, subject_, settings_, *this),
       rest_timer_(surroundings.loop, [this] { note_rest(); }),
       fork_timer_(surroundings.loop, [this] { pump_.schedule(); }),
       care_timer_(surroundings.loop,
@@ -81,7 +81,7 @@ std::string_view Pool::warm_level() const {
 }
 
 WarmNote Pool::note() const {
-  return {.program = program_,
+  return {.program = subject_.home,
           .learned = generations_.learned(),
           .environment = generations_.constant_environment()};
 }
@@ -156,17 +156,22 @@ void Pool::pump() {
 // of other programs.
 bool Pool::has_room() {
   const PoolView now = view();
+  // What is executed has the place of the request that executes it.
   update_claim(now);
+  if (subject_.executed) return policy::has_room(now);
   if (policy::has_room(now)) return claim_.admitted();
   claim_.stop_waiting();
   return false;
 }
 
 void Pool::update_claim(const PoolView& now) {
+  if (subject_.executed) return claim_.update(0, now.idle + now.starting + now.returning);
   claim_.update(now.busy + now.classic, now.idle + now.starting + now.returning + now.beside);
 }
 
 bool Pool::serve(Turn& turn, std::size_t before) {
+  // Who executes it can as well do so without us.
+  if (turn.job().executed) return serve_shadow(turn);
   if (refuse_changed(turn)) return true;
   if (turn.job().side == compare::Side::classic) {
     start_classic(turn, Cold::chosen);
@@ -185,10 +190,11 @@ bool Pool::serve(Turn& turn, std::size_t before) {
 }
 
 bool Pool::serve_shadow(Turn& turn) {
+  const unsigned starts_max = turn.job().executed ? 1 : kStartsMax;
   if (refuse_changed(turn)) return true;
   if (turn.job().side == compare::Side::classic) {
     start_classic(turn, Cold::chosen);
-  } else if (!generations_.warm() || turn.starts() >= kStartsMax || !generations_.suits(turn)) {
+  } else if (!generations_.warm() || turn.starts() >= starts_max || !generations_.suits(turn)) {
     refuse(turn, 503, "it is not warm");
   } else if (!serve_warm(turn)) {
     if (workers_.worth_waiting(0)) return false;
@@ -207,7 +213,7 @@ bool Pool::may_wait(std::size_t before) const {
 bool Pool::refuse_changed(Turn& turn) {
   const bool has_waited = turn.has_waited() || !turn.is_for_client();
   if (!has_waited || surroundings_.judge == nullptr) return false;
-  const auto refusal = surroundings_.judge(program_);
+  const auto refusal = surroundings_.judge(subject_.home);
   if (refusal) refuse(turn, refusal->status, refusal->reason);
   return refusal.has_value();
 }
@@ -215,7 +221,7 @@ bool Pool::refuse_changed(Turn& turn) {
 // False: no worker took it.
 bool Pool::serve_warm(Turn& turn) {
   if (!workers_.has_idle()) return false;
-  if (const auto refusal = surroundings_.identities.why_no_longer(settings_, program_)) {
+  if (const auto refusal = surroundings_.identities.why_no_longer(settings_, subject_.home)) {
     refuse(turn, refusal->status, refusal->reason);
     return true;
   }
@@ -242,7 +248,7 @@ bool Pool::serve_by_fastcgi(Turn& turn) {
 
 void Pool::start_classic(Turn& turn, Cold why) {
   turn.set_cold(why);
-  const auto terms = surroundings_.identities.terms_for(settings_, program_);
+  const auto terms = surroundings_.identities.terms_for(settings_, subject_.home);
   if (!terms) return refuse(turn, terms.refusal().status, terms.refusal().reason);
   const auto fds = turn.client().descriptors();
   if (!fds) return refuse(turn, 502, fds.error().message);
@@ -252,7 +258,7 @@ void Pool::start_classic(Turn& turn, Cold why) {
   const auto launched = workers_.launch(turn, version.classic(), fds.value(), terms.value());
   if (!launched) {
     const std::string missing = what_is_missing(version);
-    if (!missing.empty()) return refuse(turn, 500, program_ + ": " + missing);
+    if (!missing.empty()) return refuse(turn, 500, subject_.home + ": " + missing);
     return refuse(turn, 502, launched.error().message);
   }
   begin(turn);
@@ -274,7 +280,7 @@ worker::Printed Pool::on_ended(Turn& turn, const worker::Ending& ending) {
   }
   // The kernel reports this with a signal that may have come from anybody.
   const std::string why = ending.app_status == 128 + SIGKILL
-                              ? surroundings_.cgroups.why_killed(program_)
+                              ? surroundings_.cgroups.why_killed(subject_.home)
                               : std::string();
   if (why.empty()) return turn.end(ending);
   worker::Ending explained = ending;
@@ -308,6 +314,7 @@ void Pool::carry_out(const policy::PoolPlan& plan) {
     const unsigned wanted = std::min(now.waiting, shares.limit() - shares.running());
     needed = wanted - std::min(wanted, there);
   }
+  if (subject_.executed) needed = plan.fork;
   const unsigned fork = std::min(plan.fork, std::max(needed, shares.room()));
   if (may_fork) claim_.lack(plan.fork - fork);
   for (unsigned i = 0; i < fork && may_fork && workers_.may_fork(); ++i) workers_.fork_one();

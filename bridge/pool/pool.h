@@ -24,7 +24,7 @@ struct WarmNote;
 // them.
 class Pool : private WaitQueue::Server, private WorkersOwner, private GenerationsOwner {
  public:
-  Pool(const Surroundings& surroundings, std::string program);
+  Pool(const Surroundings& surroundings, Subject subject);
   ~Pool() override;
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -41,7 +41,8 @@ class Pool : private WaitQueue::Server, private WorkersOwner, private Generation
   std::string_view warm_level() const;
 
   PoolStatus status() const;
-  const std::string& program() const { return program_; }
+  const std::string& program() const { return subject_.home; }
+  const Subject& subject() const { return subject_; }
   // Whether php-cgi runs it, as refresh() found; php-cgi needs REDIRECT_STATUS.
   bool is_php() const { return generations_.version().language() == worker::Language::php; }
   bool has_zygote() const { return generations_.has_zygote(); }
@@ -94,7 +95,7 @@ class Pool : private WaitQueue::Server, private WorkersOwner, private Generation
   policy::PoolView view() const;
 
   const Surroundings& surroundings_;
-  const std::string program_;
+  const Subject subject_;
   config::ProgramSettings settings_;
   Generations generations_;
   WaitQueue queue_;

@@ -24,7 +24,7 @@ PoolView Pool::view() const {
 PoolStatus Pool::status() const {
   PoolStatus status = counts_;
   const PoolView now = view();
-  status.program = program_;
+  status.program = subject_.title;
   status.name = settings_.name;
   status.mode = settings_.mode;
   status.reset_asked = settings_.reset;
@@ -40,8 +40,8 @@ PoolStatus Pool::status() const {
   status.worker_list = workers_.list();
   status.retirements = &workers_.retirements();
   status.rewinds = &workers_.rewinds();
-  status.sandbox = surroundings_.identities.sandbox_of(program_);
-  status.cgroup = surroundings_.cgroups.figures(program_);
+  status.sandbox = surroundings_.identities.sandbox_of(subject_.home);
+  status.cgroup = surroundings_.cgroups.figures(subject_.home);
   generations_.describe(status);
   return status;
 }
@@ -52,6 +52,19 @@ void Pool::check_invariants() const {
 }
 
 // ---- its workers ----
+
+namespace {
+
+void count_busy(const Place& place, PoolView& view) {
+  const bool beside = place.turn != nullptr && !place.turn->is_for_client();
+  if (place.arm != compare::Arm::classic) {
+    ++(beside ? view.beside : view.busy);
+  } else if (!beside) {
+    ++view.classic;
+  }
+}
+
+}  // namespace
 
 void Workers::count(PoolView& view) const {
   const bool warm = generation_ != nullptr && generation_->warmth() == Warmth::warm;
@@ -65,15 +78,6 @@ void Workers::count(PoolView& view) const {
     if (state == WorkerState::starting && is_of_serving_generation(place)) ++view.starting;
     if (state == WorkerState::busy && !place.worker->terminating()) count_busy(place, view);
     if (worker::is_returning(state)) ++view.returning;
-  }
-}
-
-void Workers::count_busy(const Place& place, PoolView& view) {
-  const bool beside = place.turn != nullptr && !place.turn->is_for_client();
-  if (place.arm != compare::Arm::classic) {
-    ++(beside ? view.beside : view.busy);
-  } else if (!beside) {
-    ++view.classic;
   }
 }
 

@@ -19,6 +19,7 @@ Pools::Pools(Surroundings surroundings)
     : surroundings_(std::move(surroundings)),
       tidy_timer_(surroundings_.loop, [this] { tidy_up(); }) {
   surroundings_.shares = &shares_;
+  surroundings_.executed = [this](const Subject& subject) { return executed(subject); };
   shares_.set_limit(limits_.workers_max);
   tidy_timer_.start(kTidyInterval);
 }
@@ -33,6 +34,23 @@ Pool& Pools::of(const std::string& program) {
   std::unique_ptr<Pool>& pool = pools_[program];
   if (pool == nullptr) pool = std::make_unique<Pool>(surroundings_, program);
   return *pool;
+}
+
+// Those that were let go leave their places to others.
+Pool* Pools::executed(const Subject& subject) {
+  const std::string key = subject.home + '\0' + subject.executed->key();
+  if (const auto known = pools_.find(key); known != pools_.end()) return known->second.get();
+  const auto holds_place = [&subject](const auto& entry) {
+    const Pool& pool = *entry.second;
+    return pool.subject().executed && pool.program() == subject.home &&
+           (pool.has_zygote() || !pool.quiet());
+  };
+  if (static_cast<std::size_t>(std::ranges::count_if(pools_, holds_place)) >= kExecutedMost) {
+    return nullptr;
+  }
+  base::log_info("program={}: it is executed by {}; made warm for that", subject.title,
+                 subject.home);
+  return (pools_[key] = std::make_unique<Pool>(surroundings_, subject)).get();
 }
 
 std::vector<PoolStatus> Pools::status() const {
@@ -51,7 +69,7 @@ bool Pools::is_warming(const std::string& program) const {
 std::vector<WarmNote> Pools::warm_notes() const {
   std::vector<WarmNote> notes;
   for (const auto& [program, pool] : pools_) {
-    if (pool->has_zygote()) notes.push_back(pool->note());
+    if (pool->has_zygote() && !pool->subject().executed) notes.push_back(pool->note());
   }
   return notes;
 }
@@ -60,8 +78,8 @@ void Pools::tidy_up() {
   const base::TimePoint now = surroundings_.loop.now();
   for (const auto& [program, pool] : pools_) {
     if (pool->has_zygote() && now - pool->last_used() > limits_.zygote_idle_timeout) {
-      base::log_info("program={} was not asked for in {} s: its zygote is let go", program,
-                     limits_.zygote_idle_timeout.count() / 1000);
+      base::log_info("program={} was not asked for in {} s: its zygote is let go",
+                     pool->subject().title, limits_.zygote_idle_timeout.count() / 1000);
       pool->cool_down();
     }
     // A program that is requested now and then keeps its cgroup, as it would keep its zygote.
@@ -99,7 +117,7 @@ void Pools::cool_least_used() {
   warm.resize(surplus);
   for (Pool* pool : warm) {
     base::log_info("program={}: its zygote is let go: more than {} (bridge.zygotes_max)",
-                   pool->program(), limits_.zygotes_max);
+                   pool->subject().title, limits_.zygotes_max);
     pool->cool_down();
   }
 }

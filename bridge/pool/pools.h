@@ -32,6 +32,9 @@ class Pools {
   // The pool of the program with that path; made if it is new. Lives as long as the pools, or until
   // it has been quiet for zygote_idle_timeout.
   Pool& of(const std::string& program);
+  // The same for what a program executes; nullptr: the program has kExecutedMost others.
+  static constexpr std::size_t kExecutedMost = 8;
+  Pool* executed(const Subject& subject);
 
   void set_limits(const PoolLimits& limits);
   void set_judge(decltype(Surroundings::judge) judge) { surroundings_.judge = std::move(judge); }
@@ -52,8 +55,8 @@ class Pools {
 
   Surroundings surroundings_;
   PoolLimits limits_;
-  policy::Shares shares_;  // places of bridge.workers_max
-  std::unordered_map<std::string, std::unique_ptr<Pool>> pools_;
+  policy::Shares shares_;                                         // places of bridge.workers_max
+  std::unordered_map<std::string, std::unique_ptr<Pool>> pools_;  // by path, or key of a Subject
   loop::Timer tidy_timer_;
 };
 

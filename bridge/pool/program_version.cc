@@ -23,13 +23,20 @@ void ProgramVersion::see(const router::ProgramFile& file, bool runs_otherwise) {
 }
 
 worker::Executable ProgramVersion::look() {
+  if (subject_.executed) {
+    auto executable = worker::executable_of(*subject_.executed).value_or(worker::Executable{});
+    if (executable.argv.empty()) executable.cold_reason = "what it executes cannot be warm";
+    language_ = executable.language;
+    return executable;
+  }
+  const std::string& program = subject_.home;
   const auto variables = policy::launch_variables({}, settings_, {});
   const worker::RunBy run_by{settings_.interpreter,
                              worker::wasm_words(folders_.adapters, folders_.cache, settings_.wasm)};
   const worker::Executable executable =
-      worker::inspect(program_, variables.at("PATH"), run_by, seen_.path);
+      worker::inspect(program, variables.at("PATH"), run_by, seen_.path);
   language_ = executable.language;
-  classic_ = classic_command(program_, settings_.interpreter, executable, seen_.path);
+  classic_ = classic_command(program, settings_.interpreter, executable, seen_.path);
   return executable;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/program_settings.h"
+#include "pool/subject.h"
 #include "router/resolver.h"
 #include "worker/executable.h"
 
@@ -25,9 +26,9 @@ struct ClassicCommand {
 // Owned by the pool's generations. All references outlive it.
 class ProgramVersion {
  public:
-  ProgramVersion(const std::string& program, const config::ProgramSettings& settings,
+  ProgramVersion(const Subject& subject, const config::ProgramSettings& settings,
                  const Folders& folders)
-      : program_(program), settings_(settings), folders_(folders) {}
+      : subject_(subject), settings_(settings), folders_(folders) {}
 
   // This file was just found under the program's name. runs_otherwise: the settings name another
   // interpreter than at the last call, or give WebAssembly something else.
@@ -45,7 +46,7 @@ class ProgramVersion {
   worker::Language language() const { return language_; }
 
  private:
-  const std::string& program_;
+  const Subject& subject_;
   const config::ProgramSettings& settings_;
   const Folders& folders_;
   router::ProgramFile taken_, seen_;

@@ -37,7 +37,7 @@ class Run {
   std::chrono::microseconds queue_time() const;
   const Job& job() const { return turn_.job(); }
   bool running() const { return turn_.worker() != nullptr; }
-  pid_t pid() const { return running() ? turn_.worker()->pid() : -1; }
+  pid_t pid() const { return turn_.pid(); }
 
  private:
   Pool& pool_;

@@ -4,8 +4,23 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "pool/stand_in.h"
 
 namespace pool {
+
+Turn::Turn(Job job, RunClient& client, base::TimePoint now)
+    : job_(job), client_(&client), since_(now) {}
+
+Turn::~Turn() = default;
+
+void Turn::let_stand_in(std::unique_ptr<StandIn> stand_in) {
+  BRIDGE_ASSERT(state_ == State::running);
+  stand_in_ = std::move(stand_in);
+}
+
+void Turn::stand_in_is_over() {
+  stand_in_.reset();
+}
 
 void Turn::set_deadline(loop::Loop& loop, base::Duration timeout, std::function<void()> on_late) {
   BRIDGE_ASSERT(state_ == State::queued);
@@ -44,7 +59,14 @@ worker::Printed Turn::end(const worker::Ending& ending) {
   BRIDGE_ASSERT(state_ == State::running);
   state_ = State::over;
   worker_ = nullptr;
-  return client_->on_ended(ending);
+  const auto stand_in = std::move(stand_in_);
+  return client_->on_ended(stand_in != nullptr ? stand_in->ending(ending) : ending);
+}
+
+pid_t Turn::pid() const {
+  if (worker_ == nullptr) return -1;
+  const pid_t other = stand_in_ != nullptr ? stand_in_->pid() : -1;
+  return other > 0 ? other : worker_->pid();
 }
 
 std::optional<bool> Turn::suits(std::uint64_t generation) const {

@@ -14,6 +14,8 @@
 
 namespace pool {
 
+class StandIn;
+
 // Owned by its Run, through which the client sees it. Each change of state is one of the functions
 // below, which check that it is allowed: a turn is never given to two workers, and its client is
 // told about one end only.
@@ -21,8 +23,8 @@ class Turn : public upstream::AnswerSink {
  public:
   enum class State { queued, running, over };
 
-  Turn(Job job, RunClient& client, base::TimePoint now)
-      : job_(job), client_(&client), since_(now) {}
+  Turn(Job job, RunClient& client, base::TimePoint now);
+  ~Turn() override;
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
@@ -52,6 +54,12 @@ class Turn : public upstream::AnswerSink {
   void take_back();
   // May destroy this.
   worker::Printed end(const worker::Ending& ending);
+  // Another worker is to take the place of its own, which executes a file; over: its own has done
+  // so itself, or is gone.
+  void let_stand_in(std::unique_ptr<StandIn> stand_in);
+  void stand_in_is_over();
+  // The process that runs its program; -1: none.
+  pid_t pid() const;
   // The worker that has it; nullptr unless it runs.
   worker::Worker* worker() const { return worker_; }
   compare::Arm arm() const { return arm_; }
@@ -83,6 +91,7 @@ class Turn : public upstream::AnswerSink {
   State state_ = State::queued;
   std::unique_ptr<loop::Timer> deadline_;  // made only if it has to wait
   worker::Worker* worker_ = nullptr;
+  std::unique_ptr<StandIn> stand_in_;
   compare::Arm arm_ = compare::Arm::classic;
   std::uint64_t judged_for_ = 0;  // the generation that suits_ is about
   bool suits_ = true;

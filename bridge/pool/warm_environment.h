@@ -9,6 +9,7 @@
 
 #include "config/settings.h"
 #include "policy/start_variables.h"
+#include "pool/subject.h"
 #include "worker/executable.h"
 #include "worker/starter.h"
 
@@ -20,7 +21,7 @@ enum class Depth { any, deepest };
 // What makes a generation, fixed for its life.
 struct GenerationPlan {
   std::uint64_t number = 0;
-  std::string program;
+  Subject subject;
   worker::Executable executable;
   config::ProgramSettings settings;
   // Why it gets reset = fork, whatever the settings say; empty if it does not have to.

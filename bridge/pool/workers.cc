@@ -25,13 +25,19 @@ constexpr std::chrono::milliseconds kYoungDeathPause{250};
 constexpr std::chrono::seconds kYoungDeathPauseMost{30};
 constexpr unsigned kYoungDeathsAtOnce = 8;
 
+// Where a process that answers a request begins.
+std::string folder_for(const Subject& subject, std::string_view environment) {
+  if (subject.executed) return subject.executed->folder;
+  return cgi::folder_of(subject.home, environment);
+}
+
 }  // namespace
 
-Workers::Workers(const Surroundings& surroundings, const std::string& program,
+Workers::Workers(const Surroundings& surroundings, const Subject& subject,
                  const config::ProgramSettings& settings, WorkersOwner& owner)
     : surroundings_(surroundings),
-      program_(program),
-      label_("program=" + program),
+      subject_(subject),
+      label_("program=" + subject.title),
       settings_(settings),
       owner_(owner),
       young_deaths_(kYoungDeathPause, kYoungDeathPauseMost, kYoungDeathsAtOnce),
@@ -91,7 +97,7 @@ void Workers::start_fastcgi_worker() {
   const auto& executable = generation_->plan().executable;
   const WarmEnvironment environment =
       fastcgi_environment(generation_->start_variables().launched(), executable.language);
-  const std::string folder = cgi::folder_of(program_, environment.block);
+  const std::string folder = folder_for(subject_, environment.block);
   const auto started = worker.start({.file = executable.file,
                                      .argv = worker::fastcgi_argv(executable),
                                      .environment = environment.block,
@@ -103,7 +109,7 @@ void Workers::start_fastcgi_worker() {
                                      .cgroup = cgroup()});
   if (started) return;
   pause_forks();
-  base::log_warn("program={} cannot start a worker: {}; classic for now", program_,
+  base::log_warn("program={} cannot start a worker: {}; classic for now", subject_.title,
                  started.error().message);
   gone_.push_back(id);
   generation_->count_lost_worker(started.error().message);
@@ -114,7 +120,7 @@ void Workers::fork_one() {
   auto channel = worker::make_channel();
   if (!channel) {
     pause_forks();
-    base::log_warn("program={} cannot fork a worker: {}; classic for now", program_,
+    base::log_warn("program={} cannot fork a worker: {}; classic for now", subject_.title,
                    channel.error().message);
     return;
   }
@@ -174,7 +180,12 @@ base::Result<bool> Workers::give(Turn& turn) {
     worker::Worker& worker = take_idle();
     base::FdPair kept = std::move(places_.at(worker.id()).kept);
     if (kept.first && turn.client().reuse_streams(kept)) {
-      if (assign(turn, {}, worker)) return true;
+      if (assign(turn, message::Streams::kept, {}, worker)) return true;
+      continue;
+    }
+    if (turn.job().executed) {
+      const int peer = turn.client().peer();
+      if (assign(turn, message::Streams::by_peer, {&peer, 1}, worker)) return true;
       continue;
     }
     const auto fds = turn.client().descriptors();
@@ -184,7 +195,7 @@ base::Result<bool> Workers::give(Turn& turn) {
     }
     const auto& identity = generation_->terms().identity;
     if (identity) limits::give_streams(*identity, fds.value().data(), fds.value().size());
-    if (assign(turn, fds.value(), worker)) return true;
+    if (assign(turn, message::Streams::sent, fds.value(), worker)) return true;
   }
   return false;
 }
@@ -201,13 +212,14 @@ bool Workers::give_by_fastcgi(Turn& turn, base::UniqueFd body) {
       take_place(place, turn);
       return true;
     }
-    base::log_warn("program={} worker={}: {}; another takes the request", program_, id,
+    base::log_warn("program={} worker={}: {}; another takes the request", subject_.title, id,
                    assigned.error().message);
   }
   return false;
 }
 
-bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worker) {
+bool Workers::assign(Turn& turn, message::Streams streams, std::span<const int> fds,
+                     worker::Worker& worker) {
   const std::uint64_t id = worker.id();
   Place& place = places_.at(id);
   const std::uint64_t request_id = next_request_id_++;
@@ -215,9 +227,9 @@ bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worke
   const worker::Executable& executable = generation_->plan().executable;
   const RequestVariables environment(turn.job().environment, turn.job().environment_count,
                                      executable);
-  const std::string folder = cgi::folder_of(program_, environment.block());
+  const std::string folder = folder_for(subject_, environment.block());
   const message::EncodedRequest request = message::encode_request(
-      request_id, say_ready, fds.empty() ? message::Streams::kept : message::Streams::sent,
+      request_id, say_ready, streams,
       {.cwd = folder,
        .argv = executable.argv,
        .query_words = executable.passes_query_words ? turn.job().query_words : kNoWords,
@@ -225,7 +237,7 @@ bool Workers::assign(Turn& turn, std::span<const int> fds, worker::Worker& worke
        .environment_count = environment.count()});
   const auto assigned = worker.assign(request_id, say_ready, request, fds);
   if (!assigned) {
-    base::log_warn("program={} worker={}: {}; another takes the request", program_, id,
+    base::log_warn("program={} worker={}: {}; another takes the request", subject_.title, id,
                    assigned.error().message);
     return false;
   }
@@ -253,7 +265,7 @@ base::Status Workers::launch(Turn& turn, const ClassicCommand& command, std::spa
                              const limits::Terms& terms) {
   std::vector<std::string> argv = command.argv;
   argv.insert(argv.end(), turn.job().query_words.begin(), turn.job().query_words.end());
-  const std::string folder = cgi::folder_of(program_, turn.job().environment);
+  const std::string folder = folder_for(subject_, turn.job().environment);
   const auto pid =
       surroundings_.processes.launch({.file = command.file,
                                       .argv = argv,

@@ -29,7 +29,7 @@ class Workers final : private worker::WorkerOwner, private IdleChecksOwner {
   static constexpr std::chrono::milliseconds kPatience{1000};
 
   // The references outlive it.
-  Workers(const Surroundings& surroundings, const std::string& program,
+  Workers(const Surroundings& surroundings, const Subject& subject,
           const config::ProgramSettings& settings, WorkersOwner& owner);
   ~Workers();
   Workers(const Workers&) = delete;
@@ -40,8 +40,7 @@ class Workers final : private worker::WorkerOwner, private IdleChecksOwner {
 
   // Asks the serving generation for one more worker.
   void fork_one();
-  // Called after a fork failed: no worker is asked for during a short pause.
-  void pause_forks();
+  void pause_forks();  // after one failed: no worker is asked for during a short pause
   bool may_fork() const { return surroundings_.loop.now() >= no_fork_before_; }
 
   // What the serving generation's workers do after a request. Valid only while it is warm.
@@ -62,13 +61,13 @@ class Workers final : private worker::WorkerOwner, private IdleChecksOwner {
   void retire_idle(std::size_t count);
   // The result of that look: what the serving generation's zygote found when it compared a worker.
   void verified(std::uint64_t look_id, const worker::Verdict& verdict);
-  // Ends a worker that takes too long over its reset. If the result is not empty, it says why the
-  // zygote, which takes too long over a fork or a comparison, has to be replaced.
+  // Ends a worker that takes too long over its reset. Why the zygote, which takes too long over a
+  // fork or a comparison, has to be replaced; or empty.
   std::string end_overdue();
   // Lets workers go that have become too old or too large: each second, if needs_care().
   void care();
   bool needs_care() const;
-  // Forgets workers that are gone, and lets those go that nobody can check. At the end of a turn.
+  // Forgets workers that are gone, lets those go that nobody can check. At the end of a turn.
   void sweep();
 
   bool empty() const { return places_.empty(); }
@@ -102,15 +101,17 @@ class Workers final : private worker::WorkerOwner, private IdleChecksOwner {
   void on_silent(worker::Worker& worker) override;
   void on_gone(worker::Worker& worker) override;
   void on_note(worker::Worker& worker, const message::Received& note) override;
+  void on_execute(worker::Worker& worker, const message::Execution& execution) override;
   // IdleChecksOwner
   std::vector<IdleWorker> resting() const override;
   std::uint64_t ask_whether_at_rest(std::uint64_t worker_id) override;
 
   worker::Worker& add(const ZygoteId& zygote, compare::Arm arm);
-  limits::Cgroup* cgroup() { return surroundings_.cgroups.of(program_, settings_.limits); }
+  limits::Cgroup* cgroup() { return surroundings_.cgroups.of(subject_.home, settings_.limits); }
   void start_fastcgi_worker();
   worker::Worker& take_idle();
-  bool assign(Turn& turn, std::span<const int> fds, worker::Worker& worker);
+  bool assign(Turn& turn, message::Streams streams, std::span<const int> fds,
+              worker::Worker& worker);
   static void take_place(Place& place, Turn& turn);
   message::SayReady whether_to_check(const Place& place);
   void differs(Place& place, const std::string& difference);
@@ -121,12 +122,11 @@ class Workers final : private worker::WorkerOwner, private IdleChecksOwner {
   void settle(worker::Worker& worker, const Place& place);
   void count_retired(const worker::Worker& worker, const Place& place, std::uint32_t retirement,
                      const std::string& why);
-  static void count_busy(const Place& place, policy::PoolView& view);
   bool serves(const Place& place) const;
   bool is_of_serving_generation(const Place& place) const;
 
   const Surroundings& surroundings_;
-  const std::string& program_;
+  const Subject& subject_;
   const std::string label_;
   const config::ProgramSettings& settings_;
   WorkersOwner& owner_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "pool/stand_in.h"
 #include "pool/workers.h"
 #include "worker/processes.h"
 
@@ -176,7 +177,7 @@ void Workers::differs(Place& place, const std::string& difference) {
   base::log_warn(
       "program={} gen={} worker={} pid={}: differs from its zygote after {} request(s): {}; "
       "the worker is ended",
-      program_, place.zygote.generation, worker.id(), worker.pid(), worker.served(),
+      subject_.title, place.zygote.generation, worker.id(), worker.pid(), worker.served(),
       base::printable(difference, 1000));
   count_retired(worker, place, RETIRED_VERIFY, difference);
   std::erase(idle_, &worker);
@@ -213,7 +214,7 @@ void Workers::on_retired(worker::Worker& worker, std::uint32_t retirement, const
   base::log_warn(
       "program={} worker={} died with nothing to do, as others before it: {}; none is "
       "forked for {} ms, requests run classic",
-      program_, worker.id(), base::printable(why, 300), pause.count());
+      subject_.title, worker.id(), base::printable(why, 300), pause.count());
 }
 
 void Workers::count_retired(const worker::Worker& worker, const Place& place,
@@ -224,7 +225,7 @@ void Workers::count_retired(const worker::Worker& worker, const Place& place,
   base::log_info(
       "program={} gen={} worker={} pid={} cannot stay for another request: {}{}; it is "
       "replaced (later ones for this reason are only counted)",
-      program_, place.zygote.generation, worker.id(), worker.pid(),
+      subject_.title, place.zygote.generation, worker.id(), worker.pid(),
       policy::retirement_name(retirement), shown.empty() ? "" : ": " + shown);
 }
 
@@ -238,6 +239,15 @@ void Workers::on_note(worker::Worker& worker, const message::Received& note) {
   owner_.on_note(note);
 }
 
+void Workers::on_execute(worker::Worker& worker, const message::Execution& execution) {
+  Place& place = places_.at(worker.id());
+  const bool may_pass_it_on = place.turn != nullptr && serves(place);
+  if (!may_pass_it_on ||
+      !let_stand_in(surroundings_, subject_, settings_, *place.turn, execution)) {
+    worker.answer_execute({});
+  }
+}
+
 bool Workers::any_names_modules() const {
   return std::ranges::any_of(places_, [](const auto& entry) {
     return entry.second.loads && entry.second.turn != nullptr;
@@ -246,6 +256,7 @@ bool Workers::any_names_modules() const {
 
 void Workers::on_silent(worker::Worker& worker) {
   Place& place = places_.at(worker.id());
+  if (place.turn != nullptr) place.turn->stand_in_is_over();
   if (place.turn == nullptr || place.started_anew || !serves(place)) return;
   // A worker that was started ahead of need is not a copy of anything.
   if (generation_->making() == worker::Making::ahead) return;

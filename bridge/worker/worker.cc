@@ -68,7 +68,7 @@ base::Status Worker::assign(std::uint64_t request_id, message::SayReady say_read
   }
   request_id_ = request_id;
   say_ready_ = say_ready;
-  notes_ = 0;
+  notes_ = executes_ = 0;
   end_is_awaited_ = true;
   enter(WorkerState::busy);
   return sent;
@@ -79,6 +79,17 @@ base::Status Worker::ask_whether_at_rest() {
   if (asked_) return base::Error{"it has not said whether it was at rest"};
   asked_ = true;
   return channel_->send(message::encode_rest(), {});
+}
+
+// A worker that cannot be told is about to end, which its channel says.
+void Worker::answer_execute(base::UniqueFd peer) {
+  if (state_ != WorkerState::busy) return;
+  const int fd = peer.get();
+  (void)channel_->send(message::encode_executed_by(), {&fd, peer ? 1u : 0u});
+}
+
+void Worker::tell_executed() {
+  if (state_ == WorkerState::busy) (void)channel_->send(message::encode_executed(), {});
 }
 
 void Worker::pass_check() {
@@ -126,9 +137,20 @@ void Worker::on_message(const message::Received& received) {
     case MESSAGE_NOTE:
       if (++notes_ == kNotesMax) return on_broken(ChannelEnd::fault, "it says more than any does");
       return notes_ < kNotesMax ? owner_.on_note(*this, received) : void();
+    case MESSAGE_EXECUTE:
+      return on_execute_message(received);
     default:
       return on_broken(ChannelEnd::fault, "a message that no worker sends");
   }
+}
+
+void Worker::on_execute_message(const message::Received& received) {
+  const auto execution = message::execution_of(received);
+  if (!execution || state_ != WorkerState::busy || received.id != request_id_ ||
+      ++executes_ > MESSAGE_EXECUTES_MAX) {
+    return on_broken(ChannelEnd::fault, "an execute that no worker sends");
+  }
+  if (!terminating()) owner_.on_execute(*this, *execution);
 }
 
 void Worker::on_ready_message(pid_t pid) {
@@ -232,8 +254,10 @@ void Worker::on_broken(ChannelEnd end, const std::string& why) {
   // A running program may close its channel (it may close every descriptor, or exec): only its
   // death tells the end of the request.
   if (has_no_request()) enter(WorkerState::ending);
-  if (end == ChannelEnd::closed && state_ == WorkerState::busy) owner_.on_silent(*this);
-  if (end == ChannelEnd::unread && state_ == WorkerState::busy && !terminating()) {
+  // What it did not read may be an answer about a file that it executed.
+  const bool has_begun = end == ChannelEnd::closed || executes_ > 0;
+  if (has_begun && state_ == WorkerState::busy) owner_.on_silent(*this);
+  if (end == ChannelEnd::unread && !has_begun && state_ == WorkerState::busy && !terminating()) {
     enter(WorkerState::ending);
     give_request_back();
   }

@@ -43,6 +43,12 @@ class Worker : private ChildOwner, private ChannelOwner {
   // not answer the last time.
   base::Status ask_whether_at_rest();
 
+  // Answers WorkerOwner::on_execute(), once: peer is our end of the socket by which another worker
+  // gets its descriptors; without one it executes the file itself. tell_executed(): that other
+  // worker has ended the request, so this one's ends, too.
+  void answer_execute(base::UniqueFd peer);
+  void tell_executed();
+
   // Its zygote found no difference: checking → idle.
   void pass_check();
   // Nobody waits for its answer any more: sends SIGTERM to its process group, and after kill_grace
@@ -102,6 +108,7 @@ class Worker : private ChildOwner, private ChannelOwner {
   void on_broken(ChannelEnd end, const std::string& why) override;
 
   void on_ready_message(pid_t pid);
+  void on_execute_message(const message::Received& received);
   void on_done(const message::Received& done);
   void on_retired_message(const message::Received& received);
   void end_request(const Ending& ending);
@@ -121,7 +128,8 @@ class Worker : private ChildOwner, private ChannelOwner {
   std::uint64_t served_ = 0;
   base::TimePoint idle_since_{};
   std::unique_ptr<Channel> channel_;
-  unsigned notes_ = 0;  // of the current request
+  unsigned notes_ = 0;     // of the current request
+  unsigned executes_ = 0;  // of the request, that it asked about
   std::string lost_why_;
   bool end_is_awaited_ = false;  // of the request that it was given
   bool asked_ = false;           // to say when it is at rest

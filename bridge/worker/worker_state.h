@@ -121,6 +121,8 @@ class WorkerOwner {
   virtual void on_unbegun(Worker& worker) = 0;
   virtual void on_gone(Worker& worker) = 0;  // reaped, or lost before it existed
   virtual void on_note(Worker& worker, const message::Received& note) = 0;
+  // Its request's program is about to execute a file, and waits for answer_execute().
+  virtual void on_execute(Worker& worker, const message::Execution& execution) = 0;
 
  protected:
   ~WorkerOwner() = default;

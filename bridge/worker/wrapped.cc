@@ -72,7 +72,7 @@ bool is_plain_switch(Language language, const std::string& word) {
 
 // The words are an interpreter, its switches, a script and the script's own words.
 void find_script(Executable& executable) {
-  const Language language = language_of(executable.argv.front());
+  const Language language = language_of(executable.file);
   if (language == Language::none || language == Language::php) return;
   if (language == Language::tcl && !is_known_tclsh(executable.file)) return;
   // Its program need not be a file, and all words of the launch are the program's.
@@ -114,6 +114,46 @@ bool is_called_plainly(const Executable& shell) {
   return shell.interpreter_words == 1 || (shell.interpreter_words == 2 && shell.argv[1] == "-e");
 }
 
+// What a process becomes that executes file with these words; none if that cannot be warm, or if
+// the file is such a shell script itself.
+std::optional<Executable> executed_as(const std::string& file,
+                                      const std::vector<std::string>& words,
+                                      std::string_view search_path) {
+  // Why not is the program's to say, with each request.
+  if (!can_be_executed(file, search_path)) return std::nullopt;
+  Executable executable = inspect(file, search_path);
+  if (!executable.cold_reason.empty() || !executable.shell.empty()) return std::nullopt;
+  if (executable.interpreter_words == 0) executable.argv = {words.front()};
+  executable.argv.insert(executable.argv.end(), words.begin() + 1, words.end());
+  if (executable.interpreter_words == 0) find_script(executable);
+  if (executable.interpreter_words > 0 && executable.language != Language::java) {
+    executable.script_words = executable.argv.size() - executable.interpreter_words - 1;
+  }
+  if (executable.language == Language::php) return std::nullopt;
+  executable.name = base_name(file);
+  return executable;
+}
+
+// Java's options that have their value in the next word.
+bool has_its_value_behind(const std::string_view word) {
+  constexpr std::array<std::string_view, 11> kOptions = {"-cp",           "-classpath",
+                                                         "--class-path",  "-p",
+                                                         "--module-path", "--upgrade-module-path",
+                                                         "--add-modules", "--add-exports",
+                                                         "--add-opens",   "--add-reads",
+                                                         "--source"};
+  return std::ranges::find(kOptions, word) != kOptions.end();
+}
+
+std::size_t words_of_java(const std::vector<std::string_view>& words) {
+  std::size_t at = 1;
+  while (at < words.size() && words[at].starts_with('-')) {
+    if (words[at] == "-jar" || words[at] == "-m" || words[at] == "--module") return at + 2;
+    at += has_its_value_behind(words[at]) ? 2 : 1;
+  }
+  return at + 1;
+}
+
 }  // namespace
 
 std::optional<Executable> wrapped_by(const std::string& program, const Executable& shell,
@@ -129,26 +169,65 @@ std::optional<Executable> wrapped_by(const std::string& program, const Executabl
   const std::string file = locate(wrapper->words.front(), search_path);
   // A script that executes itself by another interpreter is a script like others for that one only.
   if (file.empty() || file == program) return std::nullopt;
-  // Why not is the shell's to say, with each request.
-  if (!can_be_executed(file, search_path)) return std::nullopt;
-  Executable executable = inspect(file, search_path);
-  if (!executable.cold_reason.empty() || !executable.shell.empty()) return std::nullopt;
-  if (executable.interpreter_words == 0) executable.argv = {wrapper->words.front()};
-  executable.argv.insert(executable.argv.end(), wrapper->words.begin() + 1, wrapper->words.end());
-  if (executable.interpreter_words == 0) find_script(executable);
-  if (executable.interpreter_words > 0 && executable.language != Language::java) {
-    executable.script_words = executable.argv.size() - executable.interpreter_words - 1;
-  }
-  if (executable.language == Language::php) return std::nullopt;
+  auto found = executed_as(file, wrapper->words, search_path);
+  if (!found) return std::nullopt;
+  Executable& executable = *found;
   executable.shell = name;
-  executable.name = base_name(file);
   executable.passes_query_words = wrapper->passes_words;
   auto assignments = std::move(wrapper->assignments);
   assignments.insert(assignments.end(), executable.assignments.begin(),
                      executable.assignments.end());
   executable.assignments = std::move(assignments);
   add_shells_own(executable, program);
-  return executable;
+  return found;
+}
+
+const std::string& Executed::name() const {
+  return words.size() > 1 ? words.back() : file;
+}
+
+std::string Executed::key() const {
+  std::string key;
+  for (const std::string* part : {&file, &folder, &search_path}) key.append(*part).push_back('\0');
+  for (const std::string& word : words) key.append(word).push_back('\0');
+  return key;
+}
+
+Executed executed_by(const message::Execution& execution) {
+  Executed executed{std::string(execution.file), std::string(execution.folder), {}, {}};
+  const std::size_t fixed = fixed_words(executed.file, execution.words);
+  for (std::size_t i = 0; i < fixed; ++i) executed.words.emplace_back(execution.words[i]);
+  std::string_view rest = execution.environment;
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(entry.size() + 1);
+    if (entry.starts_with("PATH=") && executed.search_path.empty())
+      executed.search_path = entry.substr(5);
+  }
+  return executed;
+}
+
+std::size_t fixed_words(const std::string& file, const std::vector<std::string_view>& words) {
+  const Language language = language_of(file);
+  if (language == Language::none || language == Language::php) return 1;
+  if (language == Language::java) return std::min(words_of_java(words), words.size());
+  std::size_t script = 1;
+  while (script < words.size() && words[script].starts_with('-')) {
+    if (!is_plain_switch(language, std::string(words[script++]))) return 1;
+  }
+  return script < words.size() ? script + 1 : 1;
+}
+
+std::optional<Executable> executable_of(const Executed& executed) {
+  auto found = executed_as(executed.file, executed.words, executed.search_path);
+  if (!found || found->language == Language::wasm) return std::nullopt;
+  // A name that is not its file's must not make it another language's interpreter.
+  const bool is_interpreter = executed.words.size() > 1;
+  if (is_interpreter && found->language != language_of(executed.file)) return std::nullopt;
+  if (!executed.search_path.empty()) {
+    found->assignments.insert(found->assignments.begin(), "PATH=" + executed.search_path);
+  }
+  return found;
 }
 
 }  // namespace worker

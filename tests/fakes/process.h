@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "fakes/execution.h"
 #include "fakes/program_packets.h"
 #include "loop/fd_watch.h"
 #include "loop/timer.h"
@@ -46,6 +47,9 @@ struct Nature {
   std::int32_t exit_code = 0;
   std::string answer = "Content-Type: text/plain\r\n\r\nhello\n";
   std::string difference{};  // what a comparison finds
+  // What it executes, as a worker, instead of answering; whether it then keeps what it should pass.
+  std::string executes{};
+  bool passes_nothing = false;
   // If not 0: it ends with this waitpid(2) status instead of reaching the checkpoint, becoming
   // ready, or answering.
   int dies_before_checkpoint = 0, dies_before_ready = 0, dies_in_request = 0;
@@ -102,6 +106,8 @@ class Process {
     next_.stop();
     watch_.reset();
     channel_.reset();
+    peer_watch_.reset();
+    peer_.reset();
     close_streams();
     if (!leaves_hung_forks) stalled_.clear();
     host_.died(*this);
@@ -134,6 +140,8 @@ class Process {
   void answer() {
     if (!in_request()) return;
     if (nature.dies_in_request != 0) return die(nature.dies_in_request);
+    if (kind_ == Kind::worker && !nature.executes.empty())
+      return say(execute_packet(request_id_, nature.executes));
     print(nature.answer);
     end_request();
   }
@@ -252,7 +260,7 @@ class Process {
   void receive() {
     std::array<char, MESSAGE_BYTES_MAX> bytes;
     std::vector<base::UniqueFd> fds;
-    const ssize_t size = receive_with(bytes, fds);
+    const ssize_t size = receive_with(channel_.get(), bytes, fds);
     if (size < 0) return;
     // The bridge has hung up.
     if (size == 0) return die(0);
@@ -268,32 +276,13 @@ class Process {
         return take_request(body, std::move(fds));
       case MESSAGE_REST:
         return rest();
+      case MESSAGE_EXECUTED_BY:
+        return fds.empty() ? execute() : pass_to(std::move(fds[0]));
+      case MESSAGE_EXECUTED:
+        return is_passing_ ? void() : end_request();
       default:
         host_.fault(pid_, "a message that it does not know");
     }
-  }
-
-  ssize_t receive_with(std::array<char, MESSAGE_BYTES_MAX>& bytes,
-                       std::vector<base::UniqueFd>& fds) {
-    iovec part{bytes.data(), bytes.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * MESSAGE_FDS_MAX)> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t size = ::recvmsg(channel_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (size <= 0) return size;
-    for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
-      if (at->cmsg_type != SCM_RIGHTS) continue;
-      const std::size_t count = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (std::size_t i = 0; i < count; ++i) {
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(at) + i * sizeof fd, sizeof fd);
-        fds.emplace_back(fd);
-      }
-    }
-    return size;
   }
 
   // Only a zygote forks. One that was started ahead of time becomes the worker itself.
@@ -323,20 +312,55 @@ class Process {
     message_request request;
     std::memcpy(&request, body, sizeof request);
     const bool are_kept = (request.flags & REQUEST_KEPT) != 0;
-    if (kind_ != Kind::worker || (!are_kept && fds.size() < 3))
+    const bool by_peer = (request.flags & REQUEST_BY_PEER) != 0;
+    if (kind_ != Kind::worker || (!are_kept && fds.size() < (by_peer ? 1u : 3u)))
       return host_.fault(pid_, "a request to no worker");
     if (are_kept && (!keeps_ || fds.size() > 1))
       return host_.fault(pid_, "a request for pipes that it has not kept");
     if (in_request() || says_ready_) return host_.fault(pid_, "a request in front of its reset");
     request_id_ = request.request_id;
     says_ready_ = (request.flags & REQUEST_SAY_READY) != 0;
-    for (std::size_t i = 0; i < 3 && !are_kept; ++i) streams_[i] = std::move(fds[i]);
     requests_ += 1;
     requests_by_kept_ += are_kept ? 1 : 0;
+    if (by_peer) return take_from(std::move(fds[0]));
+    for (std::size_t i = 0; i < 3 && !are_kept; ++i) streams_[i] = std::move(fds[i]);
     // The request waits in the channel until the reset is over.
     const auto left = std::chrono::ceil<base::Duration>(resting_at_ - host_.loop().now());
     const auto reset = std::max(left, base::Duration(0));
     after(nature.to_answer == never ? never : reset + nature.to_answer, [this] { answer(); });
+  }
+
+  // Becomes what it executes.
+  void execute() {
+    close_channel();
+    kind_ = Kind::program;
+    after(nature.to_answer, [this] { answer(); });
+  }
+  void pass_to(base::UniqueFd peer) {
+    if (!nature.passes_nothing) pass_streams(peer.get(), streams_);
+    is_passing_ = true;
+    meet(std::move(peer), [this] {
+      char byte;
+      is_passing_ = false;
+      if (::recv(peer_.get(), &byte, 1, 0) != 1) return execute();
+      close_streams();
+    });
+  }
+  void take_from(base::UniqueFd peer) {
+    meet(std::move(peer), [this] {
+      if (!take_streams(peer_.get(), streams_)) return die(0);
+      after(nature.to_answer, [this] { answer(); });
+    });
+  }
+  // what: done once, when something comes from there.
+  void meet(base::UniqueFd peer, std::function<void()> what) {
+    peer_ = std::move(peer);
+    peer_watch_ =
+        std::make_unique<loop::FdWatch>(host_.loop(), peer_.get(), [this, what](unsigned) {
+          peer_watch_->ask(0);
+          what();
+        });
+    peer_watch_->ask(loop::kReadable);
   }
 
   void rest() {
@@ -356,7 +380,9 @@ class Process {
   std::array<base::UniqueFd, 3> streams_;
   std::string unwritten_;
   base::UniqueFd channel_;
-  std::unique_ptr<loop::FdWatch> watch_;
+  std::unique_ptr<loop::FdWatch> watch_, peer_watch_;
+  bool is_passing_ = false;
+  base::UniqueFd peer_;                  // of a request that passes from one worker to another
   std::vector<base::UniqueFd> stalled_;  // forks that it never makes
   std::uint64_t request_id_ = 0, requests_ = 0;
   bool says_ready_ = false, is_known_ = false;

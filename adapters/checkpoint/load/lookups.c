@@ -251,6 +251,26 @@ INTERPOSED int stat64(const char *restrict path, struct stat64 *restrict status)
   return real_stat64(path, status);
 }
 
+/* ---- what a request opens, in its order ---- */
+
+enum { kOpenedMax = 32 * 1024 };
+static char opened[kOpenedMax];
+static struct opened_modules modules = {.lines = opened};
+
+static void note_module(const char *path) {
+  if (state.role != ROLE_ANSWERING || state.learn == LEARN_NONE || path == NULL) return;
+  size_t length = strlen(path);
+  if (length < 4 || memcmp(path + length - 3, ".pm", 3) != 0) return;
+  if (length + 1 > sizeof opened - modules.bytes) return;
+  memcpy(opened + modules.bytes, path, length);
+  opened[modules.bytes + length] = '\n';
+  modules.bytes += length + 1;
+}
+
+struct opened_modules *lookups_opened_modules(void) {
+  return &modules;
+}
+
 static int has_mode(int flags) {
   return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
@@ -263,6 +283,7 @@ INTERPOSED int open(const char *path, int flags, ...) {
   note_open_of_load("open", path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
   lookups_see_open(AT_FDCWD, path, flags, __builtin_return_address(0));
+  note_module(path);
   int copy = inserted_open(path, flags);
   if (copy >= 0) return copy;
   return real_open != NULL ? real_open(path, flags, mode) : (int)OPEN(path, flags, mode);
@@ -276,6 +297,7 @@ INTERPOSED int open64(const char *path, int flags, ...) {
   note_open_of_load("open64", path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
   lookups_see_open(AT_FDCWD, path, flags, __builtin_return_address(0));
+  note_module(path);
   int copy = inserted_open(path, flags);
   if (copy >= 0) return copy;
   return real_open64 != NULL ? real_open64(path, flags, mode) : (int)OPEN(path, flags, mode);

@@ -43,4 +43,12 @@ int lookups_left_folder(void);
 /* At the checkpoint: sends NOTE_FILE to the bridge, beginning with what was read. */
 void lookups_tell(void);
 
+/* Perl's modules that the request has opened, a path a line, in this order: a module that loads
+ * another one comes first. given: how many bytes the adapter has read. */
+struct opened_modules {
+  const char *lines;
+  size_t bytes, given;
+};
+struct opened_modules *lookups_opened_modules(void);
+
 #endif

@@ -134,15 +134,15 @@ void main_stack_remember(struct engine *engine); /* main_stack.c */
 /* Called before a zygote forks or takes its snapshot: leaves no free pieces in the heap. */
 void heap_take_free_pieces(void);
 
-/* rewind.c */
-/* In the zygote: takes the snapshot. 0, or -1 with the reason why the program cannot be rewound.
- * Returns once more, with 1, in a worker for each of its requests. */
+/* rewind.c, in the zygote: takes the snapshot. 0, or -1 with the reason why the program cannot be
+ * rewound. Returns once more, with 1, in a worker for each of its requests. */
 int rewind_prepare(char *reason, size_t reason_bytes);
 /* In the zygote: a worker on this channel; its pid, or -1 with errno. */
 pid_t rewind_fork_worker(int channel);
 
 /* first_look.c: what retires the worker and can be seen at once. */
 enum retirement first_look(struct engine *engine);
+int group_is_ours_alone(const struct engine *engine);
 
 /* verify.c: in the zygote. */
 void verify_worker(const struct message_verify *verify);

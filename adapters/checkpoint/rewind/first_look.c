@@ -22,7 +22,7 @@ static int seems_alone_in_group(const struct engine *engine) {
 /* Whether the process group has no other member: a grandchild that nobody waits for would get the
  * next request's signals. No call lists a group, but a group that its leader has left for a moment
  * can be signalled only if there is somebody else in it. */
-static int is_alone_in_group(const struct engine *engine) {
+int group_is_ours_alone(const struct engine *engine) {
   long own = engine->kernel.words.process_group;
   if (own != state.pid || engine->kernel.group_aside <= 0 ||
       raw_call(SYS_setpgid, 0, engine->kernel.group_aside) != 0) {
@@ -54,7 +54,7 @@ enum retirement first_look(struct engine *engine) {
     strcpy(engine->reason, "a child process was not waited for");
     return RETIRED_CHILDREN;
   }
-  if (!is_alone_in_group(engine)) {
+  if (!group_is_ours_alone(engine)) {
     strcpy(engine->reason, "a process that the request started lives on in its process group");
     return RETIRED_CHILDREN;
   }

@@ -346,8 +346,7 @@ static enum retirement words_put_back(struct engine *engine, const struct proces
 
 /* ---- all of it ---- */
 
-int kernel_state_record(struct engine *engine) {
-  struct kernel_state *kernel = &engine->kernel;
+int kernel_state_read(const struct engine *engine, struct kernel_state *kernel) {
   if (words_read(engine->stat_fd, &kernel->words) != 0) return -1;
   kernel->umask = (mode_t)raw_call(SYS_umask, 0);
   raw_call(SYS_umask, kernel->umask);

@@ -52,8 +52,8 @@ struct kernel_state {
   char oom_score_adj[kFileOfOneMax], coredump_filter[kFileOfOneMax];
 };
 
-/* kernel_state.c */
-int kernel_state_record(struct engine *engine);
+/* kernel_state.c: all of it, from the kernel. 0 or -1 */
+int kernel_state_read(const struct engine *engine, struct kernel_state *kernel);
 enum retirement kernel_state_put_back(struct engine *engine);
 
 /* let_go.c: puts descriptors back as at the checkpoint and closes those of a request. */
@@ -64,6 +64,7 @@ void descriptors_count(struct engine *engine); /* how many are open at rest */
 /* Whether the library's own descriptors are still what they were: they are numbers like any
  * others. */
 enum retirement descriptors_check(struct engine *engine);
+int descriptors_are_ours(const struct engine *engine);
 
 /* timers.c */
 int alarm_runs(void);

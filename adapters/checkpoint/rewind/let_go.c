@@ -98,7 +98,7 @@ void descriptors_count(struct engine *engine) {
   }
 }
 
-static int own_are_there(const struct engine *engine) {
+int descriptors_are_ours(const struct engine *engine) {
   struct stat status;
   for (size_t i = 0; i < kFixedFiles + state.file_count; ++i) {
     int fd = own_fd(engine, i);
@@ -114,7 +114,8 @@ static int own_are_there(const struct engine *engine) {
 }
 
 enum retirement descriptors_check(struct engine *engine) {
-  if ((engine->left_out & PART_DESCRIPTORS) != 0 || engine->was_clean || own_are_there(engine))
+  if ((engine->left_out & PART_DESCRIPTORS) != 0 || engine->was_clean ||
+      descriptors_are_ours(engine))
     return RETIRED_NOT;
   strcpy(engine->reason, "a descriptor of the library's own was closed, or replaced");
   return RETIRED_DESCRIPTORS;

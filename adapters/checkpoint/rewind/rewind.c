@@ -243,7 +243,7 @@ static int open_own_all(struct engine *engine, int channel) {
  * continued after its checkpoint. */
 static _Noreturn void begin(void) {
   struct engine *engine = state.engine;
-  if (kernel_state_record(engine) != 0) give_up(kBadRequest);
+  if (kernel_state_read(engine, &engine->kernel) != 0) give_up(kBadRequest);
   enum retirement why = heap_end_put_back(engine);
   if (why == RETIRED_NOT) why = descriptors_put_back(engine);
   if (why == RETIRED_NOT) why = kernel_state_put_back(engine);
@@ -304,9 +304,11 @@ static void become_child(void) {
     give_up(kBadRequest);
   }
   worker_enter_directory();
-  state.touched = 0;
+  /* Another worker has held its 0, 1 and 2. */
+  state.touched = (packet->head.flags & REQUEST_BY_PEER) != 0 ? TOUCHED_STREAMS : 0;
   state.touched_signals = 0;
   state.sets_mask = 0;
+  state.executes = 0;
   state.doubt = RETIRED_NOT;
   clean_begin();
   threads_begin_request();

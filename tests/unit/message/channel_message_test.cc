@@ -51,6 +51,16 @@ TEST(EncodeRequest, says_whether_the_worker_is_to_say_ready_and_uses_what_it_kep
   EXPECT_EQ(fields.flags, REQUEST_SAY_READY | REQUEST_KEPT);
 }
 
+TEST(EncodeRequest, says_whether_another_worker_has_its_descriptors) {
+  const std::vector<std::string> none;
+  const EncodedRequest encoded = encode_request(
+      1, SayReady::no, Streams::by_peer,
+      {.cwd = "/", .argv = none, .query_words = none, .environment = {}, .environment_count = 0});
+  message_request fields;
+  std::memcpy(&fields, encoded.packet.data() + sizeof(message_header), sizeof fields);
+  EXPECT_EQ(fields.flags, REQUEST_BY_PEER);
+}
+
 TEST(EncodeRequest, sends_strings_too_long_for_a_packet_by_memfd) {
   const std::vector<std::string> argv = {"x"};
   const std::string environment = "A=" + std::string(MESSAGE_BYTES_MAX, 'a') + "\0"s;
@@ -198,6 +208,44 @@ TEST(Decode, says_whether_the_streams_are_kept) {
   const message_done closes{9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   EXPECT_TRUE(decode(packet(MESSAGE_DONE, bytes_of(keeps))).value().keeps_streams);
   EXPECT_FALSE(decode(packet(MESSAGE_DONE, bytes_of(closes))).value().keeps_streams);
+}
+
+std::string execute(std::uint32_t argc, std::uint32_t envc, const std::string& strings) {
+  message_execute body{};
+  body.request_id = 5;
+  body.argc = argc;
+  body.envc = envc;
+  body.strings_bytes = static_cast<std::uint32_t>(strings.size());
+  return packet(MESSAGE_EXECUTE, bytes_of(body) + strings);
+}
+
+TEST(Decode, says_what_a_program_is_about_to_execute) {
+  const auto received = decode(execute(2, 2, "/srv\0/usr/bin/perl\0perl\0x y\0A=1\0B=\0"s)).value();
+  EXPECT_EQ(received.id, 5u);
+  const auto execution = execution_of(received);
+  ASSERT_TRUE(execution);
+  EXPECT_EQ(execution->folder, "/srv");
+  EXPECT_EQ(execution->file, "/usr/bin/perl");
+  EXPECT_EQ(execution->words, (std::vector<std::string_view>{"perl", "x y"}));
+  EXPECT_EQ(execution->environment, "A=1\0B=\0"s);
+  EXPECT_EQ(execution->environment_count, 2u);
+}
+
+TEST(Decode, knows_what_nobody_executes) {
+  EXPECT_FALSE(decode(execute(0, 0, "/\0/x\0"s)));
+  for (const auto& strings : {"/\0/x\0x\0"s, "/\0/x\0x\0A=1\0B=2\0"s, "/\0/x\0x\0A=1"s,
+                              "srv\0/x\0x\0A=1\0"s, "/\0x\0x\0A=1\0"s, ""s, "/\0/x\0"s}) {
+    const auto received = decode(execute(1, 1, strings));
+    ASSERT_TRUE(received);
+    EXPECT_FALSE(execution_of(received.value())) << strings;
+  }
+}
+
+TEST(Decode, only_what_is_executed_may_be_long) {
+  const std::string text(MESSAGE_NOTE_MAX, 'a');
+  const message_note note{NOTE_WARNING, MESSAGE_NOTE_MAX};
+  EXPECT_FALSE(decode(packet(MESSAGE_NOTE, bytes_of(note) + text)));
+  EXPECT_TRUE(decode(execute(1, 0, "/\0/"s + text + "\0x\0"s)));
 }
 
 TEST(Decode, refuses_values_that_no_worker_can_mean) {

@@ -7,8 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstring>
-
+#include "fakes/execution.h"
 #include "worker/child_reaper.h"
 
 namespace worker {
@@ -16,22 +15,10 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-template <typename Body>
-std::string packet(message_type type, const Body& body, const std::string& text = {}) {
-  const message_header header{MESSAGE_MAGIC, MESSAGE_VERSION, static_cast<std::uint16_t>(type),
-                              static_cast<std::uint32_t>(sizeof body + text.size())};
-  std::string bytes(sizeof header + sizeof body, '\0');
-  std::memcpy(bytes.data(), &header, sizeof header);
-  std::memcpy(bytes.data() + sizeof header, &body, sizeof body);
-  return bytes + text;
-}
+using fakes::packet;
 
-std::string done(std::uint64_t request_id, std::uint32_t stays, std::int32_t exit_code = 0) {
-  message_done body{};
-  body.request_id = request_id;
-  body.exit_code = exit_code;
-  body.stays = stays;
-  return packet(MESSAGE_DONE, body);
+std::string done(std::uint64_t request_id, bool stays, std::int32_t exit_code = 0) {
+  return fakes::done_packet(request_id, stays, exit_code);
 }
 
 std::string retired(retirement why, const std::string& text) {
@@ -60,6 +47,9 @@ class Owner : public WorkerOwner {
   void on_silent(Worker&) override { told.push_back("silent"); }
   void on_gone(Worker&) override { told.push_back("gone"); }
   void on_note(Worker&, const message::Received&) override { told.push_back("note"); }
+  void on_execute(Worker&, const message::Execution& execution) override {
+    told.push_back("execute " + std::string(execution.file));
+  }
 
   Words told;
 };
@@ -373,6 +363,19 @@ TEST_F(WorkerTest, that_is_retired_sees_the_end_of_its_channel) {
   die();
   until(2);
   EXPECT_EQ(owner_.told, (Words{"ready", "gone"}));
+}
+
+TEST_F(WorkerTest, that_executes_a_file_is_not_taken_for_one_that_has_not_begun) {
+  become_ready();
+  assign(7);
+  read_request();
+  say(fakes::execute_packet(7, "/x"));
+  until(2);
+  worker_.answer_execute({});
+  program_.reset();  // with an answer that nobody has read
+  until(3);
+  EXPECT_EQ(owner_.told, (Words{"ready", "execute /x", "silent"}));
+  EXPECT_EQ(worker_.state(), WorkerState::busy);
 }
 
 }  // namespace

@@ -1,0 +1,279 @@
+/* See hand_over.h. */
+#include "rewind/hand_over.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "calls/clean.h"
+#include "raw_call.h"
+#include "rewind/engine.h"
+#include "rewind/parked_threads.h"
+#include "rewind/threads.h"
+
+enum { kStreams = MESSAGE_REQUEST_FDS, kMaskBytes = 8, kPartsMax = 1000 };
+
+/* What a request may have done that a process keeps when it executes a file, and that is not
+ * compared below. */
+enum { kKeptUnseen = TOUCHED_THREADS | TOUCHED_FILES | TOUCHED_SEMAPHORES | TOUCHED_LINGERS };
+
+/* ---- whether it can be handed over ---- */
+
+static int is_plain_executable(const char *path) {
+  struct stat status;
+  return path[0] == '/' && raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 &&
+         S_ISREG(status.st_mode) && (status.st_mode & (S_ISUID | S_ISGID)) == 0 &&
+         raw_call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
+}
+
+/* No child, not even one that has ended, and no member of the process group. */
+static int is_alone(const struct engine *engine) {
+  siginfo_t child;
+  return raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) ==
+             -ECHILD &&
+         group_is_ours_alone(engine);
+}
+
+static int timers_run(void) {
+  struct itimerval timer;
+  for (int which = ITIMER_REAL; which <= ITIMER_PROF; ++which) {
+    if (raw_call(SYS_getitimer, which, &timer) != 0) return 1;
+    if (timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0) return 1;
+  }
+  return 0;
+}
+
+/* Those with an action of their own get the default when a file is executed; ignored ones stay
+ * ignored, as do blocked ones, and those that are pending. */
+static int signals_are_as_at_start(const struct kernel_state *now, uint64_t mask) {
+  uint64_t pending = 0;
+  for (int signal = 1; signal < kSignalsMax; ++signal) {
+    if (now->actions[signal].handler == SIG_IGN) return 0;
+  }
+  raw_call(SYS_rt_sigpending, &pending, kMaskBytes);
+  return mask == 0 && pending == 0;
+}
+
+#define IS_SAME(field) (memcmp(&now.field, &then->field, sizeof now.field) == 0)
+
+static int kernel_state_is_as_at_start(const struct engine *engine, uint64_t mask) {
+  const struct kernel_state *then = &engine->kernel;
+  struct kernel_state now;
+  memset(&now, 0, sizeof now);
+  if (kernel_state_read(engine, &now) != 0) return 0;
+  /* The limit of processor time counts from the request's start. */
+  if (state.processor.seconds != 0) now.limits[RLIMIT_CPU] = then->limits[RLIMIT_CPU];
+  return signals_are_as_at_start(&now, mask) && IS_SAME(words.process_group) &&
+         IS_SAME(words.session_id) && IS_SAME(words.priority) && IS_SAME(words.nice) &&
+         IS_SAME(words.real_time_priority) && IS_SAME(words.policy) && IS_SAME(umask) &&
+         IS_SAME(uids) && IS_SAME(gids) && now.group_count == then->group_count &&
+         memcmp(now.groups, then->groups, (size_t)now.group_count * sizeof(gid_t)) == 0 &&
+         IS_SAME(capabilities) && IS_SAME(seccomp) && IS_SAME(no_new_privileges) &&
+         IS_SAME(dumpable) && IS_SAME(personality) && IS_SAME(io_priority) &&
+         IS_SAME(session_keyring) && IS_SAME(prctls) && IS_SAME(limits) && IS_SAME(affinity) &&
+         IS_SAME(schedule) && IS_SAME(oom_score_adj) && IS_SAME(coredump_filter);
+}
+
+static int is_closed_at_exec(int fd) {
+  long flags = raw_call(SYS_fcntl, fd, F_GETFD);
+  return flags < 0 || (flags & FD_CLOEXEC) != 0;
+}
+
+static int is_own(const struct engine *engine, int fd) {
+  return fd >= engine->first_own_fd && fd <= engine->last_own_fd;
+}
+
+/* Directory entries of /proc/self/fd. */
+struct entry {
+  uint64_t inode, offset;
+  unsigned short bytes;
+  unsigned char type;
+  char name[];
+};
+
+/* Whether the program gets 0, 1 and 2 and nothing else. */
+static int passes_streams_only(const struct engine *engine) {
+  _Alignas(struct entry) char list[2048];
+  long got;
+  for (int fd = 0; fd < kStreams; ++fd) {
+    if (is_closed_at_exec(fd)) return 0;
+  }
+  if (raw_call(SYS_lseek, engine->fds_fd, 0, SEEK_SET) != 0) return 0;
+  while ((got = raw_call(SYS_getdents64, engine->fds_fd, list, sizeof list)) > 0) {
+    for (long at = 0; at < got;) {
+      const struct entry *entry = (const struct entry *)(list + at);
+      at += entry->bytes;
+      if (entry->name[0] == '.') continue;
+      int fd = atoi(entry->name);
+      if (fd >= kStreams && !is_own(engine, fd) && !is_closed_at_exec(fd)) return 0;
+    }
+  }
+  return got == 0;
+}
+
+static int can_be_handed_over(const struct engine *engine, const char *path, uint64_t mask,
+                              char was_clean) {
+  return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT &&
+         parked_threads.count == 0 && timers_are_noted() && is_plain_executable(path) &&
+         kernel_state_is_as_at_start(engine, mask) && !timers_run() &&
+         (was_clean || is_alone(engine)) && passes_streams_only(engine) &&
+         descriptors_are_ours(engine);
+}
+
+/* ---- the bridge is asked ---- */
+
+/* What is sent, string by string. */
+struct letter {
+  struct message_header header;
+  struct message_execute body;
+  struct iovec parts[kPartsMax];
+  size_t count, bytes;
+};
+
+static int add(struct letter *letter, const void *part, size_t bytes) {
+  if (letter->count == kPartsMax || bytes > MESSAGE_TO_BRIDGE_MAX - letter->bytes) return -1;
+  letter->parts[letter->count++] = (struct iovec){(void *)(uintptr_t)part, bytes};
+  letter->bytes += bytes;
+  return 0;
+}
+
+static int add_strings(struct letter *letter, char *const *strings, uint32_t *count) {
+  for (; strings != NULL && *strings != NULL; ++strings, ++*count) {
+    if (add(letter, *strings, strlen(*strings) + 1) != 0) return -1;
+  }
+  return 0;
+}
+
+static long ask(const struct engine *engine, const char *path, char *const argv[],
+                char *const envp[]) {
+  struct letter letter;
+  char folder[PATH_MAX];
+  memset(&letter.body, 0, sizeof letter.body);
+  letter.count = letter.bytes = 0;
+  long bytes = raw_call(SYS_getcwd, folder, sizeof folder);
+  /* One that cannot be reached has a path that begins otherwise. */
+  if (bytes <= 0 || folder[0] != '/' || argv[0] == NULL) return -1;
+  if (add(&letter, &letter.header, sizeof letter.header) != 0 ||
+      add(&letter, &letter.body, sizeof letter.body) != 0 ||
+      add(&letter, folder, (size_t)bytes) != 0 || add(&letter, path, strlen(path) + 1) != 0 ||
+      add_strings(&letter, argv, &letter.body.argc) != 0 ||
+      add_strings(&letter, envp, &letter.body.envc) != 0) {
+    return -1;
+  }
+  letter.header = (struct message_header){
+      .magic = MESSAGE_MAGIC,
+      .version = MESSAGE_VERSION,
+      .type = MESSAGE_EXECUTE,
+      .body_bytes = (uint32_t)(letter.bytes - sizeof letter.header),
+  };
+  letter.body.request_id = engine->request_id;
+  letter.body.strings_bytes = letter.header.body_bytes - (uint32_t)sizeof letter.body;
+  struct msghdr packet = {.msg_iov = letter.parts, .msg_iovlen = letter.count};
+  return raw_call(SYS_sendmsg, engine->channel, &packet, MSG_NOSIGNAL);
+}
+
+/* The next message, of that type: its descriptor, or -1. Ends the process if the bridge is gone, or
+ * says anything else. */
+static int await(const struct engine *engine, enum message_type type) {
+  struct message_header header;
+  struct iovec part = {&header, sizeof header};
+  _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  struct msghdr packet = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  long got;
+  do {
+    got = raw_call(SYS_recvmsg, engine->channel, &packet, MSG_CMSG_CLOEXEC);
+  } while (got == -EINTR);
+  if (got != (long)sizeof header || header.type != type || header.version != MESSAGE_VERSION)
+    give_up(0);
+  int fd = -1;
+  const struct cmsghdr *with = CMSG_FIRSTHDR(&packet);
+  if (with != NULL && with->cmsg_type == SCM_RIGHTS) memcpy(&fd, CMSG_DATA(with), sizeof fd);
+  return fd;
+}
+
+/* ---- the other worker takes it ---- */
+
+/* 0 once it has them. */
+static int pass_streams(int peer) {
+  const int streams[kStreams] = {0, 1, 2};
+  char byte = 0;
+  struct iovec part = {&byte, 1};
+  _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof streams)] = {0};
+  struct msghdr packet = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  struct cmsghdr *rights = CMSG_FIRSTHDR(&packet);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof streams);
+  memcpy(CMSG_DATA(rights), streams, sizeof streams);
+  if (raw_call(SYS_sendmsg, peer, &packet, MSG_NOSIGNAL) != 1) return -1;
+  long got;
+  do {
+    got = raw_call(SYS_recvfrom, peer, &byte, 1, 0, NULL, NULL);
+  } while (got == -EINTR);
+  return got == 1 ? 0 : -1;
+}
+
+/* The program does nothing more: none of its handlers runs. */
+static void hear_signals_by_default(void) {
+  const struct signal_action by_default = {.handler = SIG_DFL};
+  const uint64_t none = 0;
+  for (int signal = 1; signal < kSignalsMax; ++signal) {
+    if (signal == SIGKILL || signal == SIGSTOP) continue;
+    raw_call(SYS_rt_sigaction, signal, &by_default, NULL, kMaskBytes);
+  }
+  __atomic_store_n(&state.touched_signals, ~0ull, __ATOMIC_SEQ_CST);
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, kMaskBytes);
+}
+
+static _Noreturn void wait_for_its_end(struct engine *engine, char was_clean) {
+  raw_call(SYS_close_range, 0, engine->first_own_fd - 1, 0);
+  hear_signals_by_default();
+  await(engine, MESSAGE_EXECUTED);
+  state.is_clean = was_clean;
+  clean_end();
+  rewind_end(0, thread_that_leaves());
+}
+
+/* Its descriptors are closed before the other program begins, as they would be by now. */
+static void try_it(struct engine *engine, const char *path, char *const argv[], char *const envp[],
+                   char was_clean) {
+  if (ask(engine, path, argv, envp) < 0) return;
+  int peer = await(engine, MESSAGE_EXECUTED_BY);
+  if (peer < 0) return;
+  raw_call(SYS_close_range, kStreams, peer - 1, 0);
+  raw_call(SYS_close_range, peer + 1, engine->first_own_fd - 1, 0);
+  raw_call(SYS_close_range, engine->last_own_fd + 1, ~0u, 0);
+  if (pass_streams(peer) == 0) wait_for_its_end(engine, was_clean);
+  raw_call(SYS_close, peer);
+}
+
+static int is_program_of_request(void) {
+  return state.role == ROLE_ANSWERING && state.reset == RESET_REWIND && getpid() == state.pid &&
+         gettid() == state.pid && state.engine->left_out == 0;
+}
+
+void hand_over(const char *path, char *const argv[], char *const envp[]) {
+  const uint64_t all = ~0ull;
+  uint64_t mask = 0;
+  if (!is_program_of_request() || path == NULL || argv == NULL) return;
+  struct engine *engine = state.engine;
+  if (++state.executes > MESSAGE_EXECUTES_MAX) return;
+  /* From here on the kernel hands no call back. */
+  char was_clean = state.is_clean;
+  state.is_clean = 0;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, kMaskBytes);
+  if (can_be_handed_over(engine, path, mask, was_clean))
+    try_it(engine, path, argv, envp, was_clean);
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, kMaskBytes);
+  state.is_clean = was_clean;
+}

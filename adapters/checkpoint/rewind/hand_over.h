@@ -1,0 +1,18 @@
+/* A worker that is about to execute another program in the middle of its request: the request is
+ * handed to a warm worker of that program instead. The process waits until that one has answered,
+ * and is then put back as after any request.
+ *
+ * Done only where nobody can tell the difference from a process that really executes: all that
+ * execve(2) keeps is still as it was at the checkpoint, or is the request's 0, 1 and 2, which are
+ * passed on, or the current folder, which the other worker enters. Whatever else the process has
+ * done to itself, it executes the file as it would without the bridge. What does differ: the
+ * process id, and the time and memory that the process has used so far. */
+#ifndef CGIBRIDGE_HAND_OVER_H
+#define CGIBRIDGE_HAND_OVER_H
+
+/* path: the file, as given to execve(). Returns only if the process has to execute it really; then
+ * nothing has changed, except that descriptors which are closed at exec may be closed. errno is
+ * kept. */
+void hand_over(const char *path, char *const argv[], char *const envp[]);
+
+#endif
