@@ -30,6 +30,12 @@ int descriptor_move_high(int fd) {
   return high;
 }
 
+int descriptor_move_aside(int fd) {
+  long aside = raw_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, state.channel);
+  raw_call(SYS_close, fd);
+  return (int)aside;
+}
+
 struct directory_entry {
   uint64_t inode;
   int64_t offset;

@@ -77,8 +77,9 @@ int descriptor_turn(const struct open_file *file);
 int descriptor_make_anew(const struct open_file *file);
 /* Moves fd to the file's number, with its flag for exec: 0 or < 0. Raw calls only. */
 int descriptor_place(long fd, const struct open_file *file);
-int descriptor_least_own(void);   /* from there up ours lie, if the limit allows */
-int descriptor_move_high(int fd); /* to a close-on-exec number out of the program's way, or -1 */
+int descriptor_least_own(void);    /* from there up ours lie, if the limit allows */
+int descriptor_move_high(int fd);  /* to a close-on-exec number out of the program's way, or -1 */
+int descriptor_move_aside(int fd); /* the same without libc, for a request; or < 0 */
 
 /* polls.c: reads an epoll instance's text below fdinfo into state.watches; -1: it watches too much.
  */

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "calls/rare_calls.h"
 #include "checkpoint.h"
 #include "rewind/hand_over.h"
 
@@ -83,10 +84,10 @@ static void hand_over_found(const char *name, char *const argv[], char *const en
 static int exec_found(const char *file, char *const argv[], char *const envp[]) {
   int (*real)(const char *, char *const[], char *const[]) =
       (int (*)(const char *, char *const[], char *const[]))dlsym(RTLD_NEXT, "execvpe");
-  if (file != NULL && strchr(file, '/') != NULL) {
+  if (may_be_memory(file) && strchr(file, '/') != NULL) {
     if (is_before_checkpoint()) return exec_as_zygote(file, argv, envp);
     hand_over(file, argv, envp);
-  } else if (state.role == ROLE_ANSWERING && file != NULL) {
+  } else if (state.role == ROLE_ANSWERING && may_be_memory(file)) {
     int failure = errno;
     hand_over_found(file, argv, envp);
     errno = failure;

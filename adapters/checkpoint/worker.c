@@ -12,6 +12,7 @@
 #include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/inherited.h"
 #include "rewind/take_request.h"
 #include "rewind/threads.h"
 #include "usage.h"
@@ -88,7 +89,7 @@ static int wait_for_request(void) {
   cpu_limit_renew();
   if (!by_peer) {
     put_in_place(fds);
-  } else if (take_from_peer(fds[0]) != 0) {
+  } else if (inherited_take(fds[0]) != 0) {
     give_up(kBadRequest);
   }
   become_fresh();

@@ -25,7 +25,7 @@ Subjects subjects_of(gateway::Gateway& gateway, const pool::Pools& pools) {
   const compare::Comparisons& comparisons = gateway.comparisons();
   Subjects subjects;
   for (pool::PoolStatus& status : pools.status()) {
-    const config::ProgramSettings& own = settings->for_program(status.program);
+    const config::ProgramSettings& own = settings->for_program(status.home);
     const compare::Comparison* comparison = comparisons.find(status.program);
     const config::Mode effective =
         comparison == nullptr ? own.mode : gateway::effective_mode(own, comparison->promotion);

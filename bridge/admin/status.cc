@@ -74,7 +74,7 @@ json status_json(gateway::Gateway& gateway, const pool::Pools& pools, const Stat
   json status = {{"bridge", bridge_json(gateway, pools)}, {"programs", json::array()}};
   keep_wanted(programs, scope);
   for (const pool::PoolStatus& program : programs) {
-    const config::ProgramSettings& own = settings->for_program(program.program);
+    const config::ProgramSettings& own = settings->for_program(program.home);
     const compare::Comparison* comparison = comparisons.find(program.program);
     const config::Mode effective =
         comparison == nullptr ? own.mode : gateway::effective_mode(own, comparison->promotion);

@@ -120,6 +120,8 @@ base::Result<Received> decode_execute(base::ByteView body) {
                   .id = fields.request_id,
                   .argc = fields.argc,
                   .envc = fields.envc,
+                  .device = fields.device,
+                  .inode = fields.inode,
                   .text = std::string(body)};
 }
 
@@ -213,6 +215,8 @@ std::optional<Execution> execution_of(const Received& execute) {
   if (!folder || !file || !folder->starts_with('/') || !file->starts_with('/')) return {};
   execution.folder = *folder;
   execution.file = *file;
+  execution.device = execute.device;
+  execution.inode = execute.inode;
   for (std::uint32_t i = 0; i < execute.argc; ++i) {
     const auto word = take_string(text);
     if (!word) return {};

@@ -53,20 +53,20 @@ struct Received {
   std::uint32_t level = 0;    // CHECKPOINT: enum checkpoint_level
   std::uint32_t threads = 0;  // CHECKPOINT
   std::uint32_t reset = 0;    // CHECKPOINT: enum checkpoint_reset
-  std::int32_t exit_code = 0;          // DONE
-  bool stays = false;                  // DONE
-  std::uint32_t retirement = 0;        // DONE, RETIRED: enum retirement
-  std::uint32_t tracking = 0;          // DONE: enum page_tracking
-  std::uint32_t pages = 0;             // DONE: restored; VERIFIED: compared
-  std::uint32_t microseconds = 0;      // DONE
-  std::uint32_t cpu_microseconds = 0;  // DONE
-  std::uint32_t peak_kib = 0;          // DONE
-  std::uint32_t unusual = 0;           // DONE: DONE_ bits
-  bool keeps_streams = false;          // DONE
-  std::uint32_t note_kind = 0;         // NOTE: enum note_kind
-  std::uint32_t argc = 0,
-                envc = 0;  // EXECUTE: how many of the strings in text, after the first two
-  std::string text{};      // all but READY
+  std::int32_t exit_code = 0;           // DONE
+  bool stays = false;                   // DONE
+  std::uint32_t retirement = 0;         // DONE, RETIRED: enum retirement
+  std::uint32_t tracking = 0;           // DONE: enum page_tracking
+  std::uint32_t pages = 0;              // DONE: restored; VERIFIED: compared
+  std::uint32_t microseconds = 0;       // DONE
+  std::uint32_t cpu_microseconds = 0;   // DONE
+  std::uint32_t peak_kib = 0;           // DONE
+  std::uint32_t unusual = 0;            // DONE: DONE_ bits
+  bool keeps_streams = false;           // DONE
+  std::uint32_t note_kind = 0;          // NOTE: enum note_kind
+  std::uint32_t argc = 0, envc = 0;     // EXECUTE: of the strings in text, after the first two
+  std::uint64_t device = 0, inode = 0;  // EXECUTE: of the file
+  std::string text{};                   // all but READY
 };
 
 // Decodes one packet. A worker has run a program, so nothing that it sends is trusted: whatever
@@ -76,6 +76,7 @@ base::Result<Received> decode(base::ByteView packet);
 // What an EXECUTE says, as views of Received::text. words: argv, of which there is at least one.
 struct Execution {
   std::string_view folder, file;
+  std::uint64_t device = 0, inode = 0;  // of the file, as the worker finds it
   std::vector<std::string_view> words;
   base::ByteView environment;  // "K=V\0..."
   std::uint32_t environment_count = 0;

@@ -119,6 +119,7 @@ struct message_done {
  * words of argv, then envc of environment. */
 struct message_execute {
   uint64_t request_id;
+  uint64_t device, inode; /* of the file, as the worker finds it */
   uint32_t argc, envc, strings_bytes, reserved;
 };
 #define MESSAGE_EXECUTES_MAX 8u /* in a request; after that the worker does not ask */

@@ -25,6 +25,7 @@ PoolStatus Pool::status() const {
   PoolStatus status = counts_;
   const PoolView now = view();
   status.program = subject_.title;
+  status.home = subject_.home;
   status.name = settings_.name;
   status.mode = settings_.mode;
   status.reset_asked = settings_.reset;

@@ -20,6 +20,7 @@ namespace pool {
 // What `status` says about a program.
 struct PoolStatus {
   std::string program;
+  std::string home;  // the program whose settings hold: itself, or the one that executes it
   std::string name;
   config::Mode mode;
   config::Reset reset_asked;  // according to the settings

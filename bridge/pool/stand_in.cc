@@ -16,11 +16,23 @@ base::FdPair sockets() {
   return made ? made.take() : base::FdPair{};
 }
 
-// What is found under the path, links followed; none unless it is a file.
-std::optional<router::ProgramFile> file_at(const std::string& path) {
+// What is executed, links followed; none unless it is the file that the worker finds there: its
+// /proc is another one, and it may have folders of its own.
+std::optional<router::ProgramFile> file_of(const message::Execution& execution) {
+  std::string path(execution.file);
   struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return router::ProgramFile{path, router::identity_of(status), {}};
+  if (path.starts_with("/proc/") || ::stat(path.c_str(), &status) != 0 ||
+      !S_ISREG(status.st_mode) || status.st_dev != execution.device ||
+      status.st_ino != execution.inode) {
+    return std::nullopt;
+  }
+  return router::ProgramFile{std::move(path), router::identity_of(status), {}};
+}
+
+// Its name will be in the log.
+bool is_printable(const worker::Executed& executed) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  return std::ranges::none_of(executed.key(), [&](char c) { return c != '\0' && is_control(c); });
 }
 
 // All of its environment comes from who executes it.
@@ -39,8 +51,8 @@ bool let_stand_in(const Surroundings& surroundings, const Subject& subject,
                   const message::Execution& execution) {
   if (surroundings.executed == nullptr) return false;
   const Subject what(subject.home, worker::executed_by(execution));
-  const auto file = file_at(what.executed->file);
-  Pool* other = file ? surroundings.executed(what) : nullptr;
+  const auto file = file_of(execution);
+  Pool* other = file && is_printable(*what.executed) ? surroundings.executed(what) : nullptr;
   if (other == nullptr) return false;
   other->refresh(settings_of_executed(settings), *file, execution.environment,
                  compare::Side::persistent);

@@ -13,8 +13,9 @@ import tempfile
 import threading
 import time
 
-MAGIC, VERSION = 0x43474942, 5
+MAGIC, VERSION = 0x43474942, 6
 FORK, CHECKPOINT, FORK_FAILED, REQUEST, READY, DONE, NOTE, VERIFY, VERIFIED, RETIRED = range(1, 11)
+EXECUTE, EXECUTED_BY = 12, 13
 LOADED, SHALLOWER, WARNING, FILE, FOLDERS, READ, LEVEL = range(1, 8)
 RESETS = {1: "fork", 2: "rewind", 3: "none"}
 TRACKINGS = {1: "compare", 2: "scan", 3: "soft-dirty"}
@@ -150,7 +151,7 @@ class Channel:
         self.ours.sendmsg([HEADER.pack(MAGIC, VERSION, kind, len(body)) + body], rights)
 
     def receive(self):
-        """(type, body), or None at the end."""
+        """(type, body), or None at the end. What a program executes in a request, it executes itself."""
         try:
             packet = self.ours.recv(PACKET_MAX)
         except ConnectionResetError:
@@ -161,6 +162,9 @@ class Channel:
             return None
         magic, version, kind, size = HEADER.unpack_from(packet)
         assert (magic, version, size) == (MAGIC, VERSION, len(packet) - HEADER.size)
+        if kind == EXECUTE:
+            self.send(EXECUTED_BY, b"")
+            return self.receive()
         return kind, packet[HEADER.size:]
 
     def close(self):

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cstring>
@@ -23,6 +24,10 @@ inline std::string execute_packet(std::uint64_t request_id, const std::string& f
   const std::string strings = "/" + std::string(1, '\0') + file + '\0' + file + '\0' + "A=1" + '\0';
   message_execute body{};
   body.request_id = request_id;
+  struct stat status = {};
+  ::stat(file.c_str(), &status);
+  body.device = status.st_dev;
+  body.inode = status.st_ino;
   body.argc = body.envc = 1;
   body.strings_bytes = static_cast<std::uint32_t>(strings.size());
   return packet(MESSAGE_EXECUTE, body, strings);

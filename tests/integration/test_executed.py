@@ -3,7 +3,6 @@ place where nobody can tell the difference."""
 
 import concurrent.futures
 import json
-import os
 import time
 
 import pytest
@@ -26,6 +25,10 @@ TARGET = r"""
     opendir my $fds, '/proc/self/fd'; my $own = fileno $fds;
     my @open = grep { /^\d+$/ && !($_ >= 500 && $_ < 520) } sort readdir $fds;
     $seen{fds} = [grep { readlink "/proc/self/fd/$_" } @open];
+    for my $fd (($ENV{HTTP_DEED} // '') =~ /^passes a/ ? (3, 17) : ()) {
+        open my $file, '<&=', $fd or next;
+        sysread $file, $seen{"read from $fd"}, 5;
+    }
     $seen{nice} = getpriority 0, 0;
     $seen{alarm} = alarm 0;
     $seen{body} = do { local $/; defined fileno STDIN ? scalar <STDIN> // '' : undef };
@@ -81,6 +84,10 @@ WRAPPER = r"""
       DEED("limits", struct rlimit l = {100, 100}; setrlimit(RLIMIT_NOFILE, &l))
       DEED("nice", (void)!nice(3))
       DEED("passes", (void)!dup(2))
+      DEED("passes a file", lseek(open("/etc/passwd", O_RDONLY), 7, SEEK_SET); (void)!dup2(3, 17))
+      DEED("passes a pipe", int ends[2]; (void)!pipe(ends); (void)!write(ends[1], "in it", 5); close(ends[1]))
+      DEED("passes many", for (int i = 0; i < 8; ++i) (void)!dup(2))
+      DEED("passes too many", for (int i = 0; i < 9; ++i) (void)!dup(2))
       DEED("passes high", (void)!fcntl(2, F_DUPFD, 700))
       DEED("alarm", alarm(100))
       DEED("child", if (fork() == 0) { close(0); close(1); close(2); sleep(1); _exit(0); })
@@ -98,6 +105,10 @@ WRAPPER = r"""
       DEED("environment", char *e[] = {"ONLY=this", "PATH=/bin:/usr/bin", NULL};
            execle(TARGET, "n", "a b", "", NULL, e))
       DEED("nothing", char *e[] = {NULL}; execve(TARGET, argv, e))
+      DEED("wild", char *words[] = {"x", (char *)12, NULL};
+           if (execv((char *)9, words) == 0 || errno != EFAULT) abort();
+           if (execv(TARGET, words) == 0 || errno != EFAULT) abort();
+           if (execve(TARGET, argv, (char **)8) == 0 || errno != EFAULT) abort())
       DEED("by perl", execlp("perl", "perl", "-w", TARGET, "one", "two", NULL))
       execl(TARGET, TARGET, argc > 1 ? argv[1] : "none", "last", NULL);
       perror("exec");
@@ -106,8 +117,8 @@ WRAPPER = r"""
     """
 HANDED = ["", "reads", "chdir", "handles", "opens", "locks", "waits", "setreuid", "stderr", "limits back",
           "allocates", "prints", "shares", "nowhere", "name", "vector", "environment", "nothing",
-          "by perl"]
-EXECUTED = ["umask", "ignores", "ignores a real-time signal", "blocks", "limits", "nice", "passes",
+          "wild", "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
+EXECUTED = ["umask", "ignores", "ignores a real-time signal", "blocks", "limits", "nice", "passes too many",
             "passes high", "alarm", "child", "thread", "closes", "closes stderr", "no new privileges", "long",
             "many", "relative"]
 
@@ -217,7 +228,11 @@ def slow(site):
 
 
 def gone(pid):
-    return not os.path.exists(f"/proc/{pid}")
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
 
 
 def test_a_client_that_leaves_takes_it_along(site):
@@ -386,3 +401,72 @@ def test_a_program_that_speaks_for_the_library(site, wrapper, what):
         bridge.request(forger, query=what)
         assert bridge.request(forger).body == b"hello\n"
     bridge.wait_idle()
+
+
+# ikiwiki's wrapper does this: the lock is the process's, and its descriptor is passed on.
+LOCKER = r"""
+    #include <fcntl.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <unistd.h>
+    int main(void) {
+      char number[12];
+      int fd = open(LOCK, O_RDWR | O_CREAT, 0666);
+      if (lockf(fd, F_TLOCK, 0) != 0) { puts("Content-Type: text/plain\n\nbusy"); return 0; }
+      sprintf(number, "%d", fd);
+      setenv("LOCK_FD", number, 1);
+      execl(TARGET, "locked", (char *)0);
+      return 1;
+    }"""
+LOCKED = r"""
+    use Fcntl; use POSIX ();
+    my ($fd, $deed, @keep) = ($ENV{LOCK_FD}, $ENV{QUERY_STRING});
+    sub all { pack 's s x4 q q i x4', $_[0], 0, 0, 0, 0 }
+    sub again { open my $f, '+<', '%s' or die; push @keep, $f; $f }
+    sub is_free {
+        my $pid = fork // die;
+        POSIX::_exit(fcntl(again(), F_SETLK, all(F_WRLCK)) ? 1 : 0) if !$pid;
+        waitpid $pid, 0; $? >> 8;
+    }
+    my @free = is_free();
+    if ($deed eq 'close') { POSIX::close($fd) }
+    if ($deed eq 'fclose') { open my $f, '<&=', $fd; close $f }
+    if ($deed eq 'dup2') { POSIX::dup2(2, $fd) }
+    if ($deed eq 'another') { close again() }
+    if ($deed eq 'unlock') { fcntl again(), F_SETLK, all(F_UNLCK) }
+    if ($deed eq 'again') { fcntl again(), F_SETLKW, all(F_WRLCK) }
+    if ($deed eq 'child') { waitpid fork || do { POSIX::close($fd); POSIX::_exit 0 }, 0 }
+    push @free, is_free();
+    print "Content-Type: text/plain\n\n@free\n";
+    """
+LOCK_DEEDS = ["", "close", "fclose", "dup2", "another", "unlock", "again", "child"]
+
+
+def locker(site):
+    lock = site.folder / "lock"
+    target = site.perl("locked", LOCKED.replace("%s", str(lock))).rename(site.folder / "locked")
+    return site.c("locker", LOCKER, f'-DLOCK="{lock}"', f'-DTARGET="{target}"')
+
+
+def test_a_lock_is_held_as_long_as_the_program_itself_would_hold_it(site):
+    script = locker(site)
+    bridge = site.start_bridge(WARM, programs=PROGRAM)
+    classic = {}
+    for deed in LOCK_DEEDS:
+        site.cgibridge("mode", "x", "classic", "--config", bridge.config)
+        classic[deed] = bridge.request(script, query=deed).body
+    assert classic[""] == classic["child"] == classic["again"] == b"0 0\n" and classic["close"] == b"0 1\n"
+    site.cgibridge("mode", "x", "persistent", "--config", bridge.config)
+    warm_up(bridge, script)
+    before = stood_in(bridge, script)
+    for deed in 2 * LOCK_DEEDS:
+        assert bridge.request(script, query=deed).body == classic[deed], deed
+    assert stood_in(bridge, script) == before + 2 * len(LOCK_DEEDS)
+
+
+def test_a_lock_is_free_again_when_the_answer_is_complete(site):
+    script = locker(site)
+    bridge = site.start_bridge(WARM + "\nworkers = { min = 3, max = 3 }")
+    warm_up(bridge, script)
+    for _ in range(100):
+        assert bridge.request(script).body == b"0 0\n"

@@ -13,6 +13,7 @@
 #include "load/load_watch.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/inherited.h"
 #include "rewind/threads_missing.h"
 
 /* ---- libraries ---- */
@@ -220,8 +221,8 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
 
 /* The library's own are looked at again only if the program may have closed or replaced one. */
 void *look_at_descriptor(const struct passed_call *call, const long *arguments) {
-  (void)call;
   if (is_own_descriptor((int)arguments[0])) call_touch(TOUCHED_ASKED);
+  if (strcmp(call->name + strspn(call->name, "_"), "close") == 0) inherited_see_close(arguments[0]);
   threads_see_descriptor(arguments[0]);
   note_number(arguments[0]);
   return NULL;
@@ -233,7 +234,15 @@ void *look_at_descriptors(const struct passed_call *call, const long *arguments)
     if (is_own_descriptor((int)arguments[i])) call_touch(TOUCHED_ASKED);
     threads_see_descriptor(arguments[i]);
   }
+  if (arguments[0] != arguments[1]) inherited_see_close(arguments[1]);
   note_number(arguments[1]);
+  return NULL;
+}
+
+void *look_at_range(const struct passed_call *call, const long *arguments) {
+  (void)call;
+  (void)arguments;
+  inherited_see_closes();
   return NULL;
 }
 

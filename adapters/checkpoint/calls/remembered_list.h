@@ -26,8 +26,8 @@
   X(setpriority, TOUCHED_ASKED, RETIRED_NOT, NULL)            \
   X(_IO_popen, TOUCHED_ASKED, RETIRED_NOT, NULL)              \
   X(_IO_proc_open, TOUCHED_ASKED, RETIRED_NOT, NULL)          \
-  X(closefrom, TOUCHED_ASKED, RETIRED_NOT, NULL)              \
-  X(close_range, TOUCHED_ASKED, RETIRED_NOT, NULL)            \
+  X(closefrom, TOUCHED_ASKED, RETIRED_NOT, look_at_range)     \
+  X(close_range, TOUCHED_ASKED, RETIRED_NOT, look_at_range)   \
   X(__monstartup, TOUCHED_ASKED, RETIRED_NOT, NULL)           \
   X(_mcleanup, TOUCHED_ASKED, RETIRED_NOT, NULL)              \
   X(alarm, TOUCHED_ASKED, RETIRED_NOT, NULL)                  \

@@ -1,6 +1,7 @@
 /* What is done to the descriptors 0, 1 and 2, and to their pipes: see stream_list.h. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "load/load_watch.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/inherited.h"
 #include "rewind/pagemap_scan.h"
 #include "rewind/threads_missing.h"
 
@@ -106,7 +108,9 @@ void *look_at_message(const struct passed_call *call, const long *arguments) {
 void *look_at_stream(const struct passed_call *call, const long *arguments) {
   (void)call;
   const FILE *stream = (const FILE *)arguments[0];
-  if (stream != NULL) note_number(stream->_fileno);
+  if (stream == NULL) return NULL;
+  note_number(stream->_fileno);
+  inherited_see_close(stream->_fileno);
   return NULL;
 }
 
@@ -124,5 +128,6 @@ void *look_at_fdopen(const struct passed_call *call, const long *arguments) {
 
 void *look_at_lock(const struct passed_call *call, const long *arguments) {
   note_file_of(arguments[0]);
+  if (strncmp(call->name, "lockf", 5) == 0) inherited_see_lock(arguments[0]);
   return look_at_change(call, arguments);
 }

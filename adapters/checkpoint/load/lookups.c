@@ -258,7 +258,7 @@ static char opened[kOpenedMax];
 static struct opened_modules modules = {.lines = opened};
 
 static void note_module(const char *path) {
-  if (state.role != ROLE_ANSWERING || state.learn == LEARN_NONE || path == NULL) return;
+  if (state.role != ROLE_ANSWERING || state.learn == LEARN_NONE || !may_be_memory(path)) return;
   size_t length = strlen(path);
   if (length < 4 || memcmp(path + length - 3, ".pm", 3) != 0) return;
   if (length + 1 > sizeof opened - modules.bytes) return;

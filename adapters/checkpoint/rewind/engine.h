@@ -21,6 +21,7 @@
 #include "checkpoint.h"
 #include "rewind/context.h"
 #include "rewind/hot_pages.h"
+#include "rewind/inherited.h"
 #include "rewind/kernel_state.h"
 #include "rewind/memory.h"
 #include "rewind/take_request.h"
@@ -107,16 +108,15 @@ struct engine {
   /* Of the request that is running or ending. */
   int was_clean, was_silent; /* silent: clean, and no signal is blocked, pending or handled */
   uint64_t request_id;
-  struct usage usage_at_start, usage_at_end; /* of the request */
+  struct usage usage_at_start, usage_at_end;
   unsigned touched;
   uint64_t touched_signals;
-  int keeps_streams;    /* 0, 1 and 2 stay open for the next one */
+  struct inherited_files inherited;
+  int keeps_streams, exit_code, wants_ready;
   int mappings_changed; /* by releasing files, before the reset */
-  int exit_code, wants_ready;
-  char *big_text; /* the strings of a request that came by memfd */
+  char *big_text;       /* the strings of a request that came by memfd */
   size_t big_text_bytes;
-  /* Figures. */
-  uint64_t rewinds;
+  uint64_t rewinds; /* figures */
   uint32_t last_pages, last_microseconds;
   enum page_tracking last_tracking;
   char reason[kReasonMax];

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/inherited.h"
 #include "rewind/parked_threads.h"
 #include "rewind/threads.h"
 
@@ -27,10 +29,9 @@ enum { kKeptUnseen = TOUCHED_THREADS | TOUCHED_FILES | TOUCHED_SEMAPHORES | TOUC
 
 /* ---- whether it can be handed over ---- */
 
-static int is_plain_executable(const char *path) {
-  struct stat status;
-  return path[0] == '/' && raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 &&
-         S_ISREG(status.st_mode) && (status.st_mode & (S_ISUID | S_ISGID)) == 0 &&
+static int is_plain_executable(const char *path, struct stat *status) {
+  return path[0] == '/' && raw_call(SYS_newfstatat, AT_FDCWD, path, status, 0) == 0 &&
+         S_ISREG(status->st_mode) && (status->st_mode & (S_ISUID | S_ISGID)) == 0 &&
          raw_call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }
 
@@ -88,7 +89,7 @@ static int is_closed_at_exec(int fd) {
 }
 
 static int is_own(const struct engine *engine, int fd) {
-  return fd >= engine->first_own_fd && fd <= engine->last_own_fd;
+  return (fd >= engine->first_own_fd && fd <= engine->last_own_fd) || fd == inherited_peer();
 }
 
 /* Directory entries of /proc/self/fd. */
@@ -99,33 +100,34 @@ struct entry {
   char name[];
 };
 
-/* Whether the program gets 0, 1 and 2 and nothing else. */
-static int passes_streams_only(const struct engine *engine) {
+/* What the program gets beside 0, 1 and 2: 0, or -1 if these are not all there, or too many. */
+static int list_inherited(const struct engine *engine, struct inherited_numbers *numbers) {
   _Alignas(struct entry) char list[2048];
   long got;
+  numbers->count = 0;
   for (int fd = 0; fd < kStreams; ++fd) {
-    if (is_closed_at_exec(fd)) return 0;
+    if (is_closed_at_exec(fd)) return -1;
   }
-  if (raw_call(SYS_lseek, engine->fds_fd, 0, SEEK_SET) != 0) return 0;
+  if (raw_call(SYS_lseek, engine->fds_fd, 0, SEEK_SET) != 0) return -1;
   while ((got = raw_call(SYS_getdents64, engine->fds_fd, list, sizeof list)) > 0) {
     for (long at = 0; at < got;) {
       const struct entry *entry = (const struct entry *)(list + at);
       at += entry->bytes;
       if (entry->name[0] == '.') continue;
       int fd = atoi(entry->name);
-      if (fd >= kStreams && !is_own(engine, fd) && !is_closed_at_exec(fd)) return 0;
+      if (fd < kStreams || is_own(engine, fd) || is_closed_at_exec(fd)) continue;
+      if (numbers->count == kInheritedMost || fd >= engine->first_own_fd) return -1;
+      numbers->fds[numbers->count++] = fd;
     }
   }
-  return got == 0;
+  return (int)got;
 }
 
-static int can_be_handed_over(const struct engine *engine, const char *path, uint64_t mask,
-                              char was_clean) {
+static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean) {
   return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT &&
-         parked_threads.count == 0 && timers_are_noted() && is_plain_executable(path) &&
+         parked_threads.count == 0 && timers_are_noted() &&
          kernel_state_is_as_at_start(engine, mask) && !timers_run() &&
-         (was_clean || is_alone(engine)) && passes_streams_only(engine) &&
-         descriptors_are_ours(engine);
+         (was_clean || is_alone(engine)) && descriptors_are_ours(engine);
 }
 
 /* ---- the bridge is asked ---- */
@@ -147,13 +149,13 @@ static int add(struct letter *letter, const void *part, size_t bytes) {
 
 static int add_strings(struct letter *letter, char *const *strings, uint32_t *count) {
   for (; strings != NULL && *strings != NULL; ++strings, ++*count) {
-    if (add(letter, *strings, strlen(*strings) + 1) != 0) return -1;
+    if (!may_be_memory(*strings) || add(letter, *strings, strlen(*strings) + 1) != 0) return -1;
   }
   return 0;
 }
 
-static long ask(const struct engine *engine, const char *path, char *const argv[],
-                char *const envp[]) {
+static long ask(const struct engine *engine, const char *path, const struct stat *file,
+                char *const argv[], char *const envp[]) {
   struct letter letter;
   char folder[PATH_MAX];
   memset(&letter.body, 0, sizeof letter.body);
@@ -175,6 +177,8 @@ static long ask(const struct engine *engine, const char *path, char *const argv[
       .body_bytes = (uint32_t)(letter.bytes - sizeof letter.header),
   };
   letter.body.request_id = engine->request_id;
+  letter.body.device = file->st_dev;
+  letter.body.inode = file->st_ino;
   letter.body.strings_bytes = letter.header.body_bytes - (uint32_t)sizeof letter.body;
   struct msghdr packet = {.msg_iov = letter.parts, .msg_iovlen = letter.count};
   return raw_call(SYS_sendmsg, engine->channel, &packet, MSG_NOSIGNAL);
@@ -202,27 +206,6 @@ static int await(const struct engine *engine, enum message_type type) {
 
 /* ---- the other worker takes it ---- */
 
-/* 0 once it has them. */
-static int pass_streams(int peer) {
-  const int streams[kStreams] = {0, 1, 2};
-  char byte = 0;
-  struct iovec part = {&byte, 1};
-  _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof streams)] = {0};
-  struct msghdr packet = {
-      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-  struct cmsghdr *rights = CMSG_FIRSTHDR(&packet);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof streams);
-  memcpy(CMSG_DATA(rights), streams, sizeof streams);
-  if (raw_call(SYS_sendmsg, peer, &packet, MSG_NOSIGNAL) != 1) return -1;
-  long got;
-  do {
-    got = raw_call(SYS_recvfrom, peer, &byte, 1, 0, NULL, NULL);
-  } while (got == -EINTR);
-  return got == 1 ? 0 : -1;
-}
-
 /* The program does nothing more: none of its handlers runs. */
 static void hear_signals_by_default(void) {
   const struct signal_action by_default = {.handler = SIG_DFL};
@@ -235,25 +218,60 @@ static void hear_signals_by_default(void) {
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, kMaskBytes);
 }
 
-static _Noreturn void wait_for_its_end(struct engine *engine, char was_clean) {
-  raw_call(SYS_close_range, 0, engine->first_own_fd - 1, 0);
+/* The files that were passed on are held meanwhile. */
+static _Noreturn void wait_for_its_end(struct engine *engine, int peer,
+                                       const struct inherited_numbers *numbers, char was_clean) {
+  struct pollfd watched[] = {{engine->channel, POLLIN, 0}, {peer, POLLIN, 0}};
+  raw_call(SYS_close_range, 0, kStreams - 1, 0);
+  inherited_keep(numbers);
   hear_signals_by_default();
+  while (watched[0].revents == 0) {
+    raw_call(SYS_ppoll, watched, 2, NULL, NULL, kMaskBytes);
+    if (watched[1].revents != 0 && inherited_serve(peer) != 0) watched[1].fd = -1;
+  }
   await(engine, MESSAGE_EXECUTED);
   state.is_clean = was_clean;
   clean_end();
   rewind_end(0, thread_that_leaves());
 }
 
+static void close_between(int from, int to) {
+  if (from <= to) raw_call(SYS_close_range, from, to, 0);
+}
+
+/* All but 0, 1 and 2, those that are passed on, peer, and our own. */
+static void close_others(const struct engine *engine, int peer,
+                         const struct inherited_numbers *numbers) {
+  int from = kStreams;
+  while (from < engine->first_own_fd) {
+    int next = peer >= from && peer < engine->first_own_fd ? peer : engine->first_own_fd;
+    for (size_t i = 0; i < numbers->count; ++i) {
+      if (numbers->fds[i] >= from && numbers->fds[i] < next) next = numbers->fds[i];
+    }
+    close_between(from, next - 1);
+    from = next + 1;
+  }
+  int last = engine->last_own_fd;
+  if (inherited_peer() > last) {
+    close_between(last + 1, inherited_peer() - 1);
+    last = inherited_peer();
+  }
+  raw_call(SYS_close_range, last + 1, ~0u, 0);
+}
+
 /* Its descriptors are closed before the other program begins, as they would be by now. */
 static void try_it(struct engine *engine, const char *path, char *const argv[], char *const envp[],
                    char was_clean) {
-  if (ask(engine, path, argv, envp) < 0) return;
+  struct inherited_numbers numbers;
+  struct stat file;
+  if (!is_plain_executable(path, &file) || list_inherited(engine, &numbers) != 0 ||
+      ask(engine, path, &file, argv, envp) < 0) {
+    return;
+  }
   int peer = await(engine, MESSAGE_EXECUTED_BY);
   if (peer < 0) return;
-  raw_call(SYS_close_range, kStreams, peer - 1, 0);
-  raw_call(SYS_close_range, peer + 1, engine->first_own_fd - 1, 0);
-  raw_call(SYS_close_range, engine->last_own_fd + 1, ~0u, 0);
-  if (pass_streams(peer) == 0) wait_for_its_end(engine, was_clean);
+  close_others(engine, peer, &numbers);
+  if (inherited_send(peer, &numbers) == 0) wait_for_its_end(engine, peer, &numbers, was_clean);
   raw_call(SYS_close, peer);
 }
 
@@ -265,15 +283,17 @@ static int is_program_of_request(void) {
 void hand_over(const char *path, char *const argv[], char *const envp[]) {
   const uint64_t all = ~0ull;
   uint64_t mask = 0;
-  if (!is_program_of_request() || path == NULL || argv == NULL) return;
+  if (!is_program_of_request() || !may_be_memory(path) || !may_be_memory(argv) ||
+      (envp != NULL && !may_be_memory(envp))) {
+    return;
+  }
   struct engine *engine = state.engine;
   if (++state.executes > MESSAGE_EXECUTES_MAX) return;
   /* From here on the kernel hands no call back. */
   char was_clean = state.is_clean;
   state.is_clean = 0;
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, kMaskBytes);
-  if (can_be_handed_over(engine, path, mask, was_clean))
-    try_it(engine, path, argv, envp, was_clean);
+  if (can_be_handed_over(engine, mask, was_clean)) try_it(engine, path, argv, envp, was_clean);
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, kMaskBytes);
   state.is_clean = was_clean;
 }

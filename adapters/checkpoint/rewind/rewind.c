@@ -116,6 +116,7 @@ static void wipe_request(struct engine *engine) {
            end < sizeof engine->packet.text ? end : sizeof engine->packet.text);
   }
   memset(&engine->packet.head, 0, sizeof engine->packet.head);
+  memset(&engine->inherited, 0, sizeof engine->inherited);
 }
 
 /* Done before the kernel is asked how much is mapped. */

@@ -2,7 +2,6 @@
 #include "rewind/take_request.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -10,6 +9,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/inherited.h"
 
 /* How many descriptors came; -1: something else did. */
 static int fds_of(const struct msghdr *packet, int fds[MESSAGE_FDS_MAX]) {
@@ -35,43 +35,6 @@ static int take_streams(const struct engine *engine, const int *fds) {
   return 0;
 }
 
-/* To a number that none of the streams, nor their copies, will have. */
-static int move_away(int fd) {
-  long moved = raw_call(SYS_fcntl, fd, F_DUPFD, 4 * MESSAGE_FDS_MAX);
-  raw_call(SYS_close, fd);
-  return (int)moved;
-}
-
-int take_from_peer(int peer) {
-  char byte = 0;
-  int fds[MESSAGE_FDS_MAX] = {-1, -1, -1, -1};
-  struct iovec part = {&byte, 1};
-  _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS_MAX * sizeof(int))];
-  struct msghdr packet = {
-      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-  long got;
-  do {
-    got = raw_call(SYS_recvmsg, peer, &packet, 0);
-  } while (got == -EINTR);
-  if (got != 1 || fds_of(&packet, fds) != MESSAGE_REQUEST_FDS) return -1;
-  int high = fds[0];
-  for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) high = fds[i] > high ? fds[i] : high;
-  /* One of them may have got a number that belongs to another. */
-  for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
-    long fd = raw_call(SYS_fcntl, fds[i], F_DUPFD, high + 1);
-    if (fd < 0) return -1;
-    raw_call(SYS_close, fds[i]);
-    fds[i] = (int)fd;
-  }
-  long told = raw_call(SYS_sendto, peer, &byte, 1, MSG_NOSIGNAL, NULL, 0);
-  raw_call(SYS_close, peer);
-  for (int i = 0; i < MESSAGE_REQUEST_FDS; ++i) {
-    if (raw_call(SYS_dup3, fds[i], i, 0) != i) return -1;
-    raw_call(SYS_close, fds[i]);
-  }
-  return told == 1 ? 0 : -1;
-}
-
 /* memfd: with the request's strings, if it has one. */
 static int take_descriptors(const struct engine *engine, const struct msghdr *packet, int *memfd) {
   int fds[MESSAGE_FDS_MAX] = {-1, -1, -1, -1};
@@ -83,8 +46,8 @@ static int take_descriptors(const struct engine *engine, const struct msghdr *pa
   if (with_memfd) *memfd = fds[streams];
   if (are_kept) return engine->keeps_streams ? 0 : -1;
   if (by_peer) {
-    if (with_memfd) *memfd = move_away(*memfd);
-    return take_from_peer(fds[0]);
+    if (with_memfd) *memfd = descriptor_move_aside(*memfd);
+    return inherited_take(fds[0]);
   }
   return take_streams(engine, fds);
 }

@@ -15,8 +15,5 @@ struct packet {
  * engine->big_text its strings; its 0, 1 and 2 are in place. say_ready: answers what is asked
  * meanwhile. Does not return if the bridge is gone. Without libc. */
 int take_request(struct engine *engine, long (*say_ready)(struct engine *));
-/* Of a request that comes from another worker (hand_over.h): puts what peer brings into place as 0,
- * 1 and 2, and closes peer. 0 or -1. Without libc. */
-int take_from_peer(int peer);
 
 #endif

@@ -32,7 +32,10 @@ TEST(FixedWords, of_java_end_with_its_class_or_archive) {
 
 TEST(Executed, is_known_by_what_stays_the_same) {
   const auto executed = [](std::vector<std::string_view> words, std::string_view environment) {
-    return executed_by({"/srv", "/usr/bin/perl", std::move(words), environment, 1});
+    return executed_by({.folder = "/srv",
+                        .file = "/usr/bin/perl",
+                        .words = std::move(words),
+                        .environment = environment});
   };
   const Executed one = executed({"perl", "x.pl", "a"}, std::string_view("PATH=/bin\0", 10));
   EXPECT_EQ(one.words, (std::vector<std::string>{"perl", "x.pl"}));
