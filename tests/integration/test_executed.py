@@ -34,6 +34,7 @@ TARGET = r"""
     $seen{body} = do { local $/; defined fileno STDIN ? scalar <STDIN> // '' : undef };
     print "Content-Type: application/json\n\n", JSON::PP->new->canonical->encode(\%seen), "\n";
     print STDERR "a word\n" if $ENV{HTTP_COMPLAIN};
+    select undef, undef, undef, 0.2 if ($ENV{HTTP_DEED} // '') eq 'timer';
     kill 9, $$ if $ENV{HTTP_DIE};
     exit 3 if $ENV{HTTP_FAIL};
     """
@@ -52,6 +53,7 @@ WRAPPER = r"""
     #include <sys/resource.h>
     #include <sys/stat.h>
     #include <sys/wait.h>
+    #include <time.h>
     #include <unistd.h>
     static void nothing(int number) { (void)number; }
     static void *sleep_on(void *unused) { pause(); return unused; }
@@ -96,6 +98,10 @@ WRAPPER = r"""
       DEED("closes stderr", fcntl(2, F_SETFD, FD_CLOEXEC))
       DEED("no new privileges", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
       DEED("shares", mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+      DEED("death signal", prctl(PR_SET_PDEATHSIG, SIGUSR1))
+      DEED("reaps", prctl(PR_SET_CHILD_SUBREAPER, 1))
+      DEED("timer", timer_t t; struct itimerspec soon = {{0, 0}, {0, 100000000}};
+           timer_create(CLOCK_MONOTONIC, NULL, &t); timer_settime(t, 0, &soon, NULL))
       DEED("long", memset(long_one, 'x', sizeof long_one - 1); setenv("LONG", long_one, 1))
       DEED("many", for (int i = 0; i < 1400; ++i) many[i] = "word"; execv(TARGET, many))
       DEED("relative", (void)!chdir("/"); execl(TARGET + 1, TARGET + 1, "x", NULL))
@@ -117,9 +123,10 @@ WRAPPER = r"""
     """
 HANDED = ["", "reads", "chdir", "handles", "opens", "locks", "waits", "setreuid", "stderr", "limits back",
           "allocates", "prints", "shares", "nowhere", "name", "vector", "environment", "nothing",
-          "wild", "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
+          "wild", "timer", "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
 EXECUTED = ["umask", "ignores", "ignores a real-time signal", "blocks", "limits", "nice", "passes too many",
-            "passes high", "alarm", "child", "thread", "closes", "closes stderr", "no new privileges", "long",
+            "passes high", "alarm", "child", "thread", "closes", "closes stderr", "no new privileges",
+            "death signal", "reaps", "long",
             "many", "relative"]
 
 

@@ -10,6 +10,7 @@
 #include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/inherited.h"
 #include "rewind/threads.h"
 #include "rewind/threads_missing.h"
 
@@ -101,7 +102,28 @@ static void note_memory_by_number(long number, const long *words) {
   }
 }
 
+/* What ends a process's locks. */
+static void note_locks_by_number(long number, const long *words) {
+  switch (number) {
+    case SYS_close:
+      return inherited_see_close(words[0]);
+#ifdef SYS_dup2
+    case SYS_dup2:
+#endif
+    case SYS_dup3:
+      return words[0] == words[1] ? (void)0 : inherited_see_close(words[1]);
+    case SYS_close_range:
+      return inherited_see_closes();
+    case SYS_fcntl:
+      if (words[1] == F_SETLK || words[1] == F_SETLKW) inherited_see_lock(words[0]);
+      return;
+    default:
+      return;
+  }
+}
+
 void call_note_number(long number, const long *words) {
+  note_locks_by_number(number, words);
   if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
   threads_see_number(number, words);
   switch (number) {

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -41,6 +42,14 @@ static int is_alone(const struct engine *engine) {
   return raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) ==
              -ECHILD &&
          group_is_ours_alone(engine);
+}
+
+/* What prctl() sets for a process that the bridge starts, and a file that is executed keeps. */
+static int attributes_are_as_at_start(void) {
+  int signal = 0, reaps = 0;
+  raw_call(SYS_prctl, PR_GET_PDEATHSIG, &signal, 0, 0, 0);
+  raw_call(SYS_prctl, PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0);
+  return signal == SIGTERM && reaps == 0;
 }
 
 static int timers_run(void) {
@@ -126,8 +135,8 @@ static int list_inherited(const struct engine *engine, struct inherited_numbers 
 static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean) {
   return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT &&
          parked_threads.count == 0 && timers_are_noted() &&
-         kernel_state_is_as_at_start(engine, mask) && !timers_run() &&
-         (was_clean || is_alone(engine)) && descriptors_are_ours(engine);
+         kernel_state_is_as_at_start(engine, mask) && attributes_are_as_at_start() &&
+         !timers_run() && (was_clean || is_alone(engine)) && descriptors_are_ours(engine);
 }
 
 /* ---- the bridge is asked ---- */
@@ -224,6 +233,7 @@ static _Noreturn void wait_for_its_end(struct engine *engine, int peer,
   struct pollfd watched[] = {{engine->channel, POLLIN, 0}, {peer, POLLIN, 0}};
   raw_call(SYS_close_range, 0, kStreams - 1, 0);
   inherited_keep(numbers);
+  timers_put_back(was_clean);
   hear_signals_by_default();
   while (watched[0].revents == 0) {
     raw_call(SYS_ppoll, watched, 2, NULL, NULL, kMaskBytes);
