@@ -102,11 +102,12 @@ static void note_memory_by_number(long number, const long *words) {
   }
 }
 
-/* What ends a process's locks. */
-static void note_locks_by_number(long number, const long *words) {
+/* What closes a descriptor, or ends a process's locks. */
+static void note_end_by_number(long number, const long *words) {
   switch (number) {
     case SYS_close:
-      return inherited_see_close(words[0]);
+      inherited_see_close(words[0]);
+      return note_number(words[0]);
 #ifdef SYS_dup2
     case SYS_dup2:
 #endif
@@ -123,7 +124,7 @@ static void note_locks_by_number(long number, const long *words) {
 }
 
 void call_note_number(long number, const long *words) {
-  note_locks_by_number(number, words);
+  note_end_by_number(number, words);
   if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
   threads_see_number(number, words);
   switch (number) {
@@ -160,8 +161,6 @@ void call_note_number(long number, const long *words) {
       return note_memory_by_number(number, words);
     case SYS_rt_sigaction:
       return note_signal(words[0]);
-    case SYS_close:
-      return note_number(words[0]);
     case SYS_setsockopt:
       return note_socket(words[1], words[2]);
     case SYS_ioctl:
