@@ -155,10 +155,11 @@ class Preload:
         ask(b"watch")
         try:
             self.main.load(name)
-        except ImportError:
-            pass  # the program gets the same error, if it imports the module
         except BaseException as error:
-            return f"fails to import ({type(error).__name__})"
+            # One that is missing leaves nothing: the program gets the same error, if it imports it. What
+            # another has done until it failed cannot be taken back.
+            if not isinstance(error, ModuleNotFoundError) or error.name not in (name, name.partition(".")[0]):
+                return f"fails to import ({type(error).__name__})"
         finally:
             sys.dont_write_bytecode = writes_none
         seen = ask(b"seen")

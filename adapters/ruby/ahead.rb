@@ -223,10 +223,11 @@ module CGIBridge
       OWN.ask("watch/#{Ahead.renewed(@watch.ruby_s)}")
       begin
         require name
-      rescue LoadError
-        nil # the program gets the same error, if it asks
       rescue Exception => error
-        return "fails to load (#{error.class})"
+        # One that is missing leaves nothing: the program gets the same error, if it asks. What another
+        # has done until it failed cannot be taken back.
+        is_missing = error.is_a?(LoadError) && error.path == name
+        return "fails to load (#{error.class})" unless is_missing
       end
       chosen = (@watch.reads.keys - known).find { |variable| @text.include?(variable.b) }
       return "reads #{chosen}, which the program may set" if chosen

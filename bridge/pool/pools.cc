@@ -46,6 +46,10 @@ Pool* Pools::executed(const Subject& subject) {
            (pool.has_zygote() || !pool.quiet());
   };
   if (static_cast<std::size_t>(std::ranges::count_if(pools_, holds_place)) >= kExecutedMost) {
+    if (with_many_.insert(subject.home).second) {
+      base::log_info("program={}: it executes more than {} others; {} and more are not made warm",
+                     subject.home, kExecutedMost, subject.executed->name());
+    }
     return nullptr;
   }
   base::log_info("program={}: it is executed by {}; made warm for that", subject.title,

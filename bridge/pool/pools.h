@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "policy/shares.h"
@@ -57,6 +58,7 @@ class Pools {
   PoolLimits limits_;
   policy::Shares shares_;                                         // places of bridge.workers_max
   std::unordered_map<std::string, std::unique_ptr<Pool>> pools_;  // by path, or key of a Subject
+  std::unordered_set<std::string> with_many_;  // programs that execute too many others
   loop::Timer tidy_timer_;
 };
 

@@ -116,3 +116,20 @@ require Draws; print $Draws::x;""")
             f"Draws is not loaded ahead: it draws random numbers (rand, at {folder.path}/lib/Draws.pm line 1)"
             " while it is loaded"]
         assert len({zygote.ask().text for _ in range(5)}) == 5
+
+
+def test_modules_are_named_in_the_order_in_which_a_request_began_to_load_them(folder):
+    """One that may not know another one's prototype is begun before it; sorted, Later would come first."""
+    folder.script("lib/Later.pm", "package Later; sub two($) { 'two' } 1;")
+    folder.script("lib/Zuerst.pm", "package Zuerst; require Later; sub say { Later::two() } 1;")
+    folder.script("lib/Middle.pm", "package Middle; require Zuerst; 1;")
+    script = folder.script("cgi/x.pl", "require Middle; require Later; print Zuerst::say();")
+    lib = {"PERL5LIB": str(folder.path / "lib")}
+    with zygote_of(script, env={**LAUNCH_ENV, **lib}) as zygote:
+        answer = zygote.ask(env={**REQUEST_ENV, **lib})
+        learned = answer.loaded()
+    assert answer.text == "two"
+    assert learned == ["Middle", "Zuerst", "Later"]
+    with zygote_of(script, env={**LAUNCH_ENV, **lib}, preload=learned) as zygote:
+        assert zygote.ask(env={**REQUEST_ENV, **lib}).text == "two"
+        assert zygote.log() == ""

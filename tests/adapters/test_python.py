@@ -140,7 +140,7 @@ MODULES = {
 
 @pytest.mark.parametrize("name, why", [
     ("reads", "reads the environment's REQUEST_METHOD"), ("lists", "lists"), ("writes", "writes"),
-    ("prints", "prints"), ("warns", "prints"), ("chosen", "reads BACKEND"), ("fails", None),
+    ("prints", "prints"), ("warns", "prints"), ("chosen", "reads BACKEND"), ("fails", "fails to import"),
     ("dies", "fails to import"), ("leaves", "fails to import"), ("nosuchmodule", None)])
 def test_a_module_that_a_program_would_notice_is_not_loaded_ahead(folder, name, why):
     for module, text in MODULES.items():

@@ -327,6 +327,7 @@ def test_nothing_is_learned_where_the_program_hides_a_library(folder):
     ("Q = ENV['QUERY_STRING']", "reads the environment's QUERY_STRING"), ("ALL = ENV.to_h", "lists"),
     ("ENV['X'] = '1'", "writes"), ("puts 'loaded'", "prints"), ("$stderr.puts 'loaded'", "prints"),
     ("Thread.new { sleep }", "thread"), ("raise 'no'", "fails to load (RuntimeError)"),
+    ("HALF = 1; require 'nosuchlibrary'", "fails to load (LoadError)"),
     ("exit", "SystemExit"), ("def x(", "SyntaxError"), ("WHO = caller", "who loads it"),
     ("WHO = caller_locations.last", "who loads it"),
     ("M = ENV['MOOD']", "reads MOOD, which the program may set")])

@@ -326,6 +326,7 @@ def test_a_program_has_a_few_others(site):
             assert bridge.request(script, query=str(n)).body == f"{n}\n".encode()
     rows = [row for row in bridge.status()["programs"] if " > " in row["path"]]
     assert len(rows) == 8 and all(row["requests"] > 0 for row in rows)
+    bridge.expect_log("executes more than 8 others")
 
 
 def test_a_change_of_it_is_noticed_at_once(site, wrapper):
