@@ -36,6 +36,14 @@ void demand_of_the_table(const message::Received& received) {
   BRIDGE_ASSERT(received.retirement < RETIREMENTS && received.tracking <= TRACKING_SOFT_DIRTY);
   BRIDGE_ASSERT(!received.stays || received.retirement == RETIRED_NOT);
   BRIDGE_ASSERT(received.exit_code >= 0 && received.exit_code <= 255);
+  if (received.type != MESSAGE_EXECUTE) return;
+  const auto execution = message::execution_of(received);
+  if (!execution) return;
+  std::size_t bytes = execution->folder.size() + execution->file.size() + 2;
+  for (const std::string_view word : execution->words) bytes += word.size() + 1;
+  BRIDGE_ASSERT(execution->words.size() == received.argc && received.argc > 0);
+  BRIDGE_ASSERT(bytes + execution->environment.size() == received.text.size());
+  BRIDGE_ASSERT(execution->folder.front() == '/' && execution->file.front() == '/');
 }
 
 }  // namespace

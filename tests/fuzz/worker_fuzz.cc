@@ -82,7 +82,7 @@ class Play : public worker::WorkerOwner {
 
  private:
   void step() {
-    switch (bytes_.next() % 17) {
+    switch (bytes_.next() % 19) {
       case 0:
         return say(bytes_.take(bytes_.next()));
       case 1:
@@ -122,6 +122,10 @@ class Play : public worker::WorkerOwner {
       case 16:
         if (worker_->state() == WorkerState::idle) (void)worker_->ask_whether_at_rest();
         return;
+      case 17:
+        return say_execute();
+      case 18:
+        return worker_->tell_executed();
     }
   }
 
@@ -133,6 +137,17 @@ class Play : public worker::WorkerOwner {
     body.retirement = body.stays == 1 ? (flags >> 7) : flags % 12;
     body.tracking = (flags >> 4) % 5;
     say(packet(MESSAGE_DONE, body));
+  }
+
+  void say_execute() {
+    message_execute body{};
+    const unsigned flags = bytes_.next();
+    const std::string strings = std::string("/\0/x\0x\0A=1\0", 11).substr(0, 11 - flags / 64);
+    body.request_id = (flags & 1) != 0 ? request_id_ : flags;
+    body.argc = 1;
+    body.envc = (flags >> 1) % 4 == 0 ? 0 : 1;
+    body.strings_bytes = static_cast<std::uint32_t>(strings.size());
+    say(packet(MESSAGE_EXECUTE, body, strings));
   }
 
   void assign() {
@@ -222,6 +237,13 @@ class Play : public worker::WorkerOwner {
     gone_ = true;
   }
   void on_note(Worker&, const message::Received&) override { BRIDGE_ASSERT(!gone_); }
+  void on_execute(Worker& worker, const message::Execution& execution) override {
+    BRIDGE_ASSERT(!gone_ && open_requests_ == 1 && execution.file == "/x");
+    const unsigned choice = bytes_.next() % 4;
+    if (choice == 0) return worker.terminate();
+    worker.answer_execute(choice == 1 ? base::make_empty_input().take() : base::UniqueFd());
+    if (choice == 2) worker.tell_executed();
+  }
 
   Bytes bytes_;
   loop::Loop loop_;
