@@ -67,6 +67,7 @@ struct checkpoint_state {
   void (*end_of_request)(void); /* and how */
   /* The rest stays as it is at the checkpoint. */
   int learn;               /* enum learn_what: which modules are worth a NOTE_LOADED */
+  uint64_t ignored;        /* signals that the program starts with, bit 0 is signal 1 */
   int level;               /* enum checkpoint_level that the bridge asked for */
   int reset;               /* enum checkpoint_reset that workers do */
   int tracking;            /* enum page_tracking that the bridge asked for */

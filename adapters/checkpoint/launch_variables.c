@@ -64,6 +64,7 @@ static int parse_checkpoint(const char *text) {
     if (is_word(text, length, "tracking=scan")) state.tracking = TRACKING_SCAN;
     if (is_word(text, length, "tracking=soft-dirty")) state.tracking = TRACKING_SOFT_DIRTY;
     if (strncmp(text, "accept=", 7) == 0) load_watch_accept(text + 7, length - 7);
+    if (strncmp(text, "ignored=", 8) == 0) state.ignored = strtoull(text + 8, NULL, 16);
     if (strncmp(text, "restless=", 9) == 0) lookups_mind_restless(text + 9);
     if (strncmp(text, "name=", 5) == 0) { /* the last word, to the end */
       strncpy(state.name, text + 5, sizeof state.name - 1);

@@ -23,13 +23,14 @@ typedef int start_function(main_function *, int, char **, void (*)(void), void (
 
 struct checkpoint_state state __attribute__((aligned(4096)));
 
-/* A program starts with every signal at its default and none blocked, whatever the bridge does. */
+/* A program starts with every signal at its default and none blocked, whatever the bridge does;
+ * one that another program executes, with those ignored that this one ignored. */
 static void reset_signals(void) {
   for (int number = 1; number < _NSIG; ++number) {
     struct sigaction action;
-    if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
-      signal(number, SIG_DFL);
-    }
+    int is_ignored = (state.ignored >> (number - 1) & 1) != 0;
+    if (sigaction(number, NULL, &action) == 0 && (action.sa_handler == SIG_IGN) != is_ignored)
+      signal(number, is_ignored ? SIG_IGN : SIG_DFL);
   }
   sigset_t none;
   sigemptyset(&none);

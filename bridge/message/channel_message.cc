@@ -122,6 +122,7 @@ base::Result<Received> decode_execute(base::ByteView body) {
                   .envc = fields.envc,
                   .device = fields.device,
                   .inode = fields.inode,
+                  .ignored = fields.ignored,
                   .text = std::string(body)};
 }
 
@@ -217,6 +218,7 @@ std::optional<Execution> execution_of(const Received& execute) {
   execution.file = *file;
   execution.device = execute.device;
   execution.inode = execute.inode;
+  execution.ignored = execute.ignored;
   for (std::uint32_t i = 0; i < execute.argc; ++i) {
     const auto word = take_string(text);
     if (!word) return {};

@@ -66,6 +66,7 @@ struct Received {
   std::uint32_t note_kind = 0;          // NOTE: enum note_kind
   std::uint32_t argc = 0, envc = 0;     // EXECUTE: of the strings in text, after the first two
   std::uint64_t device = 0, inode = 0;  // EXECUTE: of the file
+  std::uint32_t ignored = 0;            // EXECUTE: signals; bit 0 is signal 1
   std::string text{};                   // all but READY
 };
 
@@ -80,6 +81,7 @@ struct Execution {
   std::vector<std::string_view> words;
   base::ByteView environment;  // "K=V\0..."
   std::uint32_t environment_count = 0;
+  std::uint32_t ignored = 0;  // signals; bit 0 is signal 1
 };
 // None if the strings are not what the message promises, or if one of the two paths is not
 // absolute.

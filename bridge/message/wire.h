@@ -120,7 +120,8 @@ struct message_done {
 struct message_execute {
   uint64_t request_id;
   uint64_t device, inode; /* of the file, as the worker finds it */
-  uint32_t argc, envc, strings_bytes, reserved;
+  uint32_t argc, envc, strings_bytes;
+  uint32_t ignored; /* signals; bit 0 is signal 1 */
 };
 #define MESSAGE_EXECUTES_MAX 8u /* in a request; after that the worker does not ask */
 

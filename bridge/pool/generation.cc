@@ -141,6 +141,7 @@ worker::WarmProgram Generation::warm_program() const {
   std::vector<std::string> preload = plan_.settings.preload;
   preload.insert(preload.end(), plan_.learned.begin(), plan_.learned.end());
   const std::string& name = plan_.executable.name;
+  const auto& executed = plan_.subject.executed;
   WarmEnvironment environment =
       warm_environment(start_variables_.launched(), plan_.settings,
                        {.program = name.empty() ? plan_.subject.home : name,
@@ -149,14 +150,14 @@ worker::WarmProgram Generation::warm_program() const {
                         .reset = reset_to_ask(),
                         .making = making(),
                         .binding = attempt_.binding,
-                        .restless = plan_.restless});
+                        .restless = plan_.restless,
+                        .ignored = executed ? executed->ignored : 0});
   for (const auto& [name, value] : worker::zygote_variables(
            plan_.executable, attempt_.level, surroundings_.folders.adapters, preload)) {
     environment.add_first(name, value);
   }
-  std::string folder = plan_.subject.executed
-                           ? plan_.subject.executed->folder
-                           : cgi::folder_of(plan_.subject.home, environment.block);
+  std::string folder =
+      executed ? executed->folder : cgi::folder_of(plan_.subject.home, environment.block);
   return {.file = worker::zygote_file(plan_.executable, surroundings_.folders.adapters),
           .argv = worker::zygote_argv(plan_.executable, attempt_.level,
                                       surroundings_.folders.adapters, preload),

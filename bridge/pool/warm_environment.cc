@@ -76,6 +76,7 @@ WarmEnvironment warm_environment(policy::LaunchVariables variables,
       " tracking=" + std::string(config::to_string(settings.rewind.tracking)) +
       (settings.accept.empty() ? ""
                                : " accept=" + fmt::format("{}", fmt::join(settings.accept, ","))) +
+      (start.ignored == 0 ? "" : fmt::format(" ignored={:x}", start.ignored)) +
       restless_word(start.restless) + " name=" + start.program.substr(start.program.rfind('/') + 1);
   if (start.binding == Binding::early) variables["LD_BIND_NOW"] = "1";
   WarmEnvironment environment;

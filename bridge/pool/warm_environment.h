@@ -81,6 +81,7 @@ struct WarmStart {
   worker::Making making = worker::Making::forked;
   Binding binding = Binding::early;
   std::vector<std::string> restless{};
+  std::uint32_t ignored = 0;  // signals that it starts with, bit 0 is signal 1
 };
 
 // The variables in launched, and those that make the checkpoint library stop at start's level and

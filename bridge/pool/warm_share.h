@@ -16,7 +16,7 @@ enum class Cold {
   no_worker,  // none of its workers was ready in time
   misfit,     // it brings another value for a variable that the zygote read at its start
   anew,       // its worker started the program again, because the level was wrong for it
-  executed,   // its worker executed another program, of which nothing is kept warm
+  executed,   // its worker executed another program, and no warm one took its place
 };
 constexpr std::size_t kColdKinds = 7;
 

@@ -187,14 +187,18 @@ const std::string& Executed::name() const {
 }
 
 std::string Executed::key() const {
-  std::string key;
+  std::string key = std::to_string(ignored) + '\0';
   for (const std::string* part : {&file, &folder, &search_path}) key.append(*part).push_back('\0');
   for (const std::string& word : words) key.append(word).push_back('\0');
   return key;
 }
 
 Executed executed_by(const message::Execution& execution) {
-  Executed executed{std::string(execution.file), std::string(execution.folder), {}, {}};
+  Executed executed{.file = std::string(execution.file),
+                    .folder = std::string(execution.folder),
+                    .words = {},
+                    .search_path = {},
+                    .ignored = execution.ignored};
   const std::size_t fixed = fixed_words(executed.file, execution.words);
   for (std::size_t i = 0; i < fixed; ++i) executed.words.emplace_back(execution.words[i]);
   std::string_view rest = execution.environment;

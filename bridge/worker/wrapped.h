@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ struct Executed {
   std::string file, folder;        // absolute paths: what is executed, and where
   std::vector<std::string> words;  // argv, as far as it is the same in each request
   std::string search_path;         // PATH in its environment; empty: there is none
+  std::uint32_t ignored = 0;       // signals; bit 0 is signal 1
   bool operator==(const Executed&) const = default;
 
   // A short name: its script, or else its file.

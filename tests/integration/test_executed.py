@@ -80,7 +80,8 @@ WRAPPER = r"""
       DEED("allocates", memset(malloc(5000000), 1, 5000000))
       DEED("prints", printf("never flushed"))
       DEED("umask", umask(027))
-      DEED("ignores", signal(SIGPIPE, SIG_IGN))
+      DEED("ignores as Python does", signal(SIGPIPE, SIG_IGN); signal(SIGXFSZ, SIG_IGN))
+      DEED("ignores", signal(SIGUSR2, SIG_IGN))
       DEED("ignores a real-time signal", signal(SIGRTMIN + 3, SIG_IGN))
       DEED("blocks", sigset_t s; sigemptyset(&s); sigaddset(&s, SIGTERM); sigprocmask(SIG_BLOCK, &s, NULL))
       DEED("limits", struct rlimit l = {100, 100}; setrlimit(RLIMIT_NOFILE, &l))
@@ -123,7 +124,7 @@ WRAPPER = r"""
     """
 HANDED = ["", "reads", "chdir", "handles", "opens", "locks", "waits", "setreuid", "stderr", "limits back",
           "allocates", "prints", "shares", "nowhere", "name", "vector", "environment", "nothing",
-          "wild", "timer", "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
+          "wild", "timer", "ignores as Python does", "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
 EXECUTED = ["umask", "ignores", "ignores a real-time signal", "blocks", "limits", "nice", "passes too many",
             "passes high", "alarm", "child", "thread", "closes", "closes stderr", "no new privileges",
             "death signal", "reaps", "long",
@@ -274,6 +275,7 @@ SCRIPTS = {
              'trap "" USR2; trap - USR2; words=(a "$@"); cd /tmp && exec perl -w {target} "${{words[@]}}"'),
     "perl": ("#!/usr/bin/perl", '$ENV{{B}} = $ENV{{QUERY_STRING}}; exec "{target}", "of perl", @ARGV; die'),
     "perl, by a shell": ("#!/usr/bin/perl", 'exec "{target} of; true"; die'),
+    "python": ("#!/usr/bin/python3", 'import os, sys; os.execv("{target}", ["x", *sys.argv[1:]])'),
     "ruby": ("#!/usr/bin/ruby", 'exec "{target}", "of ruby", *ARGV'),
 }
 

@@ -61,24 +61,34 @@ static int timers_run(void) {
   return 0;
 }
 
+/* A file that is executed may begin with these ignored: Python ignores them. */
+static const uint32_t kMayBeIgnored = 1u << (SIGPIPE - 1) | 1u << (SIGXFSZ - 1);
+
+static uint64_t ignored_signals(const struct kernel_state *kernel) {
+  uint64_t ignored = 0;
+  for (int signal = 1; signal < kSignalsMax; ++signal) {
+    if (kernel->actions[signal].handler == SIG_IGN) ignored |= 1ull << (signal - 1);
+  }
+  return ignored;
+}
+
 /* Those with an action of their own get the default when a file is executed; ignored ones stay
  * ignored, as do blocked ones, and those that are pending. */
 static int signals_are_as_at_start(const struct kernel_state *now, uint64_t mask) {
   uint64_t pending = 0;
-  for (int signal = 1; signal < kSignalsMax; ++signal) {
-    if (now->actions[signal].handler == SIG_IGN) return 0;
-  }
   raw_call(SYS_rt_sigpending, &pending, kMaskBytes);
-  return mask == 0 && pending == 0;
+  return (ignored_signals(now) & ~(uint64_t)kMayBeIgnored) == 0 && mask == 0 && pending == 0;
 }
 
 #define IS_SAME(field) (memcmp(&now.field, &then->field, sizeof now.field) == 0)
 
-static int kernel_state_is_as_at_start(const struct engine *engine, uint64_t mask) {
+static int kernel_state_is_as_at_start(const struct engine *engine, uint64_t mask,
+                                       uint32_t *ignored) {
   const struct kernel_state *then = &engine->kernel;
   struct kernel_state now;
   memset(&now, 0, sizeof now);
   if (kernel_state_read(engine, &now) != 0) return 0;
+  *ignored = (uint32_t)ignored_signals(&now);
   /* The limit of processor time counts from the request's start. */
   if (state.processor.seconds != 0) now.limits[RLIMIT_CPU] = then->limits[RLIMIT_CPU];
   return signals_are_as_at_start(&now, mask) && IS_SAME(words.process_group) &&
@@ -132,10 +142,11 @@ static int list_inherited(const struct engine *engine, struct inherited_numbers 
   return (int)got;
 }
 
-static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean) {
+static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean,
+                              uint32_t *ignored) {
   return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT &&
          parked_threads.count == 0 && timers_are_noted() &&
-         kernel_state_is_as_at_start(engine, mask) && attributes_are_as_at_start() &&
+         kernel_state_is_as_at_start(engine, mask, ignored) && attributes_are_as_at_start() &&
          !timers_run() && (was_clean || is_alone(engine)) && descriptors_are_ours(engine);
 }
 
@@ -164,7 +175,7 @@ static int add_strings(struct letter *letter, char *const *strings, uint32_t *co
 }
 
 static long ask(const struct engine *engine, const char *path, const struct stat *file,
-                char *const argv[], char *const envp[]) {
+                char *const argv[], char *const envp[], uint32_t ignored) {
   struct letter letter;
   char folder[PATH_MAX];
   memset(&letter.body, 0, sizeof letter.body);
@@ -188,6 +199,7 @@ static long ask(const struct engine *engine, const char *path, const struct stat
   letter.body.request_id = engine->request_id;
   letter.body.device = file->st_dev;
   letter.body.inode = file->st_ino;
+  letter.body.ignored = ignored;
   letter.body.strings_bytes = letter.header.body_bytes - (uint32_t)sizeof letter.body;
   struct msghdr packet = {.msg_iov = letter.parts, .msg_iovlen = letter.count};
   return raw_call(SYS_sendmsg, engine->channel, &packet, MSG_NOSIGNAL);
@@ -271,11 +283,11 @@ static void close_others(const struct engine *engine, int peer,
 
 /* Its descriptors are closed before the other program begins, as they would be by now. */
 static void try_it(struct engine *engine, const char *path, char *const argv[], char *const envp[],
-                   char was_clean) {
+                   char was_clean, uint32_t ignored) {
   struct inherited_numbers numbers;
   struct stat file;
   if (!is_plain_executable(path, &file) || list_inherited(engine, &numbers) != 0 ||
-      ask(engine, path, &file, argv, envp) < 0) {
+      ask(engine, path, &file, argv, envp, ignored) < 0) {
     return;
   }
   int peer = await(engine, MESSAGE_EXECUTED_BY);
@@ -293,6 +305,7 @@ static int is_program_of_request(void) {
 void hand_over(const char *path, char *const argv[], char *const envp[]) {
   const uint64_t all = ~0ull;
   uint64_t mask = 0;
+  uint32_t ignored = 0;
   if (!is_program_of_request() || !may_be_memory(path) || !may_be_memory(argv) ||
       (envp != NULL && !may_be_memory(envp))) {
     return;
@@ -303,7 +316,8 @@ void hand_over(const char *path, char *const argv[], char *const envp[]) {
   char was_clean = state.is_clean;
   state.is_clean = 0;
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, kMaskBytes);
-  if (can_be_handed_over(engine, mask, was_clean)) try_it(engine, path, argv, envp, was_clean);
+  if (can_be_handed_over(engine, mask, was_clean, &ignored))
+    try_it(engine, path, argv, envp, was_clean, ignored);
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, kMaskBytes);
   state.is_clean = was_clean;
 }
