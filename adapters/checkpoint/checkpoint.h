@@ -115,15 +115,14 @@ void launch_variables_take(char **envp);
 
 /* checkpoint.c: the checkpoint itself. Returns only in a worker to which a request was applied. */
 void checkpoint_stand(void);
-/* Tells the bridge why the program cannot run at this level, and ends the zygote. */
-_Noreturn void checkpoint_refuse(const char *reason);
+_Noreturn void checkpoint_refuse(const char *reason); /* tells the bridge, and ends the zygote */
 
-/* zygote.c: serves MESSAGE_FORK until the bridge is gone; returns only in a worker, which with
- * is_ahead is this very process. */
+/* zygote.c: serves MESSAGE_FORK until the bridge is gone; returns only in a worker, with is_ahead
+ * in this very process. */
 void zygote_serve(void);
 
-/* start.c: runs the program again, as the classic way would, for a request that was applied to this
- * process but does not suit it. Returns only if that cannot be done. */
+/* start.c: runs the program again, as the classic way would, for a request that was applied here
+ * but does not suit it. Returns only if that cannot be done. */
 void start_anew(const struct request *request);
 
 /* worker.c */

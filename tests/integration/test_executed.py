@@ -124,7 +124,8 @@ WRAPPER = r"""
     """
 HANDED = ["", "reads", "chdir", "handles", "opens", "locks", "waits", "setreuid", "stderr", "limits back",
           "allocates", "prints", "shares", "nowhere", "name", "vector", "environment", "nothing",
-          "wild", "timer", "ignores as Python does", "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
+          "wild", "timer", "ignores as Python does",
+          "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
 EXECUTED = ["umask", "ignores", "ignores a real-time signal", "blocks", "limits", "nice", "passes too many",
             "passes high", "alarm", "child", "thread", "closes", "closes stderr", "no new privileges",
             "death signal", "reaps", "long",
