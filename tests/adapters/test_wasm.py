@@ -4,6 +4,7 @@ how it ends, is as in a plain run of the runner."""
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import driver
@@ -50,6 +51,40 @@ def test_every_end_is_that_of_a_plain_run_and_the_next_request_is_fine(modules, 
             for (deed, late), plain in wanted.items():
                 env = env_of(deed, **({"LATE": "1"} if late else {}))
                 assert without_places(warm.ask(env=env)) == plain, deed
+
+
+# ---- cut off by its client, or by SIGTERM ----
+
+def begun(modules, deed):
+    """A module that has printed its first lines."""
+    env = env_of(deed, DATA="/data")
+    process = subprocess.Popen(modules.argv("ends"), env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.read(34).endswith(b"begun\n")
+    return process
+
+
+@pytest.mark.parametrize("deed", ["sleep", "read"])
+def test_one_that_is_to_end_waits_no_more_and_makes_its_files_whole(modules, deed):
+    with begun(modules, deed) as process:
+        process.terminate()
+        assert process.wait(driver.PATIENCE) == -signal.SIGTERM
+    assert (modules.data / "ended").read_text() == "whole\n"
+
+
+def test_one_that_prints_a_little_for_nobody_makes_its_files_whole(modules):
+    with begun(modules, "print") as process:
+        process.stdout.close()
+        assert process.wait(driver.PATIENCE) == 128 + signal.SIGPIPE
+    assert (modules.data / "ended").read_text() == "whole\n"
+
+
+@pytest.mark.parametrize("deed", ["loop", "complain-forever", "sleep-forever"])
+def test_one_that_is_to_end_and_does_not_is_ended(modules, deed):
+    argv, env = modules.argv("deeds"), env_of(deed, LATE="1")
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        process.stdout.read(10)
+        process.terminate()
+        assert process.wait(driver.PATIENCE) == -signal.SIGTERM
 
 
 def test_a_trap_is_told_with_the_names_of_the_functions(modules):

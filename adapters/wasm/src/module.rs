@@ -4,7 +4,7 @@ use wasmtime::{Engine, ExternType, Instance, InstancePre, Linker, Store};
 
 use crate::options::Options;
 use crate::run::{not_started, Program, Request, Then};
-use crate::wasi::{self, State};
+use crate::wasi::{self, ending, State};
 use crate::{compiler, failure, Outcome};
 
 /// A module with all of its imports found.
@@ -28,6 +28,7 @@ impl Module<'_> {
             .map_err(|error| format!("it cannot be linked: {}", compiler::one_line(&error)))?;
         // What a thread needs for traps is made now, and not in a request.
         Engine::tls_eager_initialize();
+        ending::watch();
         Ok(Module { options, engine, linked })
     }
 
@@ -50,7 +51,7 @@ impl Module<'_> {
     fn run(&self, store: &mut Store<State>, instance: &Instance) -> i32 {
         let start = instance.get_typed_func::<(), ()>(&mut *store, "_start");
         let ended = start.and_then(|start| start.call(&mut *store, ()));
-        failure::exit_code(&self.options.shown_module(), ended)
+        store.data().code(failure::exit_code(&self.options.shown_module(), ended))
     }
 }
 
@@ -72,12 +73,14 @@ impl Program for Module<'_> {
             None => (self.store(), None),
         };
         store.data_mut().begin(request.environment, request.arguments)?;
+        ending::set_running(true);
         let instance = match instance {
             Some(instance) => instance,
-            None => self.instance(&mut store)?,
+            None => self.instance(&mut store).inspect_err(|_| ending::set_running(false))?,
         };
         store.data_mut().ends_process = then == Then::End;
         let code = self.run(&mut store, &instance);
+        ending::set_running(false);
         if then == Then::End {
             crate::leave(code);
         }

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use super::descriptors::{flag, Descriptor, Kind, Rights};
 use super::errno::{Done, Errno};
 use super::memory::Guest;
-use super::{checked, folder, poll, status, State};
+use super::{checked, ending, folder, poll, status, State};
 
 // ---- reading and writing ----
 
@@ -42,9 +42,14 @@ pub fn fd_write(
     let done = transfer(descriptor, libc::POLLOUT, || unsafe {
         libc::writev(raw, pieces.as_ptr(), pieces.len() as i32)
     });
-    // Where signals are, SIGPIPE ends a program that prints for nobody, which may never ask.
-    state.is_unheard = done == Err(Errno::PIPE);
-    guest.put_u32(to, done?)
+    let done = match done {
+        Err(Errno::PIPE) => {
+            state.unheard += 1;
+            pieces.iter().map(|piece| piece.iov_len as u32).fold(0, u32::saturating_add)
+        }
+        done => done?,
+    };
+    guest.put_u32(to, done)
 }
 
 pub fn fd_pread(
@@ -93,6 +98,9 @@ fn transfer_at(call: CallAt, raw: RawFd, pieces: Vec<libc::iovec>, offset: u64) 
 /// A stream may not block although the module waits for it: whoever shares it can have said so.
 fn transfer(descriptor: &Descriptor, event: i16, call: impl Fn() -> isize) -> Done<u32> {
     loop {
+        if ending::was_asked() && matches!(descriptor.kind, Kind::Stream(_)) {
+            return if event == libc::POLLIN { Ok(0) } else { Err(Errno::PIPE) };
+        }
         if descriptor.nonblocking && !poll::is_ready(descriptor.raw(), event)? {
             return Err(Errno::AGAIN);
         }

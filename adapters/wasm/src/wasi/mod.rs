@@ -6,6 +6,7 @@
 
 mod clocks;
 mod descriptors;
+pub mod ending;
 mod errno;
 mod files;
 mod folder;
@@ -39,9 +40,14 @@ pub struct State {
     has_asked: bool,
     /// Nothing follows this instance: proc_exit() need not pass through the module's frames.
     pub ends_process: bool,
-    /// Nobody reads what it writes any more.
-    is_unheard: bool,
+    /// How often it has written although nobody reads it any more.
+    unheard: u32,
 }
+
+/// Where signals are, SIGPIPE ends a program that prints for nobody, which may never ask. Here it may
+/// come to its end, as one that ending.rs is about, if it does not go on for ever.
+const UNHEARD_MAX: u32 = 16;
+
 
 struct Request {
     environment: Vec<Vec<u8>>,
@@ -59,7 +65,7 @@ impl State {
             memory: None,
             has_asked: false,
             ends_process: false,
-            is_unheard: false,
+            unheard: 0,
         }
     }
 
@@ -80,6 +86,11 @@ impl State {
     /// instance is of no use.
     pub fn has_asked(&self) -> bool {
         self.has_asked
+    }
+
+    /// The exit code of a module that ended by itself, with this one.
+    pub fn code(&self, own: i32) -> i32 {
+        if self.unheard > 0 { 128 + libc::SIGPIPE } else { own }
     }
 
     fn request(&self) -> &Request {
@@ -105,7 +116,7 @@ fn enter(
     };
     let (bytes, state) = memory.data_and_store_mut(caller);
     let result = function(&mut Guest::new(bytes), state);
-    if state.is_unheard {
+    if state.unheard > UNHEARD_MAX {
         return Err(wasmtime::Error::from(Exit(128 + libc::SIGPIPE)));
     }
     Ok(result.map_or_else(Errno::code, |()| 0))
@@ -181,7 +192,8 @@ pub fn add_to(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "proc_exit",
         |caller: Caller<'_, State>, code: i32| -> wasmtime::Result<()> {
             if caller.data().ends_process {
-                crate::leave(code);
+                ending::set_running(false);
+                crate::leave(caller.data().code(code));
             }
             Err(wasmtime::Error::from(Exit(code)))
         },

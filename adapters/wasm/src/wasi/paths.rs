@@ -153,8 +153,10 @@ fn path(guest: &Guest, at: u32, length: u32) -> Done<CString> {
 /// The folder of a path's last part, and that part. `at_itself`: what a path that ends in "." or
 /// ".." fails with, as it is never followed there.
 struct Place {
-    folder: File,
+    folder: RawFd,
     name: CString,
+    /// Keeps the folder open, unless it is the one that the path is relative to.
+    _opened: Option<File>,
 }
 
 fn place(folder: RawFd, path: &CStr, at_itself: Errno) -> Done<Place> {
@@ -164,9 +166,12 @@ fn place(folder: RawFd, path: &CStr, at_itself: Errno) -> Done<Place> {
     if matches!(&trimmed[start..], b"" | b"." | b"..") {
         return Err(if bytes.starts_with(b"/") { Errno::PERM } else { at_itself });
     }
-    let parent = if start == 0 { c".".to_owned() } else { own(&bytes[..start]) };
+    if start == 0 {
+        return Ok(Place { folder, name: own(bytes), _opened: None });
+    }
     let flags = libc::O_PATH | libc::O_DIRECTORY;
-    Ok(Place { folder: open(folder, &parent, flags, 0)?, name: own(&bytes[start..]) })
+    let opened = open(folder, &own(&bytes[..start]), flags, 0)?;
+    Ok(Place { folder: opened.as_raw_fd(), name: own(&bytes[start..]), _opened: Some(opened) })
 }
 
 fn own(bytes: &[u8]) -> CString {
@@ -204,8 +209,27 @@ pub fn path_filestat_get(
     to: u32,
 ) -> Done<()> {
     let path = path(guest, at, length)?;
-    let found = find(state.descriptors.get(fd)?.folder()?, &path, follow)?;
+    let folder = state.descriptors.get(fd)?.folder()?;
+    if let Some(status) = status_of_entry(folder, &path, follow)? {
+        return status::put(guest, to, &status);
+    }
+    let found = find(folder, &path, follow)?;
     status::put(guest, to, &status::status_of(found.as_raw_fd())?)
+}
+
+/// By one call, of a name that leads nowhere else: one of the folder itself, and no link that is to be
+/// followed. None: it has to be resolved.
+fn status_of_entry(folder: RawFd, path: &CStr, follow: u32) -> Done<Option<libc::stat>> {
+    let name = path.to_bytes();
+    if name == b"." || name == b".." || name.contains(&b'/') {
+        return Ok(None);
+    }
+    let mut status = std::mem::MaybeUninit::uninit();
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    checked(unsafe { libc::fstatat(folder, path.as_ptr(), status.as_mut_ptr(), flags) })?;
+    let status = unsafe { status.assume_init() };
+    let is_link = status.st_mode & libc::S_IFMT == libc::S_IFLNK;
+    Ok((follow & FOLLOW == 0 || !is_link).then_some(status))
 }
 
 /// What a link says, cut to the buffer.
@@ -263,8 +287,7 @@ pub fn path_create_directory(
 ) -> Done<()> {
     let path = path(guest, at, length)?;
     let place = place(changed_folder(state, fd)?, &path, Errno::EXIST)?;
-    let folder = place.folder.as_raw_fd();
-    checked(unsafe { libc::mkdirat(folder, place.name.as_ptr(), 0o777) }).map(drop)
+    checked(unsafe { libc::mkdirat(place.folder, place.name.as_ptr(), 0o777) }).map(drop)
 }
 
 pub fn path_remove_directory(
@@ -291,8 +314,7 @@ pub fn path_unlink_file(
 
 fn remove(folder: RawFd, path: &CStr, flags: i32, at_itself: Errno) -> Done<()> {
     let place = place(folder, path, at_itself)?;
-    let folder = place.folder.as_raw_fd();
-    checked(unsafe { libc::unlinkat(folder, place.name.as_ptr(), flags) }).map(drop)
+    checked(unsafe { libc::unlinkat(place.folder, place.name.as_ptr(), flags) }).map(drop)
 }
 
 pub fn path_rename(
@@ -308,7 +330,7 @@ pub fn path_rename(
     let (from, to) = (path(guest, at, length)?, path(guest, new_at, new_length)?);
     let from = place(changed_folder(state, fd)?, &from, Errno::BUSY)?;
     let to = place(changed_folder(state, new_fd)?, &to, Errno::BUSY)?;
-    let (old, new) = (from.folder.as_raw_fd(), to.folder.as_raw_fd());
+    let (old, new) = (from.folder, to.folder);
     checked(unsafe { libc::renameat(old, from.name.as_ptr(), new, to.name.as_ptr()) }).map(drop)
 }
 
@@ -333,7 +355,7 @@ pub fn path_link(
     if from.name.to_bytes().ends_with(b"/") {
         return Err(Errno::NOTDIR); // the kernel would follow a link there
     }
-    let (old, new) = (from.folder.as_raw_fd(), to.folder.as_raw_fd());
+    let (old, new) = (from.folder, to.folder);
     checked(unsafe { libc::linkat(old, from.name.as_ptr(), new, to.name.as_ptr(), 0) }).map(drop)
 }
 
@@ -353,6 +375,5 @@ pub fn path_symlink(
         return Err(Errno::PERM);
     }
     let link = place(changed_folder(state, fd)?, &link, Errno::EXIST)?;
-    let folder = link.folder.as_raw_fd();
-    checked(unsafe { libc::symlinkat(target.as_ptr(), folder, link.name.as_ptr()) }).map(drop)
+    checked(unsafe { libc::symlinkat(target.as_ptr(), link.folder, link.name.as_ptr()) }).map(drop)
 }

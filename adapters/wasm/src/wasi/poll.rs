@@ -6,7 +6,7 @@ use super::clocks;
 use super::descriptors::Kind;
 use super::errno::{Done, Errno};
 use super::memory::Guest;
-use super::{checked, State};
+use super::{checked, ending, State};
 
 const SUBSCRIPTION: u32 = 48;
 const EVENT: u32 = 32;
@@ -145,7 +145,8 @@ fn wait(polled: &mut [libc::pollfd], time: Option<u64>) -> Done<i64> {
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let (first, number) = (polled.as_mut_ptr(), polled.len() as libc::nfds_t);
         match checked(unsafe { libc::ppoll(first, number, time, std::ptr::null()) }) {
-            Err(errno) if errno == Errno::of(libc::EINTR) => {}
+            Err(errno) if errno == Errno::of(libc::EINTR) && !ending::was_asked() => {}
+            Err(errno) if errno == Errno::of(libc::EINTR) => return Ok(0),
             result => return result,
         }
     }
