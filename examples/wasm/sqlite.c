@@ -20,7 +20,9 @@
 #define HAVE_NANOSLEEP 1
 // WAL without shared memory, which WASI has not: the database is locked until it is closed.
 #define SQLITE_DEFAULT_LOCKING_MODE 1
-#define SQLITE_EXTRA_INIT lock_by_folder
+#define SQLITE_EXTRA_INIT set_up
+#define USE_PREAD 1
+#define HAVE_FDATASYNC 1
 
 // What the code for unix names but never does here, because of the lock. Newer headers have some of
 // it.
@@ -66,13 +68,13 @@ static int look_at(const char *path, struct stat *found) {
   return failed;
 }
 
-// WASI has no locks on files, so a database is locked by the folder NAME.lock beside it, which only
-// one program can make; programs of the system do not look at it. Who has it renews its time as
-// it reads and writes; a program that was killed cannot, and after two seconds the next one removes
-// its folder. Who was only slow finds that the folder is not its own any more, and reads and writes
-// no more.
+// WASI has no locks on files, so a database is locked by the file NAME.lock beside it, which only
+// one program can make; programs of the system do not look at it. Who has it renews its time as it
+// reads and writes; a program that was killed cannot, and after two seconds the next one removes
+// its file. Who was only slow finds that the file is gone, and reads and writes no more.
 static char lock[PATH_MAX];      // "": we have none
-static struct timespec touched;  // the folder's time, as we have set it
+static int lock_file;            // it, open
+static struct timespec renewed;  // when its time was set
 static int lost;                 // somebody has removed it
 
 static const double left_after = 2;  // seconds
@@ -84,33 +86,38 @@ static double age_of(struct timespec then) {
   return (double)(now.tv_sec - then.tv_sec) + (double)(now.tv_nsec - then.tv_nsec) / 1e9;
 }
 
-static int is_left(const char *path) {
+// left: whether its owner is gone.
+static int has_lock(const char *path, int *left) {
   struct stat found;
-  return !stat(path, &found) && age_of(found.st_mtim) > left_after;
+  int has = !stat(path, &found);
+  *left = has && age_of(found.st_mtim) > left_after;
+  return has;
+}
+
+static int is_fresh(void) {
+  return !lost && age_of(renewed) < renewed_after;
 }
 
 static int is_ours(void) {
   struct stat found;
-  return *lock && !stat(lock, &found) && found.st_mtim.tv_sec == touched.tv_sec &&
-         found.st_mtim.tv_nsec == touched.tv_nsec;
-}
-
-static int note_time(void) {
-  struct stat found;
-  int failed = stat(lock, &found);
-  if (!failed) touched = found.st_mtim;
-  return failed;
-}
-
-// Always to the present: utimes() of WASI's library, given no times, sets 1970.
-static int touch(const char *path, const struct timeval times[2]) {
-  struct timespec now[2];
-  (void)times;
-  clock_gettime(CLOCK_REALTIME, &now[0]);
-  now[1] = now[0];
-  if (strcmp(path, lock)) return utimensat(AT_FDCWD, path, now, 0);
-  if (is_ours() && !utimensat(AT_FDCWD, path, now, 0)) return note_time();
+  if (is_fresh()) return 1;  // nobody may have removed it yet
+  if (!lost && !fstat(lock_file, &found) && found.st_nlink > 0) return 1;
   lost = 1;
+  return 0;
+}
+
+static int renew(void) {
+  struct timespec now[2];
+  if (!is_ours()) return -1;
+  clock_gettime(CLOCK_REALTIME, &now[0]);
+  now[1] = renewed = now[0];
+  return futimens(lock_file, now);
+}
+
+// SQLite does so with the lock, when it wants more of it, and with nothing else.
+static int touch(const char *path, const struct timeval times[2]) {
+  (void)path, (void)times;
+  if (is_fresh() || !renew()) return 0;
   errno = EIO;
   return -1;
 }
@@ -118,41 +125,65 @@ static int touch(const char *path, const struct timeval times[2]) {
 // One at a time, so that nobody removes what the one before has just made.
 static void remove_left(const char *path) {
   char turn[PATH_MAX];
+  int left;
   if (snprintf(turn, sizeof turn, "%s.left", path) >= (int)sizeof turn) return;
   if (!mkdir(turn, 0777)) {
-    if (is_left(path)) rmdir(path);
+    if (has_lock(path, &left) && left) unlink(path);
     rmdir(turn);
-  } else if (is_left(turn)) {
+  } else if (has_lock(turn, &left) && left) {
     rmdir(turn);
   }
 }
 
 static void give_lock_back(void) {
-  if (is_ours()) rmdir(lock);
+  if (*lock && is_ours()) unlink(lock);
+}
+
+// SQLite's own waits begin with a millisecond and grow to a hundred, in which a hundred others
+// could have had the lock; so it is waited for here, and only who has waited in vain goes back
+// there.
+static const double waited_here = 0.5;                        // seconds
+static const long first_wait = 50000, longest_wait = 300000;  // nanoseconds
+
+static int make_when_free(const char *path) {
+  struct timespec began, wait = {0, first_wait};
+  clock_gettime(CLOCK_REALTIME, &began);
+  do {
+    int left, has = has_lock(path, &left);
+    if (left) remove_left(path);
+    if (!has || left) {
+      clock_gettime(CLOCK_REALTIME, &renewed);
+      int file = open(path, O_CREAT | O_EXCL | O_WRONLY, 0666);
+      if (file >= 0 || errno != EEXIST) return file;
+    }
+    nanosleep(&wait, NULL);
+    if (wait.tv_nsec < longest_wait) wait.tv_nsec += wait.tv_nsec / 2;
+  } while (age_of(began) < waited_here);
+  errno = EEXIST;
+  return -1;
 }
 
 // A lock of the system's is gone with its program, also if that ends without closing the database.
 static int take_lock(const char *path, mode_t mode) {
   static int registered;
-  if (is_left(path)) remove_left(path);
-  int failed = mkdir(path, mode);
-  if (failed || strlen(path) >= sizeof lock) return failed;
+  (void)mode;
+  if (strlen(path) >= sizeof lock || (lock_file = make_when_free(path)) < 0) return -1;
   strcpy(lock, path);
+  lost = 0;
   if (!registered++) atexit(give_lock_back);
-  return note_time();
+  return 0;
 }
 
 static int drop_lock(const char *path) {
-  if (strcmp(path, lock)) return rmdir(path);
-  int ours = is_ours();
-  lost = *lock = 0;
-  return ours ? rmdir(path) : 0;
+  int failed = is_ours() ? unlink(path) : 0;
+  close(lock_file);
+  *lock = 0;
+  return failed;
 }
 
 // Whether we may still read and write. Some is read before anything is locked.
 static int may_go_on(void) {
-  if (!*lock || (!lost && age_of(touched) < renewed_after)) return 1;
-  return !lost && !touch(lock, NULL);
+  return !*lock || is_fresh() || !renew();
 }
 
 static ssize_t read_locked(int file, void *bytes, size_t room) {
@@ -192,11 +223,26 @@ static int cut_locked(int file, off_t size) {
 // If it is defined, SQLite (3.41 and later) leaves out WAL, and could not read the databases of the
 // other guestbooks. No header of the system is included after this for the first time.
 #undef __wasi__
-int lock_by_folder(const char *unused);
+int set_up(const char *unused);
 #include "sqlite3.c"
 
+// Who closes a database last copies the log into it and removes it, which is three calls of
+// fsync(); and here each program is the last one. So the log stays, until a program finds it long
+// when it opens the database: each reads all of it then.
+static const off_t long_log = 200000;  // bytes: some 50 pages
+
+static int keep_short_log(sqlite3 *db, char **why, const struct sqlite3_api_routines *unused) {
+  const char *path = sqlite3_db_filename(db, "main");
+  struct stat log;
+  (void)why, (void)unused;
+  if (!path || !*path || (!stat(sqlite3_filename_wal(path), &log) && log.st_size > long_log))
+    return SQLITE_OK;
+  return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
 // SQLite calls this as it starts.
-int lock_by_folder(const char *unused) {
+int set_up(const char *unused) {
   (void)unused;
-  return sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1);
+  int failed = sqlite3_auto_extension((void (*)(void))keep_short_log);
+  return failed ? failed : sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1);
 }

@@ -6,8 +6,10 @@ import os
 import pwd
 import shutil
 import sqlite3
+import time
 
 import pytest
+from harness import fastcgi
 from harness.bridge import BUILD
 from harness.modules import RESETS, maker, module, need_runner, seen, settings
 from harness.processes import descendants_of, kill_quietly, wait_until
@@ -238,12 +240,14 @@ def test_hello_of_the_examples_answers_as_the_native_one(site):
 
 class Guestbook:
     """guestbook.wasm, warm."""
+    FORM = "application/x-www-form-urlencoded"
 
     def __init__(self, site):
         need_runner()
         if not (BUILD / "examples" / "cgi-bin" / "guestbook.wasm").exists():
             pytest.skip("no compiler for WebAssembly, or no source of SQLite, when it was configured")
         self.program, self.database = site.example("guestbook.wasm"), site.folder / "data" / "book.db"
+        self.lock = self.database.with_name("book.db.lock")
         self.bridge = site.start_bridge(settings(site) + 'env = { GUESTBOOK_DB = "/data/book.db" }',
                                         bridge=f'cache = "{site.folder}/cache"\n')
         self.bridge.request(self.program)
@@ -251,7 +255,7 @@ class Guestbook:
 
     def write(self, n):
         return self.bridge.request(self.program, "POST", body=b"name=Visitor+%d&message=Hello" % n,
-                                   CONTENT_TYPE="application/x-www-form-urlencoded").status
+                                   CONTENT_TYPE=self.FORM).status
 
     def missing(self, numbers):
         page = self.bridge.request(self.program).body
@@ -267,11 +271,22 @@ def test_the_guestbook_keeps_every_entry_of_writers_at_once(site):
 
 def test_a_lock_that_a_killed_guestbook_left_keeps_nobody_out(site):
     book = Guestbook(site)
-    lock = book.database.with_name("book.db.lock")
-    for name in ("book.db.lock", "book.db.lock.left"):
-        lock.with_name(name).mkdir()
-    assert book.write(1) == 303 and not lock.exists()
-    assert not lock.with_name("book.db.lock.left").exists()
+    book.lock.touch()
+    book.lock.with_name("book.db.lock.left").mkdir()
+    assert book.write(1) == 303 and not book.lock.exists()
+    assert not book.lock.with_name("book.db.lock.left").exists()
+
+
+def test_visitors_that_go_away_leave_no_lock(site):
+    book = Guestbook(site)
+    for n in range(150):
+        sent = fastcgi.whole_request(book.program, b"name=Visitor+%d&message=Hello" % n,
+                                     REQUEST_METHOD="POST", CONTENT_TYPE=Guestbook.FORM)
+        with book.bridge.connect() as peer:
+            peer.socket.sendall(sent)
+            time.sleep(0.0001 * (n % 30))
+        wait_until(lambda: not book.lock.exists(), f"visitor {n}'s lock is given back")
+    assert book.write(99) == 303 and book.missing([99]) == []
 
 
 def test_guestbooks_that_are_killed_while_they_write_lose_no_entry_that_was_answered(site):
