@@ -1,11 +1,13 @@
 //! Core modules: WASI preview 1, `_start`.
 
-use wasmtime::{Engine, ExternType, Instance, InstancePre, Linker, Store};
+use wasmtime::{Engine, ExternType, InstancePre, Linker, Store, TypedFunc};
 
 use crate::options::Options;
 use crate::run::{not_started, Program, Request, Then};
 use crate::wasi::{self, ending, State};
 use crate::{compiler, failure, Outcome};
+
+type Start = TypedFunc<(), ()>;
 
 /// A module with all of its imports found.
 pub struct Module<'a> {
@@ -39,47 +41,47 @@ impl Module<'_> {
         store
     }
 
-    fn instance(&self, store: &mut Store<State>) -> Result<Instance, String> {
+    /// A new instance's _start.
+    fn instance(&self, store: &mut Store<State>) -> Result<Start, String> {
         let instance = self.linked.instantiate(&mut *store).map_err(|error| {
             not_started(self.options, &error, store.data().limits.was_reached())
         })?;
         let memory = instance.get_memory(&mut *store, "memory");
         store.data_mut().memory = memory;
-        Ok(instance)
+        instance.get_typed_func(store, "_start").map_err(|error| compiler::one_line(&error))
     }
 
-    fn run(&self, store: &mut Store<State>, instance: &Instance) -> i32 {
-        let start = instance.get_typed_func::<(), ()>(&mut *store, "_start");
-        let ended = start.and_then(|start| start.call(&mut *store, ()));
+    fn run(&self, store: &mut Store<State>, start: &Start) -> i32 {
+        let ended = start.call(&mut *store, ());
         store.data().code(failure::exit_code(&self.options.shown_module(), ended))
     }
 }
 
 impl Program for Module<'_> {
-    type Instance = (Store<State>, Instance);
+    type Instance = (Store<State>, Start);
 
     fn ahead(&self) -> Result<Option<Self::Instance>, String> {
         let mut store = self.store();
         match self.instance(&mut store) {
-            Ok(instance) => Ok(Some((store, instance))),
+            Ok(start) => Ok(Some((store, start))),
             Err(_) if store.data().has_asked() => Ok(None),
             Err(why) => Err(why),
         }
     }
 
     fn answer(&self, ahead: Option<Self::Instance>, request: Request, then: Then) -> Outcome {
-        let (mut store, instance) = match ahead {
-            Some((store, instance)) => (store, Some(instance)),
+        let (mut store, start) = match ahead {
+            Some((store, start)) => (store, Some(start)),
             None => (self.store(), None),
         };
         store.data_mut().begin(request.environment, request.arguments)?;
         ending::set_running(true);
-        let instance = match instance {
-            Some(instance) => instance,
+        let start = match start {
+            Some(start) => start,
             None => self.instance(&mut store).inspect_err(|_| ending::set_running(false))?,
         };
         store.data_mut().ends_process = then == Then::End;
-        let code = self.run(&mut store, &instance);
+        let code = self.run(&mut store, &start);
         ending::set_running(false);
         if then == Then::End {
             crate::leave(code);

@@ -62,6 +62,9 @@ impl Rights {
     /// What only files are good for.
     const OF_FILES: u64 =
         Self::FD_READ | Self::FD_WRITE | Self::FD_SEEK | Self::FD_TELL | Self::FD_FILESTAT_SET_SIZE;
+    const STREAM: Rights = Rights { base: Self::ALL, inheriting: 0 };
+    /// What a terminal is not good for.
+    pub const SEEKS: u64 = Self::FD_SEEK | Self::FD_TELL;
     pub const WHOLE: Rights = Rights { base: Self::ALL, inheriting: Self::ALL };
 }
 
@@ -74,7 +77,7 @@ impl Descriptors {
     pub fn new(folders: &[Folder]) -> Result<Descriptors, String> {
         let mut descriptors = Descriptors::default();
         for fd in 0..=2 {
-            descriptors.table.push(Some(Descriptor::of(Kind::Stream(fd), stream_rights(fd))));
+            descriptors.table.push(Some(Descriptor::of(Kind::Stream(fd), Rights::STREAM)));
         }
         for folder in folders {
             let file = std::fs::OpenOptions::new()
@@ -187,13 +190,4 @@ impl Descriptor {
         }
         Ok(())
     }
-}
-
-/// A C library takes what cannot seek, and is a character device, for a terminal, and writes each
-/// line by itself.
-fn stream_rights(fd: RawFd) -> Rights {
-    let is_terminal = unsafe { libc::isatty(fd) } == 1;
-    let seeks = Rights::FD_SEEK | Rights::FD_TELL;
-    let base = if is_terminal { Rights::ALL & !seeks } else { Rights::ALL };
-    Rights { base, inheriting: 0 }
 }

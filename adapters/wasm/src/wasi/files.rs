@@ -150,9 +150,17 @@ pub fn fd_fdstat_get(guest: &mut Guest, state: &mut State, fd: u32, to: u32) -> 
     let mut bytes = [0; 24];
     bytes[0] = status::file_type(mode);
     bytes[2..4].copy_from_slice(&flags_of(descriptor)?.to_le_bytes());
-    bytes[8..16].copy_from_slice(&descriptor.rights.base.to_le_bytes());
+    bytes[8..16].copy_from_slice(&rights_of(descriptor, mode).to_le_bytes());
     bytes[16..24].copy_from_slice(&descriptor.rights.inheriting.to_le_bytes());
     guest.put(to, &bytes)
+}
+
+/// A C library takes what cannot seek, and is a character device, for a terminal, and writes each
+/// line by itself.
+fn rights_of(descriptor: &Descriptor, mode: u32) -> u64 {
+    let is_device = mode & libc::S_IFMT == libc::S_IFCHR;
+    let is_terminal = is_device && unsafe { libc::isatty(descriptor.raw()) } == 1;
+    descriptor.rights.base & if is_terminal { !Rights::SEEKS } else { Rights::ALL }
 }
 
 fn flags_of(descriptor: &Descriptor) -> Done<u16> {

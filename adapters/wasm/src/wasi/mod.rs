@@ -48,7 +48,6 @@ pub struct State {
 /// come to its end, as one that ending.rs is about, if it does not go on for ever.
 const UNHEARD_MAX: u32 = 16;
 
-
 struct Request {
     environment: Vec<Vec<u8>>,
     arguments: Vec<Vec<u8>>,
@@ -90,7 +89,11 @@ impl State {
 
     /// The exit code of a module that ended by itself, with this one.
     pub fn code(&self, own: i32) -> i32 {
-        if self.unheard > 0 { 128 + libc::SIGPIPE } else { own }
+        if self.unheard > 0 {
+            128 + libc::SIGPIPE
+        } else {
+            own
+        }
     }
 
     fn request(&self) -> &Request {
