@@ -69,9 +69,10 @@ pub fn optimized(options: &Options, source: &Source) -> Result<Compiled, String>
 
 /// The module as soon as possible: for a process that answers one request.
 pub fn at_once(options: &Options, source: &Source) -> Result<Compiled, String> {
-    if let Some(cache) = open_cache(options) {
+    let cache = open_cache(options);
+    if let Some(cache) = &cache {
         let engine = optimizing(options)?;
-        if let Some(code) = entry_of(&cache, &Key::of(&engine, source)) {
+        if let Some(code) = entry_of(cache, &Key::of(&engine, source)) {
             return Compiled::of_code(engine, source.kind, &code);
         }
         // So that the next request is faster.
@@ -84,7 +85,13 @@ pub fn at_once(options: &Options, source: &Source) -> Result<Compiled, String> {
         return Ok(compiled);
     }
     // It does not know all that the other knows; that one's error is the one to tell.
-    Compiled::of_code(optimizing(options)?, source.kind, &compile(options, source)?)
+    let engine = optimizing(options)?;
+    let code = match &cache {
+        // By the process that has just been started, most likely.
+        Some(cache) => code_by(cache, &Key::of(&engine, source), options, source)?.0,
+        None => compile(options, source)?,
+    };
+    Compiled::of_code(engine, source.kind, &code)
 }
 
 fn optimizing(options: &Options) -> Result<Engine, String> {
@@ -112,11 +119,16 @@ pub fn into_cache(options: &Options) -> Outcome {
 const FAILED: i32 = 3;
 const SAID_MAX: usize = 2000;
 
+/// The priority of a compilation.
+const NICE: i32 = 10;
+
 /// --compile-here: what the process does that compile() starts.
 pub fn here(options: &Options, input: RawFd, output: RawFd) -> Outcome {
     set_limit(libc::RLIMIT_CPU, options.compile_time);
     set_limit(libc::RLIMIT_AS, options.compile_memory);
     set_limit(libc::RLIMIT_CORE, 0);
+    // Requests are answered meanwhile, the first one by code that is being made as well.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
     let source = module_file::read_all(unsafe { File::from_raw_fd(input) })?;
     let engine = engine::new(Compiler::Optimizing, options.stack, Threads::AsManyAsCores)?;
     let code = match source.kind {

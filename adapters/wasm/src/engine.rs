@@ -1,7 +1,7 @@
 //! How modules are compiled and run. Code that one engine compiled runs in another one only if it
 //! has the same settings, so all processes take them from here.
 
-use wasmtime::{Config, Engine, Strategy};
+use wasmtime::{Config, Engine, OptLevel, RegallocAlgorithm, Strategy};
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Compiler {
@@ -33,5 +33,12 @@ pub fn new(compiler: Compiler, stack: usize, threads: Threads) -> Result<Engine,
         .async_stack_size(stack + STACK_OF_CALLS)
         // A memory is plain pages, which the checkpoint library can put back.
         .memory_init_cow(false);
+    if compiler == Compiler::Baseline {
+        // What is around its functions is the other compiler's work, one piece for each that is in a
+        // table: in a program in Go, all of them.
+        config
+            .cranelift_opt_level(OptLevel::None)
+            .cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+    }
     Engine::new(&config).map_err(|error| format!("WebAssembly cannot be run here: {error:#}"))
 }
