@@ -8,7 +8,7 @@ import zlib
 import pytest
 from harness import fastcgi
 from harness.components import component
-from harness.modules import maker, module, settings
+from harness.modules import maker, module, settings, start_warm
 from harness.processes import descendants_of, memory_kib
 
 MIB = int(os.environ.get("CGIBRIDGE_TESTS_BODY_MIB", "256"))
@@ -62,10 +62,7 @@ def test_a_long_body_passes_both_ways_at_once_with_flat_memory(site, kind):
     wasm = maker(site, make)
     program, size = wasm(name), MIB << 20
     more = f'limits = {{ body = "{MIB}MiB" }}\ntimeouts = {{ request = "300s" }}\n'
-    bridge = site.start_bridge(settings(site) + more, bridge=wasm.bridge)
-    for _ in range(2):  # the first start fills the cache, which makes another generation
-        bridge.request(program, query=query, HTTP_HOST="h")
-        bridge.wait_warm(program)
+    bridge = start_warm(site, program, settings(site) + more, wasm.bridge, query=query, HTTP_HOST="h")
     with bridge.connect(seconds=60) as peer:
         assert checksum(answer_of(peer, program, query, size, mark)) == checksum(pieces(size))
     assert bridge.program(program)["requests_persistent"] >= 1

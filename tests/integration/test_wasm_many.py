@@ -7,7 +7,7 @@ import re
 
 import pytest
 from harness.components import component
-from harness.modules import RESETS, maker, module, settings
+from harness.modules import RESETS, maker, module, settings, start_warm
 
 REQUESTS = int(os.environ.get("CGIBRIDGE_TESTS_REQUESTS", "200"))
 CONNECTIONS = 4
@@ -36,10 +36,7 @@ def check_http(answer, n, body):
 def test_each_of_many_answers_is_that_request_s_own(site, make, name, check, reset):
     wasm = maker(site, make)
     program = wasm(name)
-    bridge = site.start_bridge(settings(site, reset), bridge=wasm.bridge)
-    for _ in range(2):  # the first start fills the cache, which makes another generation
-        bridge.request(program, HTTP_HOST="h")
-        bridge.wait_warm(program)
+    bridge = start_warm(site, program, settings(site, reset), wasm.bridge, HTTP_HOST="h")
 
     def ask(connection):
         with bridge.connect() as peer:
