@@ -213,7 +213,7 @@ std::optional<Execution> execution_of(const Received& execute) {
   std::string_view text = execute.text;
   Execution execution;
   const auto folder = take_string(text), file = take_string(text);
-  if (!folder || !file || !folder->starts_with('/') || !file->starts_with('/')) return {};
+  if (!folder || !file || !folder->starts_with('/') || file->empty()) return {};
   execution.folder = *folder;
   execution.file = *file;
   execution.device = execute.device;

@@ -83,8 +83,8 @@ struct Execution {
   std::uint32_t environment_count = 0;
   std::uint32_t ignored = 0;  // signals; bit 0 is signal 1
 };
-// None if the strings are not what the message promises, or if one of the two paths is not
-// absolute.
+// None if the strings are not what the message promises, if the folder's path is not absolute, or
+// if the file's is empty.
 std::optional<Execution> execution_of(const Received& execute);
 
 }  // namespace message

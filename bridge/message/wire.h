@@ -115,8 +115,8 @@ struct message_done {
 #define DONE_ASKED 4u     /* the kernel was asked what else it changed */
 #define DONE_WALKED 8u    /* the rewind before it looked for changed pages: they were not known */
 
-/* strings_bytes of NUL-terminated strings: the current folder, the file, both absolute, then argc
- * words of argv, then envc of environment. */
+/* strings_bytes of NUL-terminated strings: the current folder, an absolute path; the file's path,
+ * as it was given; then argc words of argv, then envc of environment. */
 struct message_execute {
   uint64_t request_id;
   uint64_t device, inode; /* of the file, as the worker finds it */

@@ -18,8 +18,7 @@ base::FdPair sockets() {
 
 // What is executed, links followed; none unless it is the file that the worker finds there: its
 // /proc is another one, and it may have folders of its own.
-std::optional<router::ProgramFile> file_of(const message::Execution& execution) {
-  std::string path(execution.file);
+std::optional<router::ProgramFile> file_of(const message::Execution& execution, std::string path) {
   struct stat status = {};
   if (path.starts_with("/proc/") || ::stat(path.c_str(), &status) != 0 ||
       !S_ISREG(status.st_mode) || status.st_dev != execution.device ||
@@ -51,7 +50,7 @@ bool let_stand_in(const Surroundings& surroundings, const Subject& subject,
                   const message::Execution& execution) {
   if (surroundings.executed == nullptr) return false;
   const Subject what(subject.home, worker::executed_by(execution));
-  const auto file = file_of(execution);
+  const auto file = file_of(execution, what.executed->file);
   Pool* other = file && is_printable(*what.executed) ? surroundings.executed(what) : nullptr;
   if (other == nullptr) return false;
   other->refresh(settings_of_executed(settings), *file, execution.environment,

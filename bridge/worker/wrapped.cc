@@ -188,14 +188,16 @@ const std::string& Executed::name() const {
 
 std::string Executed::key() const {
   std::string key = std::to_string(ignored) + '\0';
-  for (const std::string* part : {&file, &folder, &search_path}) key.append(*part).push_back('\0');
+  for (const std::string* part : {&given, &folder, &search_path}) key.append(*part).push_back('\0');
   for (const std::string& word : words) key.append(word).push_back('\0');
   return key;
 }
 
 Executed executed_by(const message::Execution& execution) {
-  Executed executed{.file = std::string(execution.file),
-                    .folder = std::string(execution.folder),
+  const std::string folder(execution.folder), given(execution.file);
+  Executed executed{.file = given.starts_with('/') ? given : folder + "/" + given,
+                    .folder = folder,
+                    .given = given,
                     .words = {},
                     .search_path = {},
                     .ignored = execution.ignored};
@@ -225,6 +227,7 @@ std::size_t fixed_words(const std::string& file, const std::vector<std::string_v
 std::optional<Executable> executable_of(const Executed& executed) {
   auto found = executed_as(executed.file, executed.words, executed.search_path);
   if (!found || found->language == Language::wasm) return std::nullopt;
+  std::ranges::replace(found->argv, executed.file, executed.given);
   // A name that is not its file's must not make it another language's interpreter.
   const bool is_interpreter = executed.words.size() > 1;
   if (is_interpreter && found->language != language_of(executed.file)) return std::nullopt;

@@ -25,6 +25,7 @@ std::optional<Executable> wrapped_by(const std::string& program, const Executabl
 // What a process executes in the middle of its request (message/wire.h, EXECUTE).
 struct Executed {
   std::string file, folder;        // absolute paths: what is executed, and where
+  std::string given;               // the file's path as it was given, which its interpreter gets
   std::vector<std::string> words;  // argv, as far as it is the same in each request
   std::string search_path;         // PATH in its environment; empty: there is none
   std::uint32_t ignored = 0;       // signals; bit 0 is signal 1

@@ -43,7 +43,7 @@ void demand_of_the_table(const message::Received& received) {
   for (const std::string_view word : execution->words) bytes += word.size() + 1;
   BRIDGE_ASSERT(execution->words.size() == received.argc && received.argc > 0);
   BRIDGE_ASSERT(bytes + execution->environment.size() == received.text.size());
-  BRIDGE_ASSERT(execution->folder.front() == '/' && execution->file.front() == '/');
+  BRIDGE_ASSERT(execution->folder.front() == '/' && !execution->file.empty());
 }
 
 }  // namespace

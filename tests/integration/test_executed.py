@@ -124,12 +124,11 @@ WRAPPER = r"""
     """
 HANDED = ["", "reads", "chdir", "handles", "opens", "locks", "waits", "setreuid", "stderr", "limits back",
           "allocates", "prints", "shares", "nowhere", "name", "vector", "environment", "nothing",
-          "wild", "timer", "ignores as Python does",
+          "wild", "timer", "relative", "ignores as Python does",
           "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
 EXECUTED = ["umask", "ignores", "ignores a real-time signal", "blocks", "limits", "nice", "passes too many",
             "passes high", "alarm", "child", "thread", "closes", "closes stderr", "no new privileges",
-            "death signal", "reaps", "long",
-            "many", "relative"]
+            "death signal", "reaps", "long", "many"]
 
 
 @pytest.fixture
@@ -276,6 +275,7 @@ SCRIPTS = {
              'trap "" USR2; trap - USR2; words=(a "$@"); cd /tmp && exec perl -w {target} "${{words[@]}}"'),
     "perl": ("#!/usr/bin/perl", '$ENV{{B}} = $ENV{{QUERY_STRING}}; exec "{target}", "of perl", @ARGV; die'),
     "perl, by a shell": ("#!/usr/bin/perl", 'exec "{target} of; true"; die'),
+    "sh, relative": ("#!/bin/sh", 'A=1; cd ../elsewhere; true; exec ./target "$@"'),
     "python": ("#!/usr/bin/python3", 'import os, sys; os.execv("{target}", ["x", *sys.argv[1:]])'),
     "ruby": ("#!/usr/bin/ruby", 'exec "{target}", "of ruby", *ARGV'),
 }
@@ -392,7 +392,7 @@ hello
         my $strings = join '', map { "$_\0" } '/', '%s', 'x', 'A=1';
         $strings = substr $strings, 0, -3 if $what eq 'cut';
         for my $id ($what eq 'late' ? 1 : 1 .. 40) {
-            my $body = pack('QLLLL', $id, 1, 1, length $strings, 0) . $strings;
+            my $body = pack('QQQLLLL', $id, 0, 0, 1, 1, length $strings, 0) . $strings;
             send $channel, pack('LSSL', 0x43474942, 6, 12, length $body) . $body, 0;
         }
         select undef, undef, undef, 0.3;

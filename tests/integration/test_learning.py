@@ -140,7 +140,7 @@ for my $note (split /\|/, $ENV{{HTTP_X_NOTES}} // '') {{
     my $body = pack('LL', 1, length $note) . $note;
     for my $fd (500 .. 520) {{
         open my $channel, '>&', $fd or next;
-        send $channel, pack('LSSL', 0x43474942, 5, 7, length $body) . $body, 0;
+        send $channel, pack('LSSL', 0x43474942, 6, 7, length $body) . $body, 0;
     }}
 }}
 print "{head}told\n";

@@ -5,9 +5,10 @@ import pytest
 PERSISTENT = 'mode = "persistent"\nworkers = { max = 2, spare = 2 }\nrewind = { verify = 0 }\n'
 
 # Its output comes from the program that it execs. That one lives for a moment, like any program that does
-# some work.
+# some work. The mask that it passes on keeps other workers from taking its place.
 EXEC_SH = """
     [ "$QUERY_STRING" = own ] && { printf 'Content-Type: text/plain\\n\\nown\\n'; exit 0; }
+    umask 027
     exec %s
     """
 WRAPPED_SH = "printf 'Content-Type: text/plain\\n\\nwrapped\\n'; sleep 0.05\n"
@@ -15,8 +16,10 @@ WRAPPER_C = r"""
     #include <stdio.h>
     #include <stdlib.h>
     #include <string.h>
+    #include <sys/stat.h>
     #include <unistd.h>
     int main(void) {
+      umask(027);
       if (strcmp(getenv("QUERY_STRING"), "own") != 0) return execl("%s", "x", NULL);
       printf("Content-Type: text/plain\n\nown\n");
       return 0;

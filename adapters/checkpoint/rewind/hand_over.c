@@ -31,7 +31,7 @@ enum { kKeptUnseen = TOUCHED_THREADS | TOUCHED_FILES | TOUCHED_SEMAPHORES | TOUC
 /* ---- whether it can be handed over ---- */
 
 static int is_plain_executable(const char *path, struct stat *status) {
-  return path[0] == '/' && raw_call(SYS_newfstatat, AT_FDCWD, path, status, 0) == 0 &&
+  return path[0] != '\0' && raw_call(SYS_newfstatat, AT_FDCWD, path, status, 0) == 0 &&
          S_ISREG(status->st_mode) && (status->st_mode & (S_ISUID | S_ISGID)) == 0 &&
          raw_call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }

@@ -234,7 +234,7 @@ TEST(Decode, says_what_a_program_is_about_to_execute) {
 TEST(Decode, knows_what_nobody_executes) {
   EXPECT_FALSE(decode(execute(0, 0, "/\0/x\0"s)));
   for (const auto& strings : {"/\0/x\0x\0"s, "/\0/x\0x\0A=1\0B=2\0"s, "/\0/x\0x\0A=1"s,
-                              "srv\0/x\0x\0A=1\0"s, "/\0x\0x\0A=1\0"s, ""s, "/\0/x\0"s}) {
+                              "srv\0/x\0x\0A=1\0"s, "/\0\0x\0A=1\0"s, ""s, "/\0/x\0"s}) {
     const auto received = decode(execute(1, 1, strings));
     ASSERT_TRUE(received);
     EXPECT_FALSE(execution_of(received.value())) << strings;

@@ -48,14 +48,14 @@ TEST(Executed, is_known_by_what_stays_the_same) {
 }
 
 TEST(Executed, becomes_what_the_kernel_would_make_of_it) {
-  const auto executable = executable_of({"/bin/cat", "/", {"a cat"}, "/bin", 0});
+  const auto executable = executable_of({"/bin/cat", "/", "/bin/cat", {"a cat"}, "/bin", 0});
   ASSERT_TRUE(executable);
   EXPECT_EQ(executable->file, "/bin/cat");
   EXPECT_EQ(executable->argv, (std::vector<std::string>{"a cat"}));
   EXPECT_EQ(executable->name, "cat");
   EXPECT_EQ(executable->assignments, (std::vector<std::string>{"PATH=/bin"}));
-  EXPECT_FALSE(executable_of({"/nowhere", "/", {"x"}, {}, 0}));
-  EXPECT_FALSE(executable_of({"/etc/passwd", "/", {"x"}, {}, 0}));
+  EXPECT_FALSE(executable_of({"/nowhere", "/", "/nowhere", {"x"}, {}, 0}));
+  EXPECT_FALSE(executable_of({"/etc/passwd", "/", "etc/passwd", {"x"}, {}, 0}));
 }
 
 }  // namespace
