@@ -36,14 +36,16 @@ Pool& Pools::of(const std::string& program) {
   return *pool;
 }
 
-// Those that were let go leave their places to others.
+// Those that were not asked for in a long time leave their places to others.
 Pool* Pools::executed(const Subject& subject) {
   const std::string key = subject.home + '\0' + subject.executed->key();
   if (const auto known = pools_.find(key); known != pools_.end()) return known->second.get();
-  const auto holds_place = [&subject](const auto& entry) {
+  const base::TimePoint now = surroundings_.loop.now();
+  const auto holds_place = [&](const auto& entry) {
     const Pool& pool = *entry.second;
+    const bool is_recent = now - pool.last_used() < limits_.zygote_idle_timeout;
     return pool.subject().executed && pool.program() == subject.home &&
-           (pool.has_zygote() || !pool.quiet());
+           (is_recent || pool.has_zygote() || !pool.quiet());
   };
   if (static_cast<std::size_t>(std::ranges::count_if(pools_, holds_place)) >= kExecutedMost) {
     if (with_many_.insert(subject.home).second) {
