@@ -17,9 +17,9 @@ ORDER = ["build", "slow", "kernels-all",
 # that they use, so they do not run under the sanitizers.
 NOT_SANITIZED = {
     "ab_compare", "ab_compare_live", "containers", "cpu_ceiling", "drop_in", "exec_wrappers", "field",
-    "front_ends", "go_programs", "guestbooks", "hellos", "linked_languages", "migrate", "node", "page",
-    "peers", "php", "ready_files", "real_programs", "rlimits", "sandbox_outside", "soak", "switching",
-    "webservers",
+    "front_ends", "go_programs", "guestbooks", "hellos", "ikiwiki", "linked_languages", "migrate", "node",
+    "page", "peers", "php", "ready_files", "real_programs", "rlimits", "sandbox_outside", "soak", "switching",
+    "wasm_bodies", "wasm_many", "webservers",
 }
 # The files that take longest, which are not the largest ones.
 LONGEST = ["under_load", "leaks", "thousand_requests", "real_programs", "guestbooks", "webservers",
