@@ -29,6 +29,8 @@ def make(root, release):
     if not (root / "etc/debian_version").exists():
         subprocess.run(["debootstrap", "--variant=minbase", *source_of(release, str(root))], check=True)
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+    # No package brings it, and nothing else says what localhost is without a network.
+    (root / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     for file in pathlib.Path("/etc/apt/apt.conf.d").glob("99*"):
         shutil.copy(file, root / "etc/apt/apt.conf.d")
 
