@@ -44,23 +44,28 @@ struct directory_entry {
   char name[];
 };
 
-/* Calls visit for each open descriptor until it returns other than 0. Without opendir(), which
- * would change the program's heap. */
-static int for_each_fd(int (*visit)(int fd, void *context), void *context) {
+/* Without opendir(), which would change the program's heap. */
+int descriptors_visit(int folder, int (*visit)(int fd, void *context), void *context) {
   _Alignas(struct directory_entry) char buffer[2048];
-  int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return 0;
   int answer = 0;
-  long count;
-  while (answer == 0 && (count = syscall(SYS_getdents64, directory, buffer, sizeof buffer)) > 0) {
+  long count = raw_call(SYS_lseek, folder, 0, SEEK_SET);
+  if (count < 0) return -1;
+  while (answer == 0 && (count = raw_call(SYS_getdents64, folder, buffer, sizeof buffer)) > 0) {
     for (long at = 0; at < count && answer == 0;) {
       struct directory_entry *entry = (struct directory_entry *)(buffer + at);
       at += entry->length;
       if (entry->name[0] == '.') continue;
       int fd = atoi(entry->name);
-      if (fd != directory) answer = visit(fd, context);
+      if (fd != folder) answer = visit(fd, context);
     }
   }
+  return count < 0 ? -1 : answer;
+}
+
+static int for_each_fd(int (*visit)(int fd, void *context), void *context) {
+  int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return 0;
+  int answer = descriptors_visit(directory, visit, context);
   close(directory);
   return answer;
 }
@@ -289,6 +294,7 @@ int descriptors_watch(char *reason, size_t reason_bytes) {
 
 int descriptors_look_at_new(const unsigned char *known, char *reason, size_t reason_bytes) {
   state.file_count = state.watch_count = 0;
+  snprintf(reason, reason_bytes, "its descriptors cannot be listed");
   struct watch watch = {reason, reason_bytes, known};
   if (for_each_fd(watch_fd, &watch) != 0) return -1;
   int alone = pipes_pair();

@@ -48,6 +48,9 @@ unsigned threads_of_process(void); /* 0: not known */
 
 /* descriptors.c */
 void descriptors_remember_start(void);
+/* Calls visit for each open descriptor but folder, which is /proc/self/fd, until it returns other
+ * than 0: that is returned, or -1 if they cannot be listed. */
+int descriptors_visit(int folder, int (*visit)(int fd, void *context), void *context);
 int descriptors_watch(char *reason, size_t reason_bytes);
 /* numbers: kInheritedFdsMax bits. descriptors_look_at_new checks those that are not in known, as
  * descriptors_watch checks those opened since the start. */

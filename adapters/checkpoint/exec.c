@@ -2,7 +2,6 @@
  * picks an interpreter, or an adapter that starts over): then the other one is the zygote, so it
  * gets the launch variables and the channel. At the level `linked` the wrapper itself is the
  * program. In a request, a warm worker of the other program may take its place (hand_over.h). */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "calls/rare_calls.h"
+#include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "rewind/hand_over.h"
 
@@ -82,17 +82,15 @@ static void hand_over_found(const char *name, char *const argv[], char *const en
 }
 
 static int exec_found(const char *file, char *const argv[], char *const envp[]) {
-  int (*real)(const char *, char *const[], char *const[]) =
-      (int (*)(const char *, char *const[], char *const[]))dlsym(RTLD_NEXT, "execvpe");
   if (may_be_memory(file) && strchr(file, '/') != NULL) {
     if (is_before_checkpoint()) return exec_as_zygote(file, argv, envp);
     hand_over(file, argv, envp);
-  } else if (state.role == ROLE_ANSWERING && may_be_memory(file)) {
+  } else if (may_be_memory(file) && hand_over_is_possible()) {
     int failure = errno;
     hand_over_found(file, argv, envp);
     errno = failure;
   }
-  if (real != NULL) return real(file, argv, envp);
+  if (REAL(execvpe) != NULL) return REAL(execvpe)(file, argv, envp);
   errno = ENOSYS;
   return -1;
 }
@@ -126,38 +124,36 @@ static size_t words_of(const char *first, va_list more) {
   return count;
 }
 
-static void take_words(char **words, size_t count, const char *first, va_list *more) {
+/* The environment comes after the words, or is the process's. */
+static int exec_listed(int (*exec)(const char *, char *const[], char *const[]), const char *path,
+                       const char *first, va_list *more, int brings_environment) {
+  size_t count = words_of(first, *more);
+  char *words[count];
   words[0] = (char *)(uintptr_t)first;
   for (size_t i = 1; i < count; ++i) words[i] = va_arg(*more, char *);
+  return exec(path, words, brings_environment ? va_arg(*more, char *const *) : environ);
 }
 
 INTERPOSED int execl(const char *path, const char *first, ...) {
   va_list more;
   va_start(more, first);
-  size_t count = words_of(first, more);
-  char *words[count];
-  take_words(words, count, first, &more);
+  int result = exec_listed(exec_now, path, first, &more, 0);
   va_end(more);
-  return exec_now(path, words, environ);
+  return result;
 }
 
 INTERPOSED int execlp(const char *file, const char *first, ...) {
   va_list more;
   va_start(more, first);
-  size_t count = words_of(first, more);
-  char *words[count];
-  take_words(words, count, first, &more);
+  int result = exec_listed(exec_found, file, first, &more, 0);
   va_end(more);
-  return exec_found(file, words, environ);
+  return result;
 }
 
 INTERPOSED int execle(const char *path, const char *first, ...) {
   va_list more;
   va_start(more, first);
-  size_t count = words_of(first, more);
-  char *words[count];
-  take_words(words, count, first, &more);
-  char *const *envp = va_arg(more, char *const *);
+  int result = exec_listed(exec_now, path, first, &more, 1);
   va_end(more);
-  return exec_now(path, words, envp);
+  return result;
 }

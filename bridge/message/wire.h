@@ -80,10 +80,12 @@ struct message_ready {
 #define REQUEST_IN_MEMFD 1u  /* the strings are the last descriptor's content */
 #define REQUEST_SAY_READY 2u /* send READY when the reset after this request is done */
 #define REQUEST_KEPT 4u      /* its 0, 1 and 2 are those that the last DONE said are kept */
-#define REQUEST_BY_PEER                                                      \
-  8u /* its 0, 1 and 2 are in the keeping of another worker, and come by the \
-      * one descriptor, a SOCK_SEQPACKET socket: one byte with all three,    \
-      * which is answered by one byte */
+#define REQUEST_BY_PEER 8u   /* its 0, 1 and 2 come from another worker: see below */
+
+/* REQUEST_BY_PEER: the one descriptor is a SOCK_SEQPACKET socket. From there comes one packet: 0,
+ * 1, 2 and the numbers of other descriptors, as ints, with all of these. It is answered by one
+ * byte: 1, or 0 if they cannot be taken. (The checkpoint library's inherited.h has what may
+ * follow.) */
 
 /* strings_bytes of NUL-terminated strings: cwd, then argc words of argv, then envc of environment.
  * argv[0], and the words that the checkpoint needs before those of the query, are the program's

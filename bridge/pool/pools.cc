@@ -13,6 +13,12 @@ constexpr std::size_t kQuietPoolsMax = 4096;
 // this time: otherwise programs that are requested in turn would push out each other's zygotes all
 // the time.
 constexpr std::chrono::seconds kKeepsPlace{10};
+// Its name will be in the log. NUL: between its parts.
+bool is_printable(std::string_view key) {
+  return std::ranges::none_of(key,
+                              [](unsigned char c) { return c != '\0' && (c < 0x20 || c == 0x7f); });
+}
+
 }  // namespace
 
 Pools::Pools(Surroundings surroundings)
@@ -38,8 +44,9 @@ Pool& Pools::of(const std::string& program) {
 
 // Those that were not asked for in a long time leave their places to others.
 Pool* Pools::executed(const Subject& subject) {
-  const std::string key = subject.home + '\0' + subject.executed->key();
+  const std::string own_key = subject.executed->key(), key = subject.home + '\0' + own_key;
   if (const auto known = pools_.find(key); known != pools_.end()) return known->second.get();
+  if (!is_printable(own_key)) return nullptr;
   const base::TimePoint now = surroundings_.loop.now();
   const auto holds_place = [&](const auto& entry) {
     const Pool& pool = *entry.second;

@@ -33,7 +33,8 @@ class Pools {
   // The pool of the program with that path; made if it is new. Lives as long as the pools, or until
   // it has been quiet for zygote_idle_timeout.
   Pool& of(const std::string& program);
-  // The same for what a program executes; nullptr: the program has kExecutedMost others.
+  // The same for what a program executes; nullptr: the program has kExecutedMost others, or the
+  // name cannot be shown.
   static constexpr std::size_t kExecutedMost = 8;
   Pool* executed(const Subject& subject);
 

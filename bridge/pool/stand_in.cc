@@ -28,12 +28,6 @@ std::optional<router::ProgramFile> file_of(const message::Execution& execution, 
   return router::ProgramFile{std::move(path), router::identity_of(status), {}};
 }
 
-// Its name will be in the log.
-bool is_printable(const worker::Executed& executed) {
-  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  return std::ranges::none_of(executed.key(), [&](char c) { return c != '\0' && is_control(c); });
-}
-
 // All of its environment comes from who executes it.
 config::ProgramSettings settings_of_executed(config::ProgramSettings settings) {
   settings.env.clear();
@@ -51,7 +45,7 @@ bool let_stand_in(const Surroundings& surroundings, const Subject& subject,
   if (surroundings.executed == nullptr) return false;
   const Subject what(subject.home, worker::executed_by(execution));
   const auto file = file_of(execution, what.executed->file);
-  Pool* other = file && is_printable(*what.executed) ? surroundings.executed(what) : nullptr;
+  Pool* other = file ? surroundings.executed(what) : nullptr;
   if (other == nullptr) return false;
   other->refresh(settings_of_executed(settings), *file, execution.environment,
                  compare::Side::persistent);

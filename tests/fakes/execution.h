@@ -34,8 +34,8 @@ inline std::string execute_packet(std::uint64_t request_id, const std::string& f
 }
 
 inline void pass_streams(int peer, const Streams& streams) {
-  char byte = 0;
-  iovec part{&byte, 1};
+  int numbers[] = {0, 1, 2};
+  iovec part{numbers, sizeof numbers};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 3)> control{};
   msghdr message{};
   message.msg_iov = &part;
@@ -76,11 +76,12 @@ inline ssize_t receive_with(int socket, std::span<char> bytes, std::vector<base:
 
 // False: nothing comes any more.
 inline bool take_streams(int peer, Streams& streams) {
-  char byte = 0;
+  std::array<char, sizeof(int) * 3> numbers{};
   std::vector<base::UniqueFd> fds;
-  if (receive_with(peer, {&byte, 1}, fds) != 1 || fds.size() != streams.size()) return false;
+  if (receive_with(peer, numbers, fds) != ssize_t{sizeof numbers} || fds.size() != streams.size())
+    return false;
   for (std::size_t i = 0; i < fds.size(); ++i) streams[i] = std::move(fds[i]);
-  return ::send(peer, &byte, 1, MSG_NOSIGNAL) == 1;
+  return ::send(peer, "\1", 1, MSG_NOSIGNAL) == 1;
 }
 
 }  // namespace fakes

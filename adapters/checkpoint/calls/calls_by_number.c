@@ -106,17 +106,17 @@ static void note_memory_by_number(long number, const long *words) {
 static void note_end_by_number(long number, const long *words) {
   switch (number) {
     case SYS_close:
-      inherited_see_close(words[0]);
+      inherited_let_go(words[0]);
       return note_number(words[0]);
 #ifdef SYS_dup2
     case SYS_dup2:
 #endif
     case SYS_dup3:
-      return words[0] == words[1] ? (void)0 : inherited_see_close(words[1]);
+      return words[0] == words[1] ? (void)0 : inherited_let_go(words[1]);
     case SYS_close_range:
-      return inherited_see_closes();
+      return inherited_let_all_go();
     case SYS_fcntl:
-      if (words[1] == F_SETLK || words[1] == F_SETLKW) inherited_see_lock(words[0]);
+      if (words[1] == F_SETLK || words[1] == F_SETLKW) inherited_let_go(words[0]);
       return;
     default:
       return;

@@ -221,11 +221,16 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
 
 /* The library's own are looked at again only if the program may have closed or replaced one. */
 void *look_at_descriptor(const struct passed_call *call, const long *arguments) {
+  (void)call;
   if (is_own_descriptor((int)arguments[0])) call_touch(TOUCHED_ASKED);
-  if (strcmp(call->name + strspn(call->name, "_"), "close") == 0) inherited_see_close(arguments[0]);
   threads_see_descriptor(arguments[0]);
   note_number(arguments[0]);
   return NULL;
+}
+
+void *look_at_close(const struct passed_call *call, const long *arguments) {
+  inherited_let_go(arguments[0]);
+  return look_at_descriptor(call, arguments);
 }
 
 void *look_at_descriptors(const struct passed_call *call, const long *arguments) {
@@ -234,7 +239,7 @@ void *look_at_descriptors(const struct passed_call *call, const long *arguments)
     if (is_own_descriptor((int)arguments[i])) call_touch(TOUCHED_ASKED);
     threads_see_descriptor(arguments[i]);
   }
-  if (arguments[0] != arguments[1]) inherited_see_close(arguments[1]);
+  if (arguments[0] != arguments[1]) inherited_let_go(arguments[1]);
   note_number(arguments[1]);
   return NULL;
 }
@@ -242,7 +247,7 @@ void *look_at_descriptors(const struct passed_call *call, const long *arguments)
 void *look_at_range(const struct passed_call *call, const long *arguments) {
   (void)call;
   (void)arguments;
-  inherited_see_closes();
+  inherited_let_all_go();
   return NULL;
 }
 

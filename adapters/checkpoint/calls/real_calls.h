@@ -8,6 +8,7 @@
   X(_Fork)              \
   X(epoll_pwait)        \
   X(epoll_wait)         \
+  X(execvpe)            \
   X(fork)               \
   X(freelocale)         \
   X(malloc_trim)        \

@@ -50,8 +50,8 @@
   X(__xpg_sigpause, TOUCHED_ASKED, RETIRED_NOT, look_at_wait) \
   X(epoll_pwait2, TOUCHED_ASKED, RETIRED_NOT, look_at_wait)   \
   X(umask, TOUCHED_ASKED, RETIRED_NOT, NULL)                  \
-  X(close, 0, RETIRED_NOT, look_at_descriptor)                \
-  X(__close, 0, RETIRED_NOT, look_at_descriptor)              \
+  X(close, 0, RETIRED_NOT, look_at_close)                     \
+  X(__close, 0, RETIRED_NOT, look_at_close)                   \
   X(fdopen, 0, RETIRED_NOT, look_at_fdopen)                   \
   X(_IO_fdopen, 0, RETIRED_NOT, look_at_fdopen)               \
   X(fdopendir, 0, RETIRED_NOT, look_at_descriptor)            \

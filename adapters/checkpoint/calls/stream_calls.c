@@ -1,7 +1,6 @@
 /* What is done to the descriptors 0, 1 and 2, and to their pipes: see stream_list.h. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -110,7 +109,7 @@ void *look_at_stream(const struct passed_call *call, const long *arguments) {
   const FILE *stream = (const FILE *)arguments[0];
   if (stream == NULL) return NULL;
   note_number(stream->_fileno);
-  inherited_see_close(stream->_fileno);
+  inherited_let_go(stream->_fileno);
   return NULL;
 }
 
@@ -128,6 +127,11 @@ void *look_at_fdopen(const struct passed_call *call, const long *arguments) {
 
 void *look_at_lock(const struct passed_call *call, const long *arguments) {
   note_file_of(arguments[0]);
-  if (strncmp(call->name, "lockf", 5) == 0) inherited_see_lock(arguments[0]);
   return look_at_change(call, arguments);
+}
+
+/* Other than flock()'s, its locks are the process's. */
+void *look_at_lockf(const struct passed_call *call, const long *arguments) {
+  inherited_let_go(arguments[0]);
+  return look_at_lock(call, arguments);
 }

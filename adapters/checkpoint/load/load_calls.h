@@ -62,8 +62,8 @@
   X(tmpfile, 0, RETIRED_NOT, look_at_change)                                  \
   X(tmpfile64, 0, RETIRED_NOT, look_at_change)                                \
   X(flock, 0, RETIRED_NOT, look_at_lock)                                      \
-  X(lockf, 0, RETIRED_NOT, look_at_lock)                                      \
-  X(lockf64, 0, RETIRED_NOT, look_at_lock)                                    \
+  X(lockf, 0, RETIRED_NOT, look_at_lockf)                                     \
+  X(lockf64, 0, RETIRED_NOT, look_at_lockf)                                   \
   X(chmod, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                      \
   X(fchmod, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                     \
   X(fchmodat, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                   \

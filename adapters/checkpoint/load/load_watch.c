@@ -349,7 +349,7 @@ void *look_at_clock(const struct passed_call *call, const long *arguments) {
 /* Only what others notice. */
 void *look_at_fcntl(const struct passed_call *call, const long *arguments) {
   note_fcntl(arguments[0], arguments[1]);
-  if (arguments[1] == F_SETLK || arguments[1] == F_SETLKW) inherited_see_lock(arguments[0]);
+  if (arguments[1] == F_SETLK || arguments[1] == F_SETLKW) inherited_let_go(arguments[0]);
   static const int kNoticed[] = {F_SETLK,      F_SETLKW,   F_OFD_SETLK,
                                  F_OFD_SETLKW, F_SETLEASE, F_NOTIFY};
   for (size_t i = 0; i < sizeof kNoticed / sizeof *kNoticed; ++i) {

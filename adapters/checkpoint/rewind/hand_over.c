@@ -6,7 +6,6 @@
 #include <linux/limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -111,35 +110,22 @@ static int is_own(const struct engine *engine, int fd) {
   return (fd >= engine->first_own_fd && fd <= engine->last_own_fd) || fd == inherited_peer();
 }
 
-/* Directory entries of /proc/self/fd. */
-struct entry {
-  uint64_t inode, offset;
-  unsigned short bytes;
-  unsigned char type;
-  char name[];
-};
+static int add_inherited(int fd, void *list) {
+  struct inherited_numbers *numbers = list;
+  const struct engine *engine = state.engine;
+  if (fd < kStreams || is_own(engine, fd) || is_closed_at_exec(fd)) return 0;
+  if (numbers->count == kInheritedMost || fd >= engine->first_own_fd) return -1;
+  numbers->fds[numbers->count++] = fd;
+  return 0;
+}
 
 /* What the program gets beside 0, 1 and 2: 0, or -1 if these are not all there, or too many. */
 static int list_inherited(const struct engine *engine, struct inherited_numbers *numbers) {
-  _Alignas(struct entry) char list[2048];
-  long got;
   numbers->count = 0;
   for (int fd = 0; fd < kStreams; ++fd) {
     if (is_closed_at_exec(fd)) return -1;
   }
-  if (raw_call(SYS_lseek, engine->fds_fd, 0, SEEK_SET) != 0) return -1;
-  while ((got = raw_call(SYS_getdents64, engine->fds_fd, list, sizeof list)) > 0) {
-    for (long at = 0; at < got;) {
-      const struct entry *entry = (const struct entry *)(list + at);
-      at += entry->bytes;
-      if (entry->name[0] == '.') continue;
-      int fd = atoi(entry->name);
-      if (fd < kStreams || is_own(engine, fd) || is_closed_at_exec(fd)) continue;
-      if (numbers->count == kInheritedMost || fd >= engine->first_own_fd) return -1;
-      numbers->fds[numbers->count++] = fd;
-    }
-  }
-  return (int)got;
+  return descriptors_visit(engine->fds_fd, add_inherited, numbers);
 }
 
 static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean,
@@ -297,7 +283,7 @@ static void try_it(struct engine *engine, const char *path, char *const argv[], 
   raw_call(SYS_close, peer);
 }
 
-static int is_program_of_request(void) {
+int hand_over_is_possible(void) {
   return state.role == ROLE_ANSWERING && state.reset == RESET_REWIND && getpid() == state.pid &&
          gettid() == state.pid && state.engine->left_out == 0;
 }
@@ -306,7 +292,7 @@ void hand_over(const char *path, char *const argv[], char *const envp[]) {
   const uint64_t all = ~0ull;
   uint64_t mask = 0;
   uint32_t ignored = 0;
-  if (!is_program_of_request() || !may_be_memory(path) || !may_be_memory(argv) ||
+  if (!hand_over_is_possible() || !may_be_memory(path) || !may_be_memory(argv) ||
       (envp != NULL && !may_be_memory(envp))) {
     return;
   }

@@ -3,13 +3,16 @@
  * and is then put back as after any request.
  *
  * Done only where nobody can tell the difference from a process that really executes: all that
- * execve(2) keeps is still as it was at the checkpoint, or is the request's 0, 1 and 2, which are
- * passed on, or the current folder, which the other worker enters. Whatever else the process has
- * done to itself, it executes the file as it would without the bridge. What does differ: the
- * process id, and the time and memory that the process has used so far. */
+ * execve(2) keeps is still as it was at the checkpoint, or is passed on: descriptors (inherited.h),
+ * the current folder, and which signals are ignored, with which the other worker was started.
+ * Whatever else the process has done to itself, it executes the file as it would without the
+ * bridge. What does differ: the process id, and the time and memory that the process has used so
+ * far. */
 #ifndef CGIBRIDGE_HAND_OVER_H
 #define CGIBRIDGE_HAND_OVER_H
 
+/* Whether this is the program of a request, in a worker that is put back, and not a child of it. */
+int hand_over_is_possible(void);
 /* path: the file, as given to execve(). Returns only if the process has to execute it really; then
  * nothing has changed, except that descriptors which are closed at exec may be closed. errno is
  * kept. */

@@ -29,23 +29,23 @@ int inherited_peer(void) {
 
 /* ---- what is sent: numbers, with the descriptors; one byte comes back ---- */
 
-static long send_with(int peer, const int *numbers, size_t count, const int *fds, size_t fd_count) {
-  struct iovec part = {(void *)(uintptr_t)numbers, count * sizeof(int)};
+static long send_all(int peer, const int *fds, size_t count) {
+  struct iovec part = {(void *)(uintptr_t)fds, count * sizeof(int)};
   _Alignas(struct cmsghdr) char control[CMSG_SPACE(kMost * sizeof(int))] = {0};
   struct msghdr packet = {.msg_iov = &part,
                           .msg_iovlen = 1,
                           .msg_control = control,
-                          .msg_controllen = CMSG_SPACE(fd_count * sizeof(int))};
+                          .msg_controllen = CMSG_SPACE(count * sizeof(int))};
   struct cmsghdr *rights = CMSG_FIRSTHDR(&packet);
   rights->cmsg_level = SOL_SOCKET;
   rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-  memcpy(CMSG_DATA(rights), fds, fd_count * sizeof(int));
+  rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+  memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
   return raw_call(SYS_sendmsg, peer, &packet, MSG_NOSIGNAL);
 }
 
 /* How many descriptors came; their numbers are to be as many. -1: something else came. */
-static int receive_with(int peer, int *numbers, int *fds) {
+static int receive_all(int peer, int *numbers, int *fds) {
   struct iovec part = {numbers, kMost * sizeof(int)};
   _Alignas(struct cmsghdr) char control[CMSG_SPACE(kMost * sizeof(int))];
   struct msghdr packet = {
@@ -117,7 +117,7 @@ int inherited_take(int peer) {
   /* Its own number may be wanted, too. */
   int high = descriptor_move_aside(peer);
   if (high < 0) return -1;
-  int count = receive_with(high, numbers, fds);
+  int count = receive_all(high, numbers, fds);
   int is_taken = count >= kStreams && move_all(fds, count, numbers) == 0 &&
                  put_into_place(fds, count, numbers) == 0;
   for (int i = kStreams; is_taken && i < count; ++i) remember(request, numbers[i]);
@@ -139,12 +139,11 @@ static void let_go_of(struct inherited_files *request, size_t index) {
 }
 
 static int has_files(void) {
-  return state.role == ROLE_ANSWERING && state.reset != RESET_NONE && of_request()->count > 0 &&
-         getpid() == state.pid;
+  return state.role == ROLE_ANSWERING && of_request()->count > 0 && getpid() == state.pid;
 }
 
 /* All descriptors of one file, because the locks are the process's and the file's. */
-void inherited_see_close(long fd) {
+void inherited_let_go(long fd) {
   struct stat status;
   if (!has_files() || libc_call(SYS_fstat, fd, &status) != 0) return;
   struct inherited_files *request = of_request();
@@ -154,11 +153,7 @@ void inherited_see_close(long fd) {
   }
 }
 
-void inherited_see_lock(long fd) {
-  inherited_see_close(fd);
-}
-
-void inherited_see_closes(void) {
+void inherited_let_all_go(void) {
   while (has_files()) let_go_of(of_request(), of_request()->count - 1);
 }
 
@@ -167,8 +162,7 @@ void inherited_see_closes(void) {
 int inherited_send(int peer, const struct inherited_numbers *numbers) {
   int fds[kMost] = {0, 1, 2};
   memcpy(fds + kStreams, numbers->fds, numbers->count * sizeof(int));
-  size_t count = kStreams + numbers->count;
-  if (send_with(peer, fds, count, fds, count) < 0) return -1;
+  if (send_all(peer, fds, kStreams + numbers->count) < 0) return -1;
   return has_answered(peer) ? 0 : -1;
 }
 
@@ -186,7 +180,7 @@ int inherited_serve(int peer) {
   long got = raw_call(SYS_recvfrom, peer, &fd, sizeof fd, 0, NULL, NULL);
   if (got == -EINTR) return 0;
   if (got != (long)sizeof fd || fd < kStreams || fd >= state.channel) return -1;
-  inherited_see_close(fd);
+  inherited_let_go(fd);
   raw_call(SYS_close, fd);
   answer(peer, 1);
   return 0;

@@ -28,11 +28,10 @@ struct inherited_files {
 /* Puts what comes from peer into place, 0, 1 and 2 and the others under their numbers, and says so.
  * Closes peer, unless the other worker has to be told something later. 0 or -1. Without libc. */
 int inherited_take(int peer);
-/* Called before the program, in a request, closes this descriptor, or any. */
-void inherited_see_close(long fd);
-void inherited_see_closes(void);
-/* Called before it locks or unlocks something there. */
-void inherited_see_lock(long fd);
+/* Called before the program, in a request, closes this descriptor, or locks or unlocks something
+ * there; or may close any. */
+void inherited_let_go(long fd);
+void inherited_let_all_go(void);
 int inherited_peer(void); /* the socket to the worker that waits, or -1 */
 
 /* ---- the worker that waits ---- */

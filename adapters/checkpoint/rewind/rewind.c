@@ -309,7 +309,6 @@ static void become_child(void) {
   state.touched = (packet->head.flags & REQUEST_BY_PEER) != 0 ? TOUCHED_STREAMS : 0;
   state.touched_signals = 0;
   state.sets_mask = 0;
-  state.executes = 0;
   state.doubt = RETIRED_NOT;
   clean_begin();
   threads_begin_request();
