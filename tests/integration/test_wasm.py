@@ -52,6 +52,20 @@ def test_nothing_of_a_visitor_reaches_another(site, wasm, reset):
         assert b"runs 0, initialized 41" in answer.body and b"found 0\n" in answer.body, answer.body
 
 
+def test_what_other_programs_keep_in_the_cache_begins_no_generation(site, wasm):
+    program, other = wasm("request"), wasm("leak")
+    bridge = site.start_bridge(settings(site), bridge=f'cache = "{site.folder}/cache/"\n')
+    bridge.request(program)
+    bridge.wait_warm(program)
+    generation = bridge.program(program)["generation"]
+    bridge.request(other)
+    bridge.wait_warm(other)
+    for _ in range(3):
+        bridge.request(program)
+    assert bridge.program(program)["generation"] == generation
+    assert len(list((site.folder / "cache").glob("*.cwasm"))) == 2
+
+
 def test_words_of_an_indexed_query_are_its_arguments(site, wasm, mode):
     program = wasm("request")
     bridge = site.start_bridge(settings(site).replace("persistent", mode), bridge=wasm.bridge)

@@ -180,9 +180,10 @@ static void forget(struct path_list *list, const char *path, size_t length) {
 
 void lookups_forget_folders(const char *paths) {
   while (*paths != '\0') {
-    size_t length = strcspn(paths, "\n");
+    size_t line = strcspn(paths, "\n"), length = line;
+    while (length > 1 && paths[length - 1] == '/') --length; /* as note_path() */
     if (length > 0) forget(&state.lookups.read, paths, length);
-    paths += length + (paths[length] == '\n');
+    paths += line + (paths[line] == '\n');
   }
 }
 

@@ -34,7 +34,9 @@ void lookups_see_open(int directory, const char *path, int flags, const void *ca
 void lookups_see_look(int directory, const char *path, const void *caller);
 /* A folder is about to be listed. */
 void lookups_see_folder(const char *path, const void *caller);
-/* Folders, one a line, that the interpreter lists for itself: a new file there changes nothing. */
+/* Folders, one a line, that the interpreter has listed for itself: a new file there changes
+ * nothing.
+ */
 void lookups_forget_folders(const char *paths);
 /* Whether standard input was read, which no request has brought yet. */
 int lookups_see_input(void);

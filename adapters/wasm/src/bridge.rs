@@ -30,7 +30,7 @@ impl Bridge {
         self.ask("note/file/", path);
     }
 
-    /// A folder that the runner uses for itself: what is new in it changes nothing.
+    /// A folder that the runner has opened for itself: what is new in it changes nothing.
     pub fn own_folder(&self, path: &[u8]) {
         self.ask("own-folders/", path);
     }

@@ -120,10 +120,6 @@ impl Cache {
         unsafe { libc::faccessat(self.folder.as_raw_fd(), here, libc::W_OK, flags) == 0 }
     }
 
-    pub fn path_of(&self, key: &Key) -> PathBuf {
-        self.path.join(key.file_name())
-    }
-
     fn entry(&self, name: &str, why: &str) -> String {
         format!("{}/{name} is not loaded: {why}", self.path.display())
     }
@@ -260,7 +256,7 @@ mod tests {
         let place = Place::new("changed");
         let cache = place.cache();
         cache.store(&KEY, CODE);
-        let path = cache.path_of(&KEY);
+        let path = place.path.join(KEY.file_name());
         let good = std::fs::read(&path).unwrap();
         for end in (0..good.len()).step_by(13) {
             std::fs::write(&path, &good[..end]).unwrap();
@@ -281,7 +277,7 @@ mod tests {
         let place = Place::new("other");
         let cache = place.cache();
         cache.store(&Key([8; DIGEST]), CODE);
-        std::fs::rename(cache.path_of(&Key([8; DIGEST])), cache.path_of(&KEY)).unwrap();
+        std::fs::rename(place.path.join(Key([8; DIGEST]).file_name()), place.path.join(KEY.file_name())).unwrap();
         assert!(cache.load(&KEY).unwrap_err().contains("damaged"));
     }
 
@@ -290,7 +286,7 @@ mod tests {
         let place = Place::new("others");
         let cache = place.cache();
         cache.store(&KEY, CODE);
-        let path = cache.path_of(&KEY);
+        let path = place.path.join(KEY.file_name());
         let mode = |path: &Path, mode| {
             std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         };
@@ -315,7 +311,7 @@ mod tests {
         let place = Place::new("owner");
         let cache = place.cache();
         cache.store(&KEY, CODE);
-        if chown(cache.path_of(&KEY), Some(12345), None).is_err() {
+        if chown(place.path.join(KEY.file_name()), Some(12345), None).is_err() {
             return; // only root can give a file away
         }
         assert!(cache.load(&KEY).unwrap_err().contains("12345"));

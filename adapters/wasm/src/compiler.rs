@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -22,8 +22,6 @@ use crate::Outcome;
 pub struct Compiled {
     pub engine: Engine,
     pub code: Code,
-    /// The entry of the cache that it is in, if it is.
-    pub entry: Option<std::path::PathBuf>,
 }
 
 pub enum Code {
@@ -43,7 +41,7 @@ impl Compiled {
             }
         };
         let code = loaded.map_err(|error| one_line(&error))?;
-        Ok(Compiled { engine, code, entry: None })
+        Ok(Compiled { engine, code })
     }
 
     fn of_source(engine: Engine, source: &Source) -> wasmtime::Result<Compiled> {
@@ -51,7 +49,7 @@ impl Compiled {
             Kind::Module => Code::Module(Module::from_binary(&engine, &source.bytes)?),
             Kind::Component => Code::Component(Component::from_binary(&engine, &source.bytes)?),
         };
-        Ok(Compiled { engine, code, entry: None })
+        Ok(Compiled { engine, code })
     }
 }
 
@@ -61,10 +59,8 @@ pub fn optimized(options: &Options, source: &Source) -> Result<Compiled, String>
     let Some(cache) = open_cache(options) else {
         return Compiled::of_code(engine, source.kind, &compile(options, source)?);
     };
-    let key = Key::of(&engine, source);
-    let (code, is_kept) = code_by(&cache, &key, options, source)?;
-    let entry = is_kept.then(|| cache.path_of(&key));
-    Ok(Compiled { entry, ..Compiled::of_code(engine, source.kind, &code)? })
+    let (code, _) = code_by(&cache, &Key::of(&engine, source), options, source)?;
+    Compiled::of_code(engine, source.kind, &code)
 }
 
 /// The module as soon as possible: for a process that answers one request.
@@ -144,19 +140,18 @@ pub fn here(options: &Options, input: RawFd, output: RawFd) -> Outcome {
     Ok(ended)
 }
 
-/// The bridge of root makes a folder in the cache for each other user.
-fn own_folder(cache: &Path, owner: Option<u32>) -> PathBuf {
+/// Where the compiled code of this user's programs is kept, if it is. The bridge of root makes a
+/// folder in the cache for each other user.
+pub fn cache_folder(options: &Options) -> Option<PathBuf> {
+    let cache = options.cache.as_deref()?;
     let user = unsafe { libc::geteuid() };
     let own = cache.join(user.to_string());
-    if owner.is_some_and(|owner| owner != user) && own.is_dir() {
-        own
-    } else {
-        cache.to_path_buf()
-    }
+    let is_other = options.cache_owner.is_some_and(|owner| owner != user);
+    Some(if is_other && own.is_dir() { own } else { cache.to_path_buf() })
 }
 
 fn open_cache(options: &Options) -> Option<Cache> {
-    let path = &own_folder(options.cache.as_deref()?, options.cache_owner);
+    let path = &cache_folder(options)?;
     match Cache::open(path, options.cache_owner) {
         Ok(cache) => Some(cache),
         Err(why) if path.exists() => {
@@ -279,7 +274,7 @@ fn compile_meanwhile(options: &Options) {
     let _ = command.spawn();
 }
 
-fn own_path() -> Result<std::path::PathBuf, String> {
+fn own_path() -> Result<PathBuf, String> {
     std::env::current_exe().map_err(|error| format!("the runner's own path: {error}"))
 }
 

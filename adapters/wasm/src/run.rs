@@ -72,12 +72,9 @@ pub fn warm(options: &Options, bridge: &Bridge) -> Outcome {
 
 fn compile(options: &Options, bridge: &Bridge, source: Source) -> Result<Compiled, String> {
     bridge.note_file(options.module.as_os_str().as_bytes());
-    if let Some(cache) = &options.cache {
-        bridge.own_folder(cache.as_os_str().as_bytes());
-    }
     let compiled = compiler::optimized(options, &source)?;
-    if let Some(entry) = &compiled.entry {
-        bridge.note_file(entry.as_os_str().as_bytes());
+    if let Some(folder) = compiler::cache_folder(options) {
+        bridge.own_folder(folder.as_os_str().as_bytes());
     }
     Ok(compiled)
 }

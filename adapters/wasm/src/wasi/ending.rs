@@ -3,18 +3,21 @@
 //! but may come to its own end, for half a second: a transaction becomes whole, a lock is given
 //! back. Then it ends by that signal.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// More than a program needs that does not wait for anybody.
-const GRACE_US: i64 = 500_000;
+/// Half a second: more than a program needs that does not wait for anybody. It comes in pieces, as each
+/// of them ends a call that waits, also one that had not quite begun when the signal came.
+const GRACE_PIECES: u32 = 50;
+const PIECE_US: i64 = 10_000;
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 static WAS_ASKED: AtomicBool = AtomicBool::new(false);
+static PIECES: AtomicU32 = AtomicU32::new(0);
 
 /// Before the checkpoint, so that no request changes what the kernel knows of signals.
 pub fn watch() {
     handle(libc::SIGTERM, asked as *const () as usize);
-    handle(libc::SIGALRM, is_over as *const () as usize);
+    handle(libc::SIGALRM, piece_is_over as *const () as usize);
 }
 
 /// A module begins or ends; between modules, the signal ends the process at once.
@@ -35,15 +38,16 @@ extern "C" fn asked(_signal: i32) {
         die();
     }
     if !WAS_ASKED.swap(true, Relaxed) {
-        let none = libc::timeval { tv_sec: 0, tv_usec: 0 };
-        let once = libc::timeval { tv_sec: 0, tv_usec: GRACE_US };
-        let timer = libc::itimerval { it_interval: none, it_value: once };
+        let piece = libc::timeval { tv_sec: 0, tv_usec: PIECE_US };
+        let timer = libc::itimerval { it_interval: piece, it_value: piece };
         unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) };
     }
 }
 
-extern "C" fn is_over(_signal: i32) {
-    die();
+extern "C" fn piece_is_over(_signal: i32) {
+    if PIECES.fetch_add(1, Relaxed) + 1 >= GRACE_PIECES {
+        die();
+    }
 }
 
 /// Also called by handlers, where the signal may be blocked until they return.
