@@ -112,7 +112,7 @@ IN_REQUEST = {
     "uptime": "exports.value = require('os').uptime() > 0;",
     "load": "exports.value = require('os').loadavg().length;",
     "memory": "exports.value = process.memoryUsage().rss > 0;",
-    "used": "exports.value = process.cpuUsage().user > 0;",
+    "used": "exports.value = process.cpuUsage().user >= 0;",
     "heap": "exports.value = require('v8').getHeapStatistics().total_heap_size > 0;",
     "pid": "exports.value = process.pid > 1;",
     "parent": "exports.value = process.ppid > 0;",
