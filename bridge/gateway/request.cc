@@ -218,7 +218,7 @@ void Request::on_background_too_long() {
 // and what the program does next may say why: so we wait for its end.
 void Request::on_output_closed() {
   if (finished() || !response_->head_read() || !run_->running()) return;
-  time_->output_closed(run_->pid());
+  time_->output_closed([this] { return run_->pid(); });
 }
 
 // The exit code is not known yet: END_REQUEST says 0.

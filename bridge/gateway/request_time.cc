@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "gateway/response_stream.h"
@@ -87,16 +88,16 @@ void RequestTime::watch_silence() {
   owner_.on_too_long(fmt::format("no output for {} ms (timeouts.output)", limit.count()));
 }
 
-void RequestTime::output_closed(pid_t pid) {
-  pid_ = pid;
+void RequestTime::output_closed(std::function<pid_t()> pid) {
+  pid_ = std::move(pid);
   closed_at_ = loop_.now();
-  at_close_ = look_at_process(pid_);
+  at_close_ = look_at_process(pid_());
   ending_timer_.start(pause_);
 }
 
 void RequestTime::look_whether_it_ends() {
   const auto waited = std::chrono::duration_cast<base::Duration>(loop_.now() - closed_at_);
-  const ProcessLook now = look_at_process(pid_);
+  const ProcessLook now = look_at_process(pid_());
   if (after_its_output(at_close_, now, waited) == After::goes_on) return begin_background();
   pause_ = std::min(pause_ * 2, kLongestPause);
   ending_timer_.start(pause_);

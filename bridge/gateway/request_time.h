@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/clock.h"
@@ -62,8 +63,9 @@ class RequestTime {
   RequestTime(const RequestTime&) = delete;
   RequestTime& operator=(const RequestTime&) = delete;
 
-  // Nobody can write to the standard output of this program any more. To be called once.
-  void output_closed(pid_t pid);
+  // Nobody can write to the standard output of this program any more. To be called once. pid: tells
+  // the process that runs the program; -1: none does any more, and its end is about to be told.
+  void output_closed(std::function<pid_t()> pid);
 
  private:
   void watch_silence();
@@ -75,7 +77,7 @@ class RequestTime {
   Counts& counts_;
   const ResponseStream& response_;
   RequestTimeOwner& owner_;
-  pid_t pid_ = -1;
+  std::function<pid_t()> pid_;
   base::TimePoint closed_at_;
   ProcessLook at_close_;
   bool in_background_ = false;

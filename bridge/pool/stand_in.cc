@@ -79,6 +79,11 @@ worker::Ending StandIn::ending(const worker::Ending& own) const {
   return ending;
 }
 
+pid_t StandIn::pid_instead_of(pid_t own) const {
+  if (ended_) return -1;
+  return run_->running() ? run_->pid() : own;
+}
+
 // It gets those of the worker that waits.
 base::Result<std::array<int, 3>> StandIn::descriptors() {
   return base::Error{"what is executed is not launched"};

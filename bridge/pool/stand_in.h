@@ -40,8 +40,9 @@ class StandIn final : private RunClient {
   // The request's end, as its client sees it: the other program's, if that ran; own is that of the
   // worker which waited.
   worker::Ending ending(const worker::Ending& own) const;
-  // The other program's process; -1 while it does not run.
-  pid_t pid() const { return run_->pid(); }
+  // The process that runs the program: own, that of the worker which waits, until the other one
+  // does; -1 once that one has ended the request, which the worker that waits has only to hear.
+  pid_t pid_instead_of(pid_t own) const;
 
  private:
   // RunClient

@@ -65,8 +65,7 @@ worker::Printed Turn::end(const worker::Ending& ending) {
 
 pid_t Turn::pid() const {
   if (worker_ == nullptr) return -1;
-  const pid_t other = stand_in_ != nullptr ? stand_in_->pid() : -1;
-  return other > 0 ? other : worker_->pid();
+  return stand_in_ != nullptr ? stand_in_->pid_instead_of(worker_->pid()) : worker_->pid();
 }
 
 std::optional<bool> Turn::suits(std::uint64_t generation) const {

@@ -58,7 +58,7 @@ class Turn : public upstream::AnswerSink {
   // so itself, or is gone.
   void let_stand_in(std::unique_ptr<StandIn> stand_in);
   void stand_in_is_over();
-  // The process that runs its program; -1: none.
+  // The process that runs its program; -1: none, perhaps not any more.
   pid_t pid() const;
   // The worker that has it; nullptr unless it runs.
   worker::Worker* worker() const { return worker_; }

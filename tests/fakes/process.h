@@ -47,9 +47,11 @@ struct Nature {
   std::int32_t exit_code = 0;
   std::string answer = "Content-Type: text/plain\r\n\r\nhello\n";
   std::string difference{};  // what a comparison finds
-  // What it executes, as a worker, instead of answering; whether it then keeps what it should pass.
+  // What it executes, as a worker, instead of answering; whether it then keeps what it should pass;
+  // and how long it takes to hear that the other one has ended.
   std::string executes{};
   bool passes_nothing = false;
+  base::Duration to_hear{0};
   // If not 0: it ends with this waitpid(2) status instead of reaching the checkpoint, becoming
   // ready, or answering.
   int dies_before_checkpoint = 0, dies_before_ready = 0, dies_in_request = 0;
@@ -279,7 +281,7 @@ class Process {
       case MESSAGE_EXECUTED_BY:
         return fds.empty() ? execute() : pass_to(std::move(fds[0]));
       case MESSAGE_EXECUTED:
-        return is_passing_ ? void() : end_request();
+        return is_passing_ ? void() : after(nature.to_hear, [this] { end_request(); });
       default:
         host_.fault(pid_, "a message that it does not know");
     }

@@ -73,6 +73,20 @@ TEST_F(StandInTest, another_worker_takes_its_place_and_both_stay) {
   EXPECT_EQ(other().requests, 3u);
 }
 
+// Goal: a worker that only has to hear of the end, however late, is not taken for a program that
+// goes on in the background.
+TEST_F(StandInTest, has_no_process_once_it_has_ended) {
+  warm_other();
+  executing().nature.to_hear = milliseconds(1000);
+  Client& client = request();
+  pass(milliseconds(50));
+  ASSERT_EQ(client.state(), State::running);
+  EXPECT_EQ(other().busy, 0u);
+  EXPECT_EQ(client.run().pid(), -1);
+  pass(milliseconds(1000));
+  EXPECT_EQ(client.state(), State::ended);
+}
+
 TEST_F(StandInTest, ends_with_the_request_of_a_client_that_has_left) {
   warm_other();
   standing_in().nature.to_answer = fakes::never;
