@@ -176,6 +176,57 @@ def test_each_request_has_the_threads_of_the_start(folder, kind, reset):
         assert [why for why, _ in warm.retired if why != "threads"] == []
 
 
+# The first thread hides from signal 33, and comes only after the first attempt to park it: a timer's signal,
+# which the kernel keeps until the second thread goes on, makes that one show the first. libc's calls for all
+# threads need the handler that libc has for this signal.
+COMES_LATE = r"""
+#include <ucontext.h>
+static long bare(long number, long a, long b, long c, long d) {
+  register long r10 __asm__("r10") = d;
+  __asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+  return number;
+}
+static void show(int n, siginfo_t *i, void *frame) {
+  *(uint64_t *)&((ucontext_t *)frame)->uc_sigmask &= ~(1ull << 32);
+}
+static int timer;
+static void tell(int n) {
+  bare(SYS_timer_delete, timer, 0, 0, 0);
+  pthread_kill(threads[0], SIGUSR1);
+  usleep(50000);
+}
+static void hide(void) { uint64_t one = 1ull << 32; bare(SYS_rt_sigprocmask, SIG_BLOCK, (long)&one, 0, 8); }
+static void expect(void) {
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
+  struct itimerspec when = {.it_value.tv_nsec = 500000000};
+  event._sigev_un._tid = (int)bare(SYS_gettid, 0, 0, 0, 0);
+  bare(SYS_timer_create, CLOCK_MONOTONIC, (long)&event, (long)&timer, 0);
+  bare(SYS_timer_settime, timer, 0, (long)&when, 0);
+}
+static void *run(void *arg) {
+  if (arg) expect(); else hide();
+  for (;;) if (arg) pause(); else sem_wait(&begin);
+}
+__attribute__((constructor)) static void setup(void) {
+  struct sigaction action = {.sa_sigaction = show, .sa_flags = SA_SIGINFO | SA_RESTART};
+  sigaction(SIGUSR1, &action, 0);
+  signal(SIGUSR2, tell);
+  start(2);
+  usleep(20000);
+}
+int main(void) { alarm(20); printf("%d %d\n", setuid(getuid()), thread_count()); return 3; }
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_libc_reaches_all_threads_though_one_came_late(folder, reset):
+    argv = [folder.compile("late.c", SOURCE + COMES_LATE, "-pthread", "-D_GNU_SOURCE", "-w")]
+    with Warm(argv, reset=reset) as warm:
+        assert (warm.reset, warm.threads, warm.weaker) == (reset, 1, "")
+        answer = warm.ask()
+        assert (answer.text, answer.code) == ("0 3\n", 3)
+
+
 CPP = r"""
 #include <atomic>
 #include <condition_variable>

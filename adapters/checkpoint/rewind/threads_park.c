@@ -162,9 +162,35 @@ static int wait_begins_again(const struct parked_thread *thread, greg_t *registe
   return registers[REG_RAX] == thread->wait.number && place == thread->wait.place - kCallBytes;
 }
 
+/* ---- the signal ---- */
+
+static struct signal_action replaced; /* libc's own handler, or the program's */
+static int is_handled;                /* ours is in its place */
+
+/* libc sends this signal, too, and waits until each thread has handled it. */
+static int tell(pid_t thread) {
+  siginfo_t info;
+  memset(&info, 0, sizeof info);
+  info.si_signo = kThreadSignal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = state.pid;
+  info.si_value.sival_ptr = &order;
+  return raw_call(SYS_rt_tgsigqueueinfo, state.pid, thread, kThreadSignal, &info) == 0 ? 0 : -1;
+}
+
+static int is_told(const siginfo_t *info) {
+  return info->si_code == SI_QUEUE && info->si_value.sival_ptr == &order;
+}
+
+/* A call by a static executable's handler could not be handed back here. */
+static void pass_on(int number, siginfo_t *info, void *frame) {
+  if (program_has_traps()) return;
+  if (replaced.handler == SIG_DFL || replaced.handler == SIG_IGN) return;
+  ((thread_handler *)(uintptr_t)replaced.handler)(number, info, frame);
+}
+
 static void on_park(int number, siginfo_t *info, void *frame) {
-  (void)number;
-  (void)info;
+  if (!is_told(info)) return pass_on(number, info, frame);
   struct parked_thread *thread = parked_thread_of((pid_t)raw_call(SYS_gettid));
   if (thread == NULL) return;
   ucontext_t *context = frame;
@@ -187,6 +213,18 @@ static void on_park(int number, siginfo_t *info, void *frame) {
   }
 }
 
+/* What it replaces is known before it can run; ours stays in place if a thread did not come. */
+static int handle_park(void) {
+  if (!is_handled && raw_call(SYS_rt_sigaction, kThreadSignal, NULL, &replaced, 8) != 0) return -1;
+  is_handled = 1;
+  return threads_handle(on_park, NULL);
+}
+
+static void handle_as_before(void) {
+  raw_call(SYS_rt_sigaction, kThreadSignal, &replaced, NULL, 8);
+  is_handled = 0;
+}
+
 /* Returns 1 if it waits in its handler as it was seen to wait before. */
 static int comes_to_park(struct parked_thread *thread, int *all_came) {
   int is_parked = PARK_TOLD;
@@ -206,14 +244,14 @@ static void only_count(pid_t thread, void *unused) {
 }
 
 static int park_all(void) {
-  struct signal_action replaced;
   int all_stand = 1, all_came = 1;
   __atomic_store_n(&order, ORDER_STAY, __ATOMIC_SEQ_CST);
   of_first = attributes_now();
   of_first.death_signal = 0;
-  if (threads_handle(on_park, &replaced) != 0) return -1;
+  if (handle_park() != 0) return -1;
   for (size_t i = 0; i < parked_threads.count; ++i) {
-    raw_call(SYS_tgkill, state.pid, parked_threads.list[i].id, kThreadSignal);
+    struct parked_thread *thread = &parked_threads.list[i];
+    if (tell(thread->id) != 0) thread->is_parked = PARK_MOVED; /* it has ended */
   }
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
@@ -222,7 +260,7 @@ static int park_all(void) {
   }
   all_stand &= threads_visit(only_count, NULL) == (long)parked_threads.count;
   /* libc's own handler would not know what to do with the signal of a thread that comes late. */
-  if (all_came) raw_call(SYS_rt_sigaction, kThreadSignal, &replaced, NULL, 8);
+  if (all_came) handle_as_before();
   if (!all_stand) threads_let_run();
   return all_stand ? 0 : -1;
 }
