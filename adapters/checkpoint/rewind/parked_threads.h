@@ -27,7 +27,7 @@ struct parked_thread {
     unsigned long arguments[6];
     uintptr_t stack, place;
   } wait;
-  int is_parked; /* enum parking */
+  int is_parked; /* enum parking, of an attempt: threads_park.c */
   int differs;   /* has attributes of its own, with which it would not be made again */
 };
 

@@ -23,7 +23,15 @@ enum { kAttempts = 3, kFrameBytes = 16 * 1024 };
 
 enum parking { PARK_TOLD, PARK_STANDS, PARK_MOVED };
 enum order { ORDER_STAY, ORDER_RUN, ORDER_END };
-static int order;
+
+/* A thread that takes the signal of an earlier attempt finds neither order nor note of its own. */
+static int attempt; /* counted from the start */
+static int order;   /* of an attempt */
+
+static int of_attempt(int number, int what) {
+  enum { kBits = 2 };
+  return number << kBits | what;
+}
 
 /* ---- what each has of its own ---- */
 
@@ -103,7 +111,7 @@ static int check_attributes(char *reason, size_t reason_bytes) {
 /* ---- parked ---- */
 
 static void give_order(int what) {
-  __atomic_store_n(&order, what, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&order, of_attempt(attempt, what), __ATOMIC_SEQ_CST);
   raw_call(SYS_futex, &order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
@@ -149,11 +157,21 @@ static int differs_from_first(void) {
   return memcmp(&now, &of_first, sizeof now) != 0;
 }
 
+/* The arguments, too: libc's functions wait for many words in one place. */
+static int is_same_wait(const struct parked_thread *thread, const greg_t *registers) {
+  static const int kArguments[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+  for (size_t i = 0; i < sizeof kArguments / sizeof *kArguments; ++i) {
+    if ((unsigned long)registers[kArguments[i]] != thread->wait.arguments[i]) return 0;
+  }
+  return 1;
+}
+
 /* The kernel has either arranged for the call to be made once more, or left that to the program,
  * which does not notice: all arguments are still in their registers. */
 static int wait_begins_again(const struct parked_thread *thread, greg_t *registers) {
   enum { kCallBytes = 2 };
   uintptr_t place = (uintptr_t)registers[REG_RIP];
+  if (!is_same_wait(thread, registers)) return 0;
   if (registers[REG_RAX] == -EINTR && place == thread->wait.place) {
     registers[REG_RAX] = thread->wait.number;
     registers[REG_RIP] -= kCallBytes;
@@ -174,6 +192,7 @@ static int tell(pid_t thread) {
   info.si_signo = kThreadSignal;
   info.si_code = SI_QUEUE;
   info.si_pid = state.pid;
+  info.si_errno = attempt;
   info.si_value.sival_ptr = &order;
   return raw_call(SYS_rt_tgsigqueueinfo, state.pid, thread, kThreadSignal, &info) == 0 ? 0 : -1;
 }
@@ -206,11 +225,14 @@ static void on_park(int number, siginfo_t *info, void *frame) {
   raw_call(SYS_prctl, PR_GET_NAME, thread->name, 0, 0, 0);
   thread->differs = differs_from_first();
   int stands = wait_begins_again(thread, context->uc_mcontext.gregs);
-  __atomic_store_n(&thread->is_parked, stands ? PARK_STANDS : PARK_MOVED, __ATOMIC_SEQ_CST);
-  for (int now; (now = __atomic_load_n(&order, __ATOMIC_SEQ_CST)) != ORDER_RUN;) {
-    if (now == ORDER_END) raw_call(SYS_exit, 0);
-    raw_call(SYS_futex, &order, FUTEX_WAIT, ORDER_STAY, NULL, NULL, 0);
+  const int told_in = info->si_errno, stay = of_attempt(told_in, ORDER_STAY);
+  __atomic_store_n(&thread->is_parked, of_attempt(told_in, stands ? PARK_STANDS : PARK_MOVED),
+                   __ATOMIC_SEQ_CST);
+  int now;
+  while ((now = __atomic_load_n(&order, __ATOMIC_SEQ_CST)) == stay) {
+    raw_call(SYS_futex, &order, FUTEX_WAIT, stay, NULL, NULL, 0);
   }
+  if (now == of_attempt(told_in, ORDER_END)) raw_call(SYS_exit, 0);
 }
 
 /* What it replaces is known before it can run; ours stays in place if a thread did not come. */
@@ -225,12 +247,18 @@ static void handle_as_before(void) {
   is_handled = 0;
 }
 
+static enum parking parked_how(const struct parked_thread *thread) {
+  int noted = __atomic_load_n(&thread->is_parked, __ATOMIC_SEQ_CST);
+  if (noted == of_attempt(attempt, PARK_STANDS)) return PARK_STANDS;
+  return noted == of_attempt(attempt, PARK_MOVED) ? PARK_MOVED : PARK_TOLD;
+}
+
 /* Returns 1 if it waits in its handler as it was seen to wait before. */
 static int comes_to_park(struct parked_thread *thread, int *all_came) {
-  int is_parked = PARK_TOLD;
+  enum parking is_parked = parked_how(thread);
   for (int steps = 0; steps < kSteps && is_parked == PARK_TOLD; ++steps) {
-    if (steps > 0) thread_pause(kStepNanoseconds);
-    is_parked = __atomic_load_n(&thread->is_parked, __ATOMIC_SEQ_CST);
+    thread_pause(kStepNanoseconds);
+    is_parked = parked_how(thread);
   }
   if (is_parked == PARK_TOLD) *all_came = 0;
   if (program_is_static()) return is_parked == PARK_STANDS;
@@ -245,13 +273,15 @@ static void only_count(pid_t thread, void *unused) {
 
 static int park_all(void) {
   int all_stand = 1, all_came = 1;
-  __atomic_store_n(&order, ORDER_STAY, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&order, of_attempt(++attempt, ORDER_STAY), __ATOMIC_SEQ_CST);
   of_first = attributes_now();
   of_first.death_signal = 0;
   if (handle_park() != 0) return -1;
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
-    if (tell(thread->id) != 0) thread->is_parked = PARK_MOVED; /* it has ended */
+    if (tell(thread->id) != 0) { /* it has ended */
+      thread->is_parked = of_attempt(attempt, PARK_MOVED);
+    }
   }
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
