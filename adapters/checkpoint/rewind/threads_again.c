@@ -69,14 +69,8 @@ static void await_wait(const struct parked_thread *thread, pid_t id) {
   }
 }
 
-/* With every signal blocked: none may reach a thread before it has its own mask. */
-void threads_make_again(void) {
-  uint64_t all = ~0ull, before;
-  if (parked_threads.count == 0) return;
-  if (__atomic_exchange_n(&parked_threads.are_again, 1, __ATOMIC_SEQ_CST)) return;
+static void make_all(void) {
   parked_threads.are_missing = 0;
-  call_touch(TOUCHED_THREADS);
-  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
     unsigned long flags = thread->tid_address != NULL ? kFlags : kFlags & ~kIdFlags;
@@ -85,6 +79,18 @@ void threads_make_again(void) {
     thread->id_again = (pid_t)id;
     if (!program_is_go() && ends_by_signal(thread)) await_wait(thread, (pid_t)id);
   }
+}
+
+/* With every signal blocked: none may reach a thread before it has its own mask, nor may a handler
+ * run here that needs a thread which is not made yet. No call of ours is handed back after the
+ * note, which ends a clean request, and may make them itself. */
+void threads_make_again(void) {
+  uint64_t all = ~0ull, before;
+  if (parked_threads.count == 0) return;
+  if (__atomic_load_n(&parked_threads.are_again, __ATOMIC_SEQ_CST)) return;
+  call_touch(TOUCHED_THREADS);
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
+  if (!__atomic_exchange_n(&parked_threads.are_again, 1, __ATOMIC_SEQ_CST)) make_all();
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
 }
 
