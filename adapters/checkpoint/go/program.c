@@ -114,7 +114,9 @@ long go_program_tgkill(const long *words) {
   return raw_call(SYS_tgkill, words[0], id_now((pid_t)words[1]), words[2]);
 }
 
-/* Takes one that came before signals were put off. */
+/* Takes one that came before signals were put off, or from a thread that saw this too late: by now
+ * each of them rests. Left pending, it would be lost by the fork, and the runtime sends no second
+ * one before the first has come. */
 static void take_pending_signals(void) {
   uint64_t preempt = 1ull << (kPreemptSignal - 1);
   const struct timespec at_once = {0, 0};
@@ -192,10 +194,10 @@ static void stand(void) {
   executable->theirs = thread_now();
   traps_end();
   thread_becomes(&executable->ours);
-  take_pending_signals();
   go->first_id = (pid_t)raw_call(SYS_gettid);
   go->context->uc_mcontext.gregs[REG_RIP] = (greg_t)go->stop;
   await_other_threads();
+  take_pending_signals();
   if (go_marks_take_away() != 0) give_up(kCannotEnter);
   refuse_if_needed();
   note_variables_of_runtime();
