@@ -95,9 +95,9 @@ struct checkpoint_state {
   struct open_file files[kOpenFilesMax];
   size_t file_count, watch_count;
   struct poll_watch watches[kPollWatchesMax];
-  int timers[kTimersMax]; /* of timer_create(): the kernel's ids */
-  size_t timer_count;
-  int timers_made; /* since the start, as a process of its own would have made them */
+  int timers[kTimersMax]; /* of timer_create(): the kernel's ids and one more, or 0 */
+  int has_more_timers;    /* than that */
+  int timers_made;        /* since the start, as a process of its own would have made them */
   unsigned long long loads_at_start; /* of shared objects, before the program's own loads */
   int stands_at_fork;                /* the next fork() is the checkpoint */
   int ruby_goes_by;                  /* see ruby_run.c */

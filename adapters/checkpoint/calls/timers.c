@@ -28,37 +28,34 @@ int timers_are_noted(void) {
   return __atomic_load_n(&calls_under_way, __ATOMIC_SEQ_CST) == 0;
 }
 
-/* ---- the list: places that are used, or kFree ---- */
+/* ---- the list: places with the kernel's number and one more, or kFree ---- */
 
-enum { kFree = -1 };
+enum { kFree = 0 };
 
 static int replaces(int *place, int from, int to) {
   return __atomic_compare_exchange_n(place, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 static int note_timer(int number) {
-  size_t count = __atomic_load_n(&state.timer_count, __ATOMIC_SEQ_CST);
-  for (size_t i = 0; i < count && i < kTimersMax; ++i) {
-    if (replaces(&state.timers[i], kFree, number)) return 0;
+  for (size_t i = 0; i < kTimersMax; ++i) {
+    if (replaces(&state.timers[i], kFree, number + 1)) return 0;
   }
-  size_t place = __atomic_fetch_add(&state.timer_count, 1, __ATOMIC_SEQ_CST);
-  if (place >= kTimersMax) return -1;
-  __atomic_store_n(&state.timers[place], number, __ATOMIC_SEQ_CST);
-  return 0;
+  __atomic_store_n(&state.has_more_timers, 1, __ATOMIC_SEQ_CST);
+  return -1;
 }
 
 static void forget_timer(intptr_t number) {
-  if (number < 0 || number > INT_MAX) return;
-  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
-    if (replaces(&state.timers[i], (int)number, kFree)) return;
+  if (number < 0 || number >= INT_MAX) return;
+  for (size_t i = 0; i < kTimersMax; ++i) {
+    if (replaces(&state.timers[i], (int)number + 1, kFree)) return;
   }
 }
 
 int timers_stand(void) {
-  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
-    if (state.timers[i] != kFree) return 1;
+  for (size_t i = 0; i < kTimersMax; ++i) {
+    if (__atomic_load_n(&state.timers[i], __ATOMIC_SEQ_CST) != kFree) return 1;
   }
-  return state.timer_count > kTimersMax;
+  return __atomic_load_n(&state.has_more_timers, __ATOMIC_SEQ_CST);
 }
 
 /* ---- numbers: the kernel counts up, in a worker over all of its requests ---- */
@@ -103,7 +100,7 @@ INTERPOSED int timer_create(clockid_t clock, struct sigevent *restrict event,
   int result = create_by_libc(clock, event, timer);
   if (result == 0) {
     intptr_t number = (intptr_t)*timer;
-    if (number < 0 || number > INT_MAX || note_timer((int)number) != 0) {
+    if (number < 0 || number >= INT_MAX || note_timer((int)number) != 0) {
       call_doubt(RETIRED_CALL, "timer_create");
     }
   }
@@ -156,7 +153,7 @@ void timers_put_back(int was_clean) {
   for (int timer = ITIMER_REAL; !was_clean && timer <= ITIMER_PROF; ++timer) {
     raw_call(SYS_setitimer, timer, &none, NULL);
   }
-  for (size_t i = 0; i < state.timer_count && i < kTimersMax; ++i) {
-    if (state.timers[i] != kFree) raw_call(SYS_timer_delete, state.timers[i]);
+  for (size_t i = 0; i < kTimersMax; ++i) {
+    if (state.timers[i] != kFree) raw_call(SYS_timer_delete, state.timers[i] - 1);
   }
 }

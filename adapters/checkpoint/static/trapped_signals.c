@@ -17,25 +17,22 @@ enum { kAutoDisarm = INT_MIN }; /* SS_AUTODISARM */
 static const uint64_t kTrapSignal = 1ull << (SIGSYS - 1);
 
 /* The program's own action for it, and which threads block it: for a signal that somebody sent. A
- * thread that has no place here counts as not blocking it. */
-enum { kBlockersMax = 128 };
-struct blocker {
-  pid_t thread; /* 0: none */
-  int is_pending;
-};
+ * thread that has no place here counts as not blocking it. A place is one word, so that whether a
+ * signal came changes hands together with the place: 0, or a thread's id and kCame. */
+enum { kBlockersMax = 128, kCame = 1 << 30 };
 static struct signal_action own_action;
-static struct blocker blockers[kBlockersMax];
+static int blockers[kBlockersMax];
 static int blocker_count;
 
-static struct blocker *blocker_of(pid_t thread) {
+static int *blocker_of(pid_t thread) {
   if (__atomic_load_n(&blocker_count, __ATOMIC_SEQ_CST) == 0) return NULL;
   for (size_t i = 0; i < kBlockersMax; ++i) {
-    if (__atomic_load_n(&blockers[i].thread, __ATOMIC_SEQ_CST) == thread) return &blockers[i];
+    if ((__atomic_load_n(&blockers[i], __ATOMIC_SEQ_CST) & ~kCame) == thread) return &blockers[i];
   }
   return NULL;
 }
 
-static struct blocker *blocker_here(void) {
+static int *blocker_here(void) {
   if (__atomic_load_n(&blocker_count, __ATOMIC_SEQ_CST) == 0) return NULL;
   return blocker_of((pid_t)raw_call(SYS_gettid));
 }
@@ -47,10 +44,8 @@ int own_signal_is_blocked(void) {
 void own_signal_inherit(int is_blocked) {
   pid_t thread = is_blocked ? (pid_t)raw_call(SYS_gettid) : 0;
   for (size_t i = 0; is_blocked && i < kBlockersMax; ++i) {
-    pid_t none = 0;
-    if (__atomic_load_n(&blockers[i].thread, __ATOMIC_SEQ_CST) != 0) continue;
-    blockers[i].is_pending = 0;
-    if (!__atomic_compare_exchange_n(&blockers[i].thread, &none, thread, 0, __ATOMIC_SEQ_CST,
+    int none = 0;
+    if (!__atomic_compare_exchange_n(&blockers[i], &none, thread, 0, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST)) {
       continue;
     }
@@ -66,15 +61,14 @@ void own_signal_copied(int is_blocked) {
 }
 
 /* Whether a signal came for it meanwhile. */
-static int blocker_end(struct blocker *blocker) {
-  int is_pending = blocker->is_pending;
-  __atomic_store_n(&blocker->thread, 0, __ATOMIC_SEQ_CST);
+static int blocker_end(int *blocker) {
+  int was = __atomic_exchange_n(blocker, 0, __ATOMIC_SEQ_CST);
   __atomic_sub_fetch(&blocker_count, 1, __ATOMIC_SEQ_CST);
-  return is_pending;
+  return (was & kCame) != 0;
 }
 
 void own_signal_forget(pid_t thread) {
-  struct blocker *blocker = thread > 0 ? blocker_of(thread) : NULL;
+  int *blocker = thread > 0 ? blocker_of(thread) : NULL;
   if (blocker != NULL) blocker_end(blocker);
 }
 
@@ -100,7 +94,7 @@ static long trapped_sigaction(const long *words) {
 }
 
 static void block_own_signal(int blocks) {
-  struct blocker *blocker = blocker_here();
+  int *blocker = blocker_here();
   if (blocks == (blocker != NULL)) return;
   if (blocks) return own_signal_inherit(1);
   if (blocker_end(blocker)) {
@@ -215,9 +209,9 @@ static _Noreturn void trapped_sigreturn(const ucontext_t *context) {
 }
 
 void own_signal_came(int number, siginfo_t *info, void *context) {
-  struct blocker *blocker = blocker_here();
+  int *blocker = blocker_here();
   if (blocker != NULL) {
-    blocker->is_pending = 1;
+    __atomic_fetch_or(blocker, kCame, __ATOMIC_SEQ_CST);
     return;
   }
   if (own_action.handler == SIG_IGN) return;
