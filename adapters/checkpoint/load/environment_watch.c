@@ -13,6 +13,7 @@
 
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
+#include "load/note_lock.h"
 #include "load/trial.h"
 
 typedef char *getenv_function(const char *);
@@ -130,8 +131,8 @@ static void note_name(const char *name) {
   struct names_read *read = &state.names_read;
   size_t length = strlen(name);
   if (length == 0 || strchr(name, '\n') != NULL) return;
-  while (__atomic_test_and_set(&read->is_held, __ATOMIC_ACQUIRE)) {
-  }
+  uint64_t mask;
+  if (note_lock_take(&read->is_held, &mask) != 0) return;
   int is_known = 0;
   for (const char *at = read->lines; *at != '\0' && !is_known; at += strcspn(at, "\n") + 1) {
     is_known = strncmp(at, name, length) == 0 && at[length] == '\n';
@@ -143,7 +144,7 @@ static void note_name(const char *name) {
     read->bytes += length + 1;
     read->lines[read->bytes - 1] = '\n';
   }
-  __atomic_clear(&read->is_held, __ATOMIC_RELEASE);
+  note_lock_give_back(&read->is_held, &mask);
 }
 
 void environment_watch_note(const char *name) {

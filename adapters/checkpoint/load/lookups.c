@@ -20,6 +20,7 @@
 #include "calls/rare_calls.h"
 #include "checkpoint.h"
 #include "load/inserted.h"
+#include "load/note_lock.h"
 #include "load/trial.h"
 #include "message/path_sum.h"
 #include "raw_call.h"
@@ -91,8 +92,8 @@ static void note_path(struct path_list *list, const char *path, const char *end,
   size_t path_bytes = strlen(path); /* without slashes at the end */
   while (path_bytes > 1 && path[path_bytes - 1] == '/') --path_bytes;
   size_t bytes = strlen(folder) + path_bytes + strlen(end);
-  while (__atomic_test_and_set(&lookups->is_held, __ATOMIC_ACQUIRE)) {
-  }
+  uint64_t mask;
+  if (note_lock_take(&lookups->is_held, &mask) != 0) return;
   if (list->bytes + bytes + 2 > list->most) {
     list->is_full = 1;
   } else {
@@ -102,7 +103,7 @@ static void note_path(struct path_list *list, const char *path, const char *end,
     sum = path_sum(line, bytes);
     if (is_new(lookups->known, sum)) list->bytes += bytes + 1;
   }
-  __atomic_clear(&lookups->is_held, __ATOMIC_RELEASE);
+  note_lock_give_back(&lookups->is_held, &mask);
   if (is_restless(sum)) load_watch_note(IMPURE_RESTLESS, path, caller);
 }
 
