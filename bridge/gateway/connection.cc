@@ -51,9 +51,7 @@ Connection::Connection(Gateway& gateway, base::UniqueFd fd)
       flush_(gateway.loop(), [this] { end_of_turn(); }),
       unwatched_timer_(gateway.loop(), [this] { watch(); }) {}
 
-Connection::~Connection() {
-  watch_.closing();
-}
+Connection::~Connection() = default;
 
 void Connection::begin() {
   unwatched_timer_.start(kUnwatched);

@@ -54,7 +54,6 @@ void OutputPipes::Pipe::watch_by(loop::Loop& loop) {
 }
 
 void OutputPipes::Pipe::close() {
-  if (watch != nullptr) watch->closing();
   watch.reset();
   fd.reset();
 }

@@ -25,8 +25,8 @@ constexpr unsigned kOnlyNew = 16;
 
 class FdWatch {
  public:
-  // fd is borrowed: it must stay open as long as the watch lives. It may be blocking: a single
-  // read or write after an event does not wait.
+  // fd is borrowed: it must stay open as long as the watch lives, have no other watch, and is made
+  // non-blocking with the first ask().
   // on_ready runs on the loop with what happened; if the other end is closed, or fd has an error,
   // it gets everything that was asked for. It may destroy the watch.
   FdWatch(Loop& loop, int fd, std::function<void(unsigned readiness)> on_ready);
@@ -35,22 +35,27 @@ class FdWatch {
   FdWatch& operator=(const FdWatch&) = delete;
 
   // Asks for these from now on; kNothing pauses. Level-triggered, except with kOnlyNew. Costs
-  // nothing if the request is unchanged, otherwise one system call.
+  // nothing if the request is unchanged, otherwise two system calls; the first time four.
   void ask(unsigned readiness);
-
-  // Call this right before destroying the watch if the only holder of fd then closes it: the kernel
-  // forgets a closed descriptor by itself, which saves the system call.
-  void closing();
 
  private:
   friend struct Loop::Impl;
-  void ready(std::uint32_t epoll_events);
+  struct OnPoll;
+  void poll(unsigned readiness);
+  void watch_edges(unsigned readiness);
+  void on_poll(int status, int events);
+  void on_edge(std::uint32_t epoll_events);
+  void tell(unsigned happened);
+  void pause();
 
   Loop& loop_;
   const int fd_;
   std::function<void(unsigned)> on_ready_;
   unsigned asked_ = kNothing;
-  std::uint32_t slot_;
+  void* husk_ = nullptr;  // libuv's handle, once something was asked for
+  // libuv tells of all that is there, again and again: for kOnlyNew the loop's epoll instance has
+  // this descriptor instead.
+  bool by_edges_ = false;
 };
 
 }  // namespace loop

@@ -1,48 +1,40 @@
 #include "loop/loop.h"
 
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <utility>
 
 #include "base/assert.h"
 #include "loop/fd_watch.h"
 #include "loop/loop_impl.h"
 
 namespace loop {
+
 namespace {
 
-// The most events handled before timers and deferred work get their turn.
-constexpr int kEventsPerTurn = 64;
-// Marks an event of libuv's descriptor; no watch has this slot.
-constexpr std::uint64_t kForLibuv = std::numeric_limits<std::uint64_t>::max();
+uv_handle_t* handle_of(auto& handle) {
+  return reinterpret_cast<uv_handle_t*>(&handle);
+}
 
 }  // namespace
 
-Loop::Loop(const Clock& clock) : clock_(clock), now_(clock.now()), impl_(std::make_unique<Impl>()) {
-  BRIDGE_ASSERT(uv_loop_init(&impl_->uv) == 0);
-  impl_->epoll_fd = ::epoll_create1(EPOLL_CLOEXEC);
-  BRIDGE_ASSERT(impl_->epoll_fd >= 0);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = kForLibuv;
-  BRIDGE_ASSERT(::epoll_ctl(impl_->epoll_fd, EPOLL_CTL_ADD, uv_backend_fd(&impl_->uv), &event) ==
-                0);
-}
+Loop::Loop(const Clock& clock)
+    : clock_(clock), now_(clock.now()), impl_(std::make_unique<Impl>(*this)) {}
 
 Loop::~Loop() {
+  for (uv_handle_t* handle : {handle_of(impl_->before_wait), handle_of(impl_->after_events),
+                              handle_of(impl_->edges), handle_of(impl_->deadline)}) {
+    uv_close(handle, nullptr);
+  }
   uv_run(&impl_->uv, UV_RUN_DEFAULT);
-  ::close(impl_->epoll_fd);
   BRIDGE_ASSERT(impl_->timers.next_due() == std::nullopt);
   BRIDGE_ASSERT(uv_loop_close(&impl_->uv) == 0);
 }
 
 void Loop::run() {
   impl_->stopping = false;
-  now_ = clock_.now();
-  while (!impl_->stopping) take_turn(Waiting::for_events);
+  while (!impl_->stopping) impl_->take_turn(UV_RUN_ONCE);
 }
 
 void Loop::stop() {
@@ -51,27 +43,42 @@ void Loop::stop() {
 
 bool Loop::turn() {
   impl_->stopping = false;
-  now_ = clock_.now();
-  return take_turn(Waiting::not_at_all);
+  impl_->take_turn(UV_RUN_NOWAIT);
+  return impl_->was_busy || !impl_->pending.empty();
 }
 
 std::optional<base::TimePoint> Loop::next_due() const {
   return impl_->timers.next_due();
 }
 
-bool Loop::take_turn(Waiting waiting) {
-  bool busy = impl_->run_deferred();
-  // A handle was started or closed since the last turn.
-  if (uv_backend_timeout(&impl_->uv) == 0) impl_->run_libuv();
-  if (impl_->stopping) return true;
-  std::array<epoll_event, kEventsPerTurn> events;
-  const int wait = waiting == Waiting::for_events ? impl_->wait_ms(clock_) : 0;
-  const int count = ::epoll_wait(impl_->epoll_fd, events.data(), kEventsPerTurn, wait);
-  now_ = clock_.now();
-  for (int i = 0; i < count; ++i) impl_->dispatch(events[static_cast<std::size_t>(i)]);
-  // After the events: what arrived in time must not be reported as late.
-  busy |= impl_->timers.run_due(now_);
-  return busy || count > 0 || !impl_->pending.empty();
+Loop::Impl::Impl(Loop& loop) : owner(loop) {
+  BRIDGE_ASSERT(uv_loop_init(&uv) == 0);
+  uv.data = this;
+  uv_prepare_init(&uv, &before_wait);
+  uv_check_init(&uv, &after_events);
+  uv_timer_init(&uv, &deadline);
+  edges_fd = base::UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
+  BRIDGE_ASSERT(edges_fd && uv_poll_init(&uv, &edges, edges_fd.get()) == 0);
+  uv_poll_start(&edges, UV_READABLE, [](uv_poll_t* handle, int, int) {
+    of(*handle_of(*handle)).note_event();
+    of(*handle_of(*handle)).tell_of_edges();
+  });
+  uv_prepare_start(&before_wait, [](uv_prepare_t* handle) { of(*handle_of(*handle)).end_turn(); });
+  uv_check_start(&after_events, [](uv_check_t* handle) { of(*handle_of(*handle)).run_timers(); });
+}
+
+// Work that is pending from before the turn is done at the time of now.
+void Loop::Impl::take_turn(uv_run_mode mode) {
+  was_busy = false;
+  owner.now_ = owner.clock_.now();
+  uv_run(&uv, mode);
+}
+
+void Loop::Impl::end_turn() {
+  was_busy |= run_deferred();
+  time_is_read = false;
+  if (stopping) return uv_stop(&uv);  // it looks for events, but does not wait
+  arm_deadline();
 }
 
 bool Loop::Impl::run_deferred() {
@@ -88,25 +95,41 @@ bool Loop::Impl::run_deferred() {
   return any;
 }
 
-void Loop::Impl::run_libuv() {
-  uv_run(&uv, UV_RUN_NOWAIT);
-}
-
-// How long to wait for events: not at all if work is pending, otherwise until the next timer.
-int Loop::Impl::wait_ms(const Clock& clock) const {
-  if (!pending.empty()) return 0;
+// Left alone if the earliest timer has become later since: then it ends for nothing, once, instead
+// of being set in each turn for timers that hardly ever become due.
+void Loop::Impl::arm_deadline() {
   const auto due = timers.next_due();
-  if (!due) return -1;
-  const auto left = std::chrono::ceil<base::Duration>(*due - clock.now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max()));
+  if (!due || (armed && *armed <= *due)) return;
+  armed = due;
+  const auto left = std::chrono::ceil<base::Duration>(*due - owner.clock_.now()).count();
+  const auto ended = [](uv_timer_t* timer) { of(*handle_of(*timer)).armed.reset(); };
+  // It counts from the time that libuv has read.
+  uv_update_time(&uv);
+  uv_timer_start(&deadline, ended, static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0)), 0);
 }
 
-void Loop::Impl::dispatch(const epoll_event& event) {
-  if (event.data.u64 == kForLibuv) return run_libuv();
-  const auto slot = static_cast<std::uint32_t>(event.data.u64);
-  const auto generation = static_cast<std::uint32_t>(event.data.u64 >> 32);
-  if (slots[slot].generation != generation || slots[slot].watch == nullptr) return;
-  slots[slot].watch->ready(event.events);
+void Loop::Impl::note_event() {
+  was_busy = true;
+  read_time();
+}
+
+// One by one, because each may destroy others.
+void Loop::Impl::tell_of_edges() {
+  constexpr int kMost = 64;
+  epoll_event event;
+  for (int i = 0; i < kMost && ::epoll_wait(edges_fd.get(), &event, 1, 0) == 1; ++i) {
+    static_cast<FdWatch*>(event.data.ptr)->on_edge(event.events);
+  }
+}
+
+void Loop::Impl::read_time() {
+  if (!std::exchange(time_is_read, true)) owner.now_ = owner.clock_.now();
+}
+
+// After the events: what arrived in time must not be reported as late.
+void Loop::Impl::run_timers() {
+  read_time();
+  was_busy |= timers.run_due(owner.now_);
 }
 
 Deferred::Deferred(Loop& loop, std::function<void()> work) : loop_(loop), work_(std::move(work)) {}

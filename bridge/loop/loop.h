@@ -44,9 +44,6 @@ class Loop final : public Clock {
   Impl& impl() { return *impl_; }  // for this room's own classes
 
  private:
-  enum class Waiting { not_at_all, for_events };
-  bool take_turn(Waiting waiting);
-
   const Clock& clock_;
   base::TimePoint now_;
   std::unique_ptr<Impl> impl_;

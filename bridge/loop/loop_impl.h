@@ -1,41 +1,47 @@
 // Shared by the classes of this room. No other room includes this.
 #pragma once
 
-#include <sys/epoll.h>
 #include <uv.h>
 
-#include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "loop/loop.h"
 #include "loop/timer_heap.h"
 
 namespace loop {
 
-class FdWatch;
-
-// The wait is our own: one epoll instance holds every watched descriptor, and libuv's descriptor
-// (for signals) is one of them. libuv gets a turn when there is something for it.
+// libuv carries the loop. A turn: before it waits the deferred work is done, then come the events,
+// and after them the timers that are due.
 struct Loop::Impl {
-  uv_loop_t uv;
-  std::vector<Deferred*> pending;  // a null entry was cancelled
+  explicit Impl(Loop& owner);
+
+  Loop& owner;
+  uv_loop_t uv;  // its data is this
+  uv_prepare_t before_wait;
+  uv_check_t after_events;
+  uv_poll_t edges;      // an epoll instance with the watches that asked for kOnlyNew
+  uv_timer_t deadline;  // for the earliest of timers
+  std::optional<base::TimePoint> armed;  // when it ends
+  std::vector<Deferred*> pending;        // a null entry was cancelled
   TimerHeap timers;
+  base::UniqueFd edges_fd;
   bool stopping = false;
+  bool was_busy = false;      // this turn had something to do
+  bool time_is_read = false;  // since the events of this turn came
 
-  int epoll_fd = -1;
-  // An event names a slot and its generation, so that an event for a watch that was destroyed
-  // earlier in the same turn is ignored.
-  struct Slot {
-    FdWatch* watch = nullptr;
-    std::uint32_t generation = 0;
-  };
-  std::vector<Slot> slots;
-  std::vector<std::uint32_t> free_slots;
+  static Impl& of(const uv_handle_t& handle) { return *static_cast<Impl*>(handle.loop->data); }
 
+  void take_turn(uv_run_mode mode);
+  void end_turn();
   bool run_deferred();  // returns whether there was any
-  void run_libuv();
-  int wait_ms(const Clock& clock) const;
-  void dispatch(const epoll_event& event);
+  void arm_deadline();
+  // Called by whatever libuv calls, before anything else.
+  void note_event();
+  void read_time();
+  void tell_of_edges();
+  void run_timers();
 };
 
 // libuv may use a handle until its close callback: a class of this room keeps its uv_*_t in a

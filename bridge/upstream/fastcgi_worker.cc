@@ -196,7 +196,6 @@ bool FastcgiWorker::open_connection() {
 
 void FastcgiWorker::close_connection() {
   connections_ += 1;
-  if (watch_ != nullptr) watch_->closing();
   watch_.reset();
   reader_.let_go(fd_.get());
   fd_.reset();

@@ -49,7 +49,6 @@ void BodyPipe::close() {
 }
 
 void BodyPipe::close_pipe() {
-  if (watch_ != nullptr) watch_->closing();
   watch_.reset();
   fd_.reset();
 }

@@ -1,10 +1,12 @@
 #include "loop/fd_watch.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -183,14 +185,13 @@ TEST(Timer, may_be_destroyed_in_its_own_callback) {
   EXPECT_EQ(timer, nullptr);
 }
 
-// When a descriptor is closed by its only holder, its number may be reused at once: the new watch
-// gets no event of the old one, but does get its own.
-TEST_F(FdWatchTest, leaves_a_closed_descriptor_to_the_kernel) {
+// The number of a descriptor that is closed may be reused at once: the new watch gets no event of
+// the old one, but does get its own.
+TEST_F(FdWatchTest, may_follow_another_one_of_the_same_number) {
   int old_calls = 0, new_calls = 0;
   auto watch = std::make_unique<FdWatch>(loop_, reading_end(), [&](unsigned) { ++old_calls; });
   watch->ask(kReadable);
   write_byte();
-  watch->closing();
   watch.reset();
   const int number = reading_end();
   pipe_.first.reset();
@@ -205,6 +206,44 @@ TEST_F(FdWatchTest, leaves_a_closed_descriptor_to_the_kernel) {
   loop_.run();
   EXPECT_EQ(old_calls, 0);
   EXPECT_EQ(new_calls, 1);
+}
+
+// Method: the reading end of a full pipe is closed, and what was asked for is changed meanwhile.
+TEST_F(FdWatchTest, tells_of_an_error_as_long_as_it_is_asked) {
+  int calls = 0;
+  FdWatch watch(loop_, pipe_.second.get(), [&](unsigned happened) {
+    EXPECT_EQ(happened, unsigned{kWritable});
+    if (++calls == 3) loop_.stop();
+  });
+  const std::string all(1 << 20, 'x');
+  ASSERT_EQ(::fcntl(pipe_.second.get(), F_SETFL, O_NONBLOCK), 0);
+  ASSERT_GT(::write(pipe_.second.get(), all.data(), all.size()), 0);
+  watch.ask(kWritable);
+  EXPECT_FALSE(loop_.turn());
+  pipe_.first.reset();
+  loop_.run();
+  EXPECT_EQ(calls, 3);
+  watch.ask(kNothing);
+  for (int i = 0; i < 3; ++i) loop_.turn();
+  EXPECT_EQ(calls, 3);
+}
+
+// Both ends of a socket are gone, in each way to ask.
+TEST_F(FdWatchTest, tells_everything_that_was_asked_for_once_the_other_end_is_closed) {
+  for (const unsigned asked : {unsigned{kReadable}, unsigned{kPeerGone}, unsigned{kHungUp},
+                               kReadable | kPeerGone | kOnlyNew, kReadable | kPeerGone}) {
+    base::FdPair sockets = base::make_socket_pair(SOCK_STREAM).take();
+    unsigned told = kNothing;
+    FdWatch watch(loop_, sockets.first.get(), [&](unsigned happened) {
+      told |= happened;
+      loop_.stop();
+    });
+    watch.ask(asked);
+    EXPECT_FALSE(loop_.turn() && told != kNothing);
+    sockets.second.reset();
+    loop_.run();
+    EXPECT_EQ(told, asked & ~kOnlyNew);
+  }
 }
 
 }  // namespace
