@@ -18,6 +18,9 @@ namespace {
 // Time between the last close of a process that ends and its death.
 constexpr base::Duration kFirstPause{5};
 constexpr base::Duration kLongestPause{500};
+// A worker that has just said that it is done sleeps, too. What it said before a look has been
+// heard at the next one, because events come before timers.
+constexpr base::Duration kAgain{1};
 
 }  // namespace
 
@@ -98,7 +101,11 @@ void RequestTime::output_closed(std::function<pid_t()> pid) {
 void RequestTime::look_whether_it_ends() {
   const auto waited = std::chrono::duration_cast<base::Duration>(loop_.now() - closed_at_);
   const ProcessLook now = look_at_process(pid_());
-  if (after_its_output(at_close_, now, waited) == After::goes_on) return begin_background();
+  if (after_its_output(at_close_, now, waited) == After::goes_on) {
+    if (std::exchange(seems_to_go_on_, true)) return begin_background();
+    return ending_timer_.start(kAgain);
+  }
+  seems_to_go_on_ = false;
   pause_ = std::min(pause_ * 2, kLongestPause);
   ending_timer_.start(pause_);
 }

@@ -80,7 +80,7 @@ class RequestTime {
   std::function<pid_t()> pid_;
   base::TimePoint closed_at_;
   ProcessLook at_close_;
-  bool in_background_ = false;
+  bool seems_to_go_on_ = false, in_background_ = false;
   base::Duration pause_;
   loop::Timer request_timer_, output_timer_, ending_timer_, background_timer_;
 };
