@@ -43,7 +43,7 @@ std::uint32_t epoll_events_of(unsigned readiness) {
 
 struct FdWatch::OnPoll {
   static void call(uv_poll_t* handle, int status, int events) {
-    Loop::Impl::of(*reinterpret_cast<uv_handle_t*>(handle)).note_event();
+    Loop::Impl::of(*handle).note_event();
     auto* owner = static_cast<PollHusk*>(handle->data)->owner;
     if (owner != nullptr) owner->on_poll(status, events);
   }

@@ -60,11 +60,11 @@ Loop::Impl::Impl(Loop& loop) : owner(loop) {
   edges_fd = base::UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
   BRIDGE_ASSERT(edges_fd && uv_poll_init(&uv, &edges, edges_fd.get()) == 0);
   uv_poll_start(&edges, UV_READABLE, [](uv_poll_t* handle, int, int) {
-    of(*handle_of(*handle)).note_event();
-    of(*handle_of(*handle)).tell_of_edges();
+    of(*handle).note_event();
+    of(*handle).tell_of_edges();
   });
-  uv_prepare_start(&before_wait, [](uv_prepare_t* handle) { of(*handle_of(*handle)).end_turn(); });
-  uv_check_start(&after_events, [](uv_check_t* handle) { of(*handle_of(*handle)).run_timers(); });
+  uv_prepare_start(&before_wait, [](uv_prepare_t* handle) { of(*handle).end_turn(); });
+  uv_check_start(&after_events, [](uv_check_t* handle) { of(*handle).run_timers(); });
 }
 
 // Work that is pending from before the turn is done at the time of now.
@@ -102,7 +102,7 @@ void Loop::Impl::arm_deadline() {
   if (!due || (armed && *armed <= *due)) return;
   armed = due;
   const auto left = std::chrono::ceil<base::Duration>(*due - owner.clock_.now()).count();
-  const auto ended = [](uv_timer_t* timer) { of(*handle_of(*timer)).armed.reset(); };
+  const auto ended = [](uv_timer_t* timer) { of(*timer).armed.reset(); };
   // It counts from the time that libuv has read.
   uv_update_time(&uv);
   uv_timer_start(&deadline, ended, static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0)), 0);

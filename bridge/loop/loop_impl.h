@@ -31,7 +31,10 @@ struct Loop::Impl {
   bool was_busy = false;      // this turn had something to do
   bool time_is_read = false;  // since the events of this turn came
 
-  static Impl& of(const uv_handle_t& handle) { return *static_cast<Impl*>(handle.loop->data); }
+  template <typename Handle>  // any of libuv's
+  static Impl& of(const Handle& handle) {
+    return *static_cast<Impl*>(handle.loop->data);
+  }
 
   void take_turn(uv_run_mode mode);
   void end_turn();

@@ -13,7 +13,7 @@ SignalWatch::SignalWatch(Loop& loop, int signal_number, std::function<void()> on
   auto* husk = new_husk<uv_signal_t>(&on_signal_);
   uv_signal_init(&loop.impl().uv, &husk->uv);
   const auto on_uv = [](uv_signal_t* handle, int) {
-    Loop::Impl::of(*reinterpret_cast<uv_handle_t*>(handle)).note_event();
+    Loop::Impl::of(*handle).note_event();
     auto* owner = static_cast<SignalHusk*>(handle->data)->owner;
     if (owner != nullptr) (*owner)();
   };
