@@ -50,6 +50,12 @@ def stat_of(pid):
     return fields[0].decode(), int(fields[1]), int(fields[2]), int(fields[3])
 
 
+def processor_ns(pid):
+    """What all its threads have used, as far as they still run."""
+    threads = pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(path.read_text().split()[0]) for path in threads)
+
+
 def alive(pid):
     """Zombies are not alive."""
     stat = stat_of(pid)
