@@ -264,9 +264,8 @@ namespace {
 
 TEST(Parking, takes_the_checkpoint_only_when_every_thread_stands) {
   Found found = explore(Parking());
-  EXPECT_EQ(found.fault, "") << found.path;
+  expect_no_fault(found);
   EXPECT_GT(found.states, 500000u);
-  expect_in_sources(found);
 }
 
 struct Case {

@@ -105,9 +105,7 @@ struct SignalPlaces {
 };
 
 TEST(SignalPlaces, lose_no_signal) {
-  Found found = explore(SignalPlaces{});
-  EXPECT_EQ(found.fault, "") << found.path;
-  expect_in_sources(found);
+  expect_no_fault(explore(SignalPlaces{}));
 }
 
 TEST(SignalPlaces, faults_are_found) {

@@ -46,4 +46,9 @@ inline void expect_in_sources(const Found& found) {
   }
 }
 
+inline void expect_no_fault(const Found& found) {
+  EXPECT_EQ(found.fault, "") << found.path;
+  expect_in_sources(found);
+}
+
 }  // namespace model
