@@ -13,6 +13,7 @@ constexpr std::size_t kQuietPoolsMax = 4096;
 // this time: otherwise programs that are requested in turn would push out each other's zygotes all
 // the time.
 constexpr std::chrono::seconds kKeepsPlace{10};
+
 // Its name will be in the log. NUL: between its parts.
 bool is_printable(std::string_view key) {
   return std::ranges::none_of(key,

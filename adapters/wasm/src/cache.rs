@@ -229,6 +229,9 @@ mod tests {
         fn cache(&self) -> Cache {
             Cache::open(&self.path, None).unwrap()
         }
+        fn entry(&self, key: &Key) -> PathBuf {
+            self.path.join(key.file_name())
+        }
     }
 
     impl Drop for Place {
@@ -256,7 +259,7 @@ mod tests {
         let place = Place::new("changed");
         let cache = place.cache();
         cache.store(&KEY, CODE);
-        let path = place.path.join(KEY.file_name());
+        let path = place.entry(&KEY);
         let good = std::fs::read(&path).unwrap();
         for end in (0..good.len()).step_by(13) {
             std::fs::write(&path, &good[..end]).unwrap();
@@ -277,7 +280,7 @@ mod tests {
         let place = Place::new("other");
         let cache = place.cache();
         cache.store(&Key([8; DIGEST]), CODE);
-        std::fs::rename(place.path.join(Key([8; DIGEST]).file_name()), place.path.join(KEY.file_name())).unwrap();
+        std::fs::rename(place.entry(&Key([8; DIGEST])), place.entry(&KEY)).unwrap();
         assert!(cache.load(&KEY).unwrap_err().contains("damaged"));
     }
 
@@ -286,7 +289,7 @@ mod tests {
         let place = Place::new("others");
         let cache = place.cache();
         cache.store(&KEY, CODE);
-        let path = place.path.join(KEY.file_name());
+        let path = place.entry(&KEY);
         let mode = |path: &Path, mode| {
             std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         };
@@ -311,7 +314,7 @@ mod tests {
         let place = Place::new("owner");
         let cache = place.cache();
         cache.store(&KEY, CODE);
-        if chown(place.path.join(KEY.file_name()), Some(12345), None).is_err() {
+        if chown(place.entry(&KEY), Some(12345), None).is_err() {
             return; // only root can give a file away
         }
         assert!(cache.load(&KEY).unwrap_err().contains("12345"));

@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// Half a second: more than a program needs that does not wait for anybody. It comes in pieces, as each
-/// of them ends a call that waits, also one that had not quite begun when the signal came.
+/// Half a second: more than a program needs that does not wait for anybody. It comes in pieces, as
+/// each of them ends a call that waits, also one that had not quite begun when the signal came.
 const GRACE_PIECES: u32 = 50;
 const PIECE_US: i64 = 10_000;
 
