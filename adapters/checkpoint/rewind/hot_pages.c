@@ -2,6 +2,7 @@
 #include "rewind/hot_pages.h"
 
 #include <malloc.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "raw_call.h"
@@ -17,13 +18,28 @@ enum {
   kSizeFlags = 7
 };
 
-static void add_block(struct engine *engine, uintptr_t start, uintptr_t end) {
+/* The looks stay in ascending order; pages that touch each other are one look. */
+static void add_look(struct engine *engine, uintptr_t page) {
   struct hot_pages *hot = &engine->hot;
-  if (hot->block_count == kBlocksMax) {
-    hot->are_never_enough = 1;
-  } else {
-    hot->blocks[hot->block_count++] = (struct address_range){start, end};
+  struct address_range *looks = hot->looks;
+  size_t at = 0;
+  while (at < hot->look_count && looks[at].end < page) ++at;
+  if (at < hot->look_count && looks[at].start <= page + kPageSize) {
+    if (page < looks[at].start) looks[at].start = page;
+    if (page == looks[at].end) looks[at].end += kPageSize;
+    if (at + 1 == hot->look_count || looks[at + 1].start != looks[at].end) return;
+    looks[at].end = looks[at + 1].end;
+    --hot->look_count;
+    memmove(looks + at + 1, looks + at + 2, (hot->look_count - at - 1) * sizeof *looks);
+    return;
   }
+  if (hot->look_count == kLooksMax) {
+    hot->are_never_enough = 1;
+    return;
+  }
+  memmove(looks + at + 1, looks + at, (hot->look_count - at) * sizeof *looks);
+  looks[at] = (struct address_range){page, page + kPageSize};
+  ++hot->look_count;
 }
 
 /* NULL: it is not in the snapshot. */
@@ -38,18 +54,20 @@ static const struct region *region_of(const struct engine *engine, uintptr_t add
 /* malloc's note before a large block: how far the mapping's start is away, and the size. What only
  * looks like one costs no more than a look. */
 static void look_for_block(struct engine *engine, const struct mapping *mapping,
-                           const size_t *words) {
+                           const size_t *words, size_t *found) {
   size_t before = words[0], size = words[1];
   uintptr_t at = (uintptr_t)words;
   if ((size & kSizeFlags) != kIsMapped || before >= at) return;
   uintptr_t start = at - before, bytes = before + (size & ~(size_t)kSizeFlags);
   if (start % kPageSize != 0 || bytes % kPageSize != 0 || bytes == 0) return;
   if (start < mapping->start || bytes > mapping->end - start) return;
-  add_block(engine, start, start + bytes);
+  add_look(engine, start);
+  add_look(engine, start + bytes - kPageSize);
+  ++*found;
 }
 
 /* Only pages with content: such a note is never all zeros, and nothing is touched anew. */
-static void look_for_blocks(struct engine *engine, const struct mapping *mapping) {
+static void look_for_blocks(struct engine *engine, const struct mapping *mapping, size_t *found) {
   for (size_t i = 0; i < engine->region_count; ++i) {
     const struct region *region = &engine->regions[i];
     if (region->is_blank || region->start < mapping->start || region->end > mapping->end) continue;
@@ -58,7 +76,7 @@ static void look_for_blocks(struct engine *engine, const struct mapping *mapping
       if (engine->page_slots[page] == kZeroSlot) {
         at = (at | (kPageSize - 1)) + 1 - kBlockAlignment;
       } else {
-        look_for_block(engine, mapping, (const size_t *)at);
+        look_for_block(engine, mapping, (const size_t *)at, found);
       }
     }
   }
@@ -80,7 +98,7 @@ static int may_hold_arena(const struct engine *engine, const struct mapping *map
 }
 
 static void find_blocks(struct engine *engine) {
-  size_t wanted = mallinfo2().hblks;
+  size_t wanted = mallinfo2().hblks, found = 0;
   for (size_t i = 0; i < engine->mapping_count; ++i) {
     const struct mapping *mapping = &engine->mappings[i];
     if (mapping->inode != 0 || mapping->is_shared || mapping->kind != MAPPING_PLAIN ||
@@ -88,16 +106,16 @@ static void find_blocks(struct engine *engine) {
       continue;
     }
     engine->hot.are_never_enough |= may_hold_arena(engine, mapping);
-    if (wanted > 0) look_for_blocks(engine, mapping);
+    if (wanted > 0) look_for_blocks(engine, mapping, &found);
   }
-  engine->hot.are_never_enough |= engine->hot.block_count < wanted;
+  engine->hot.are_never_enough |= found < wanted;
 }
 
 /* A static executable's calls are all noticed, but not where its heap ended in between. */
 void hot_pages_prepare(struct engine *engine) {
   if (!program_is_static()) find_blocks(engine);
   uintptr_t last = (engine->brk - 1) & ~(uintptr_t)(kPageSize - 1);
-  if (region_of(engine, last) != NULL) add_block(engine, last, last + kPageSize);
+  if (region_of(engine, last) != NULL) add_look(engine, last);
 }
 
 /* ---- which are hot ---- */
@@ -124,25 +142,23 @@ void hot_pages_are_noted(struct engine *engine) {
 
 /* Memory that is mapped again is not registered; a page that was unmapped and whose mapping grew
  * again is neither there, nor does it have the mark of one that never was. */
-static int is_untouched(const struct engine *engine, uintptr_t page) {
+static int are_untouched(const struct engine *engine, const struct address_range *pages) {
   struct page_run found = {0, 0, 0};
   struct scan call = {.size = sizeof call,
-                      .start = page,
-                      .end = page + kPageSize,
+                      .start = pages->start,
+                      .end = pages->end,
                       .runs = (uintptr_t)&found,
                       .runs_max = 1,
                       .all_of = PAGE_WRITE_PROTECTABLE,
                       .any_of = PAGE_THERE | PAGE_SWAPPED,
                       .returned = PAGE_WRITE_PROTECTABLE};
-  return raw_call(SYS_ioctl, engine->pagemap_fd, PAGEMAP_SCAN_CALL, &call) == 1;
+  return raw_call(SYS_ioctl, engine->pagemap_fd, PAGEMAP_SCAN_CALL, &call) == 1 &&
+         found.start == pages->start && found.end == pages->end;
 }
 
 static int all_blocks_stayed(const struct engine *engine) {
-  for (size_t i = 0; i < engine->hot.block_count; ++i) {
-    const struct address_range *block = &engine->hot.blocks[i];
-    uintptr_t last = block->end - kPageSize;
-    if (!is_untouched(engine, block->start)) return 0;
-    if (last != block->start && !is_untouched(engine, last)) return 0;
+  for (size_t i = 0; i < engine->hot.look_count; ++i) {
+    if (!are_untouched(engine, &engine->hot.looks[i])) return 0;
   }
   return 1;
 }

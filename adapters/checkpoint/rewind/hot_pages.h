@@ -8,7 +8,8 @@
  * A scan shows as well that no memory of the snapshot was unmapped. Without one, calls that unmap
  * are noticed, but for those that libc's own functions make inside: malloc's, which move the heap's
  * end (brk), and unmap or move the large blocks that are mappings of their own (munmap, mremap). So
- * the last page of the heap, and the first and the last of each such block, are looked at. */
+ * the last page of the heap, and the first and the last of each such block, are looked at. malloc
+ * maps block beside block, so one look mostly shows the end of one and the beginning of another. */
 #ifndef CGIBRIDGE_HOT_PAGES_H
 #define CGIBRIDGE_HOT_PAGES_H
 
@@ -20,12 +21,12 @@
 struct engine;
 struct region;
 
-enum { kHotMax = 1024, kBlocksMax = 9 };
+enum { kHotMax = 1024, kLooksMax = 18 };
 
 struct hot_pages {
   /* Of the snapshot. */
-  struct address_range blocks[kBlocksMax]; /* those of malloc, and the heap's last page */
-  size_t block_count;
+  struct address_range looks[kLooksMax]; /* pages that must still be there, in ascending order */
+  size_t look_count;
   int are_never_enough; /* which blocks there are is not known, or they are too many */
   /* The worker's own. */
   struct hot_page {
