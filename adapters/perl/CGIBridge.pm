@@ -186,21 +186,22 @@ sub plain_command {
     return @words;
 }
 
-# Perl and C see a change of %ENV at once, so only what differs from the launch is set.
+# Perl and C see a change of %ENV at once, so only what differs from the launch is set. What is not as simple
+# (a variable twice, one without a name or a value, one of the launch that is missing) shows in the counts.
 sub take_environment {
-    @sent = grep { length } strings_of(ask_all('env'));
-    my ($launched, %new) = 0;
+    @sent = split /\0/, ask_all('env');
+    return take_all() if $cleared || %changed;
+    my ($launched, $new, $name, $value) = (0, 0);
     for (@sent) {
         if (exists $launched{$_}) {
             $launched++;
             next;
         }
-        my ($name, $value) = split /=/, $_, 2;
-        return take_all() if $name eq '' || !defined $value || exists $new{$name} || exists $ENV{$name};
-        $new{$name} = $value;
+        ($name, $value) = split /=/, $_, 2;
+        $ENV{$name} = $value // return take_all();
+        $new++;
     }
-    return take_all() if $launched != keys %launched || $cleared || %changed;
-    @ENV{ keys %new } = values %new;
+    take_all() if $launched != keys %launched || keys %ENV != $launched + $new || exists $ENV{''};
 }
 
 # The first of two variables with one name counts. What the script itself did to %ENV while compiling is
