@@ -170,7 +170,7 @@ def test_it_is_over_at_done(folder, program, kind, reset):
             with look(path, argument) as name:
                 answer = answer_at_done(worker, [program, kind, name], by_its_end)
             assert answer.text == "done\n"
-            assert answer.stays == (reset == "rewind" and kind != "semaphore")
+            assert answer.stays == (reset == "rewind" and kind not in ("semaphore", "lease"))
 
 
 @pytest.mark.parametrize("reset", ["rewind", "fork"])

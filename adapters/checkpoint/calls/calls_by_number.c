@@ -35,6 +35,8 @@ static int cannot_be_undone(long number) {
     case SYS_seccomp:
     case SYS_landlock_restrict_self:
     case SYS_vmsplice:
+    case SYS_mq_notify:
+    case SYS_bpf: /* programs that observe, on what others can hold */
     case SYS_userfaultfd:
     case SYS_pkey_alloc:
     case SYS_pkey_free:
@@ -102,6 +104,20 @@ static void note_memory_by_number(long number, const long *words) {
   }
 }
 
+/* What may be aimed at this process. */
+static void note_file_by_number(long number, const long *words) {
+  switch (number) {
+    case SYS_setsockopt:
+      return note_socket(words[1], words[2]);
+    case SYS_fcntl:
+      return note_fcntl(words[0], words[1], words[2]);
+    case SYS_ioctl:
+      return note_ioctl(words[0], (unsigned)words[1]);
+    default: /* who has the event, observes later requests */
+      return call_doubt(RETIRED_CALL, "perf_event_open");
+  }
+}
+
 /* What closes a descriptor, or ends a process's locks. */
 static void note_end_by_number(long number, const long *words) {
   switch (number) {
@@ -162,9 +178,10 @@ void call_note_number(long number, const long *words) {
     case SYS_rt_sigaction:
       return note_signal(words[0]);
     case SYS_setsockopt:
-      return note_socket(words[1], words[2]);
+    case SYS_fcntl:
     case SYS_ioctl:
-      return note_ioctl(words[0], (unsigned)words[1]);
+    case SYS_perf_event_open:
+      return note_file_by_number(number, words);
     case SYS_membarrier:
       if ((words[0] & kRegistrations) == 0) return;
       return call_doubt(RETIRED_CALL, "membarrier, with a registration");

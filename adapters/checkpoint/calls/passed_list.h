@@ -59,6 +59,7 @@
   X(setregid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                         \
   X(setresgid, TOUCHED_PRCTL, RETIRED_NOT, NULL)                        \
   X(capset, TOUCHED_PRCTL, RETIRED_NOT, NULL)                           \
+  X(tcsetpgrp, 0, RETIRED_CALL, NULL)                                   \
   X(clone, 0, RETIRED_NOT, look_at_clone)                               \
   X(__clone, 0, RETIRED_NOT, look_at_clone)                             \
   X(setfsuid, 0, RETIRED_IDENTITY, NULL)                                \
@@ -76,7 +77,7 @@
   X(process_madvise, 0, RETIRED_NOT, look_at_process_madvise)           \
   X(thrd_create, TOUCHED_THREADS, RETIRED_NOT, look_at_thrd_create)     \
   X(getaddrinfo_a, TOUCHED_THREADS, RETIRED_NOT, look_at_unseen_thread) \
-  X(mq_notify, TOUCHED_THREADS, RETIRED_NOT, look_at_unseen_thread)     \
+  X(mq_notify, TOUCHED_THREADS, RETIRED_CALL, look_at_unseen_thread)    \
   X(aio_read, TOUCHED_THREADS, RETIRED_NOT, look_at_unseen_thread)      \
   X(aio_read64, TOUCHED_THREADS, RETIRED_NOT, look_at_unseen_thread)    \
   X(aio_write, TOUCHED_THREADS, RETIRED_NOT, look_at_unseen_thread)     \

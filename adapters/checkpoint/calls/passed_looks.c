@@ -252,6 +252,8 @@ void *look_at_range(const struct passed_call *call, const long *arguments) {
 }
 
 void note_socket(long level, long option) {
+  enum { kRds = 276, kXdp = 283 }; /* <linux/socket.h>: they keep this process's memory */
+  if (level == kRds || level == kXdp) call_doubt(RETIRED_CALL, "setsockopt, which shares memory");
   if (level != SOL_SOCKET) return;
   /* With it, data to be sent is read later, from its original place. */
   if (option == SO_ZEROCOPY) call_doubt(RETIRED_CALL, "setsockopt with SO_ZEROCOPY");

@@ -119,7 +119,7 @@ void note_signal(long number);
 void note_number(long fd);
 /* What is changed belongs to the open file, or to the file: seen through other numbers as well. */
 void note_file_of(long fd);
-void note_fcntl(long fd, long command);
+void note_fcntl(long fd, long command, long argument);
 void note_ioctl(long fd, unsigned request);
 
 #endif

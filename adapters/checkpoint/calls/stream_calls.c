@@ -1,9 +1,13 @@
-/* What is done to the descriptors 0, 1 and 2, and to their pipes: see stream_list.h. */
+/* What is done to the descriptors 0, 1 and 2, and to their pipes: see stream_list.h. And what is
+ * done to any file that others can hold, and aims at this process. */
 #include <fcntl.h>
+#include <linux/kd.h>
+#include <linux/vt.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "calls/clean.h"
 #include "calls/passed_calls.h"
@@ -32,8 +36,23 @@ void note_file_of(long fd) {
     call_touch(TOUCHED_STREAMS);
 }
 
-void note_fcntl(long fd, long command) {
+/* Who has the file, a child for example, can then have the kernel send signals to this process, in
+ * a later request. So can a command that nobody knows yet. */
+static int sends_signals(int command, long argument) {
+  enum { kLockOfFile = 36, kOwnerEx = 16, kOwnerUsers = 17 }; /* <linux/fcntl.h> */
+  enum { kFirstOfLinux = 1027, kLastOfLinux = 1038 };         /* F_DUPFD_QUERY to file hints */
+  if (command == F_SETFL) return (argument & O_ASYNC) != 0;
+  if (command >= F_DUPFD && command <= F_SETLKW) return 0;
+  if (command >= kLockOfFile && command <= kLockOfFile + 2) return 0;
+  if (command >= kFirstOfLinux && command <= kLastOfLinux) return 0;
+  return command != F_GETOWN && command != kOwnerEx && command != kOwnerUsers &&
+         command != F_GETSIG && command != F_GETLEASE;
+}
+
+void note_fcntl(long fd, long command, long argument) {
   threads_see_descriptor(fd);
+  if (sends_signals((int)command, argument))
+    call_doubt(RETIRED_CALL, "fcntl, which has signals sent");
   switch ((int)command) {
     case F_GETFD:
     case F_GETFL:
@@ -60,9 +79,32 @@ static int is_on_marks(unsigned request) {
                                                _IOC_NR(request) == _IOC_NR(PAGEMAP_SCAN_CALL));
 }
 
+/* Likewise; or of a terminal, whose signals go to a group of processes. */
+static int has_signals_sent(unsigned request) {
+  static const unsigned kRequests[] = {FIOASYNC,  FIOSETOWN, SIOCSPGRP,  TIOCSPGRP,
+                                       TIOCNOTTY, TIOCSCTTY, VT_SETMODE, KDSIGACCEPT};
+  for (size_t i = 0; i < sizeof kRequests / sizeof *kRequests; ++i) {
+    if (request == kRequests[i]) return 1;
+  }
+  return 0;
+}
+
+/* A driver may keep the process, or its memory; those of memory (random numbers) and terminals do
+ * not. */
+static int may_keep_process(long fd) {
+  enum { kMemory = 1, kTerminal = 4, kTerminals = 5, kPseudoFirst = 136, kPseudoLast = 143 };
+  struct stat status;
+  if (state.role != ROLE_ANSWERING || libc_call(SYS_fstat, (int)fd, &status) != 0) return 0;
+  unsigned kind = major(status.st_rdev);
+  if (S_ISBLK(status.st_mode)) return 1;
+  return S_ISCHR(status.st_mode) && kind != kMemory && kind != kTerminal && kind != kTerminals &&
+         (kind < kPseudoFirst || kind > kPseudoLast);
+}
+
 void note_ioctl(long fd, unsigned request) {
   threads_see_descriptor(fd);
   if (is_on_marks(request)) return call_doubt(RETIRED_CALL, "ioctl on what marks written memory");
+  if (has_signals_sent(request)) return call_doubt(RETIRED_CALL, "ioctl, which has signals sent");
   switch (request) {
     case TCGETS:
     case TIOCGWINSZ:
@@ -74,6 +116,7 @@ void note_ioctl(long fd, unsigned request) {
       note_number(fd);
       break;
     default:
+      if (may_keep_process(fd)) call_doubt(RETIRED_CALL, "ioctl on a device");
       note_file_of(fd);
   }
 }

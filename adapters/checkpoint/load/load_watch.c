@@ -348,7 +348,7 @@ void *look_at_clock(const struct passed_call *call, const long *arguments) {
 
 /* Only what others notice. */
 void *look_at_fcntl(const struct passed_call *call, const long *arguments) {
-  note_fcntl(arguments[0], arguments[1]);
+  note_fcntl(arguments[0], arguments[1], arguments[2]);
   if (arguments[1] == F_SETLK || arguments[1] == F_SETLKW) inherited_let_go(arguments[0]);
   static const int kNoticed[] = {F_SETLK,      F_SETLKW,   F_OFD_SETLK,
                                  F_OFD_SETLKW, F_SETLEASE, F_NOTIFY};
