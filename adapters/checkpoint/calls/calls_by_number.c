@@ -222,6 +222,7 @@ static int has_no_rings(long number) {
 INTERPOSED long syscall(long number, ...) {
   va_list list;
   va_start(list, number);
+  number = (int)number; /* the kernel takes no more of it */
   long words[6];
   for (int i = 0; i < 6; ++i) words[i] = va_arg(list, long);
   load_watch_note_number(number, words, __builtin_return_address(0));

@@ -119,7 +119,7 @@ static void on_call(int number, siginfo_t *info, void *frame) {
   greg_t *registers = ((ucontext_t *)frame)->uc_mcontext.gregs;
   const long words[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
                          registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
-  long call = registers[REG_RAX];
+  long call = (int)registers[REG_RAX]; /* the kernel takes no more of it */
   int is_of_64_bits = info->si_arch == AUDIT_ARCH_X86_64;
   if (is_of_64_bits && only_tells(call) && ++state.engine->clean.answered < kAnsweredMost) {
     state.is_clean = 0;
@@ -129,6 +129,7 @@ static void on_call(int number, siginfo_t *info, void *frame) {
     return;
   }
   expect_anything(is_of_64_bits ? call : kNoCall, words);
+  if (!is_of_64_bits) call_doubt(RETIRED_CALL, "a system call of 32 bits");
   registers[REG_RIP] -= kCallBytes; /* its number is still in place */
 }
 

@@ -310,12 +310,13 @@ static void on_trap(int number, siginfo_t *info, void *frame) {
       (uintptr_t)info->si_call_addr == state.executable.main + sizeof state.executable.main_code) {
     return static_executable_at_main(context);
   }
-  registers[REG_RCX] = 0;
-  if (info->si_arch != AUDIT_ARCH_X86_64) {
-    registers[REG_RAX] = leave_alone(registers[REG_RAX], context, "a system call of 32 bits");
+  long call = (int)registers[REG_RAX];      /* the kernel takes no more of it */
+  if (info->si_arch != AUDIT_ARCH_X86_64) { /* rcx has its second word */
+    registers[REG_RAX] = leave_alone(call, context, "a system call of 32 bits");
     return;
   }
-  registers[REG_RAX] = trapped_call(registers[REG_RAX], words, context);
+  registers[REG_RCX] = 0;
+  registers[REG_RAX] = trapped_call(call, words, context);
 }
 
 /* A child may have been made without its parent's handlers (CLONE_CLEAR_SIGHAND). */
