@@ -1,5 +1,6 @@
-/* Finds a function of libc's in its own table: dlvsym(), which is interposed and has no other name,
- * and without which dlsym() cannot be found either. */
+/* Finds functions in the libraries' own tables, without the loader's help, its locks and its
+ * memory. Of libc's: dlvsym(), which is interposed and has no other name, and without which dlsym()
+ * cannot be found either. Of other libraries': those that are visible only to some callers. */
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,7 +16,8 @@ struct table {
   const ElfW(Sym) * symbols;
   const char *names;
   const uint32_t *hash; /* DT_GNU_HASH: buckets, first symbol, words of its filter, shift; ... */
-  const char *library;
+  const char *library;  /* its own name, or "" */
+  const ElfW(Dyn) * entries;
 };
 
 /* The loader has turned the file's offsets into addresses, unless it maps them read-only. */
@@ -27,10 +29,12 @@ static int read_table(const struct dl_phdr_info *library, struct table *table) {
   const ElfW(Dyn) *entry = NULL;
   uintptr_t name = 0;
   memset(table, 0, sizeof *table);
+  table->library = "";
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const ElfW(Phdr) *part = &library->dlpi_phdr[i];
     if (part->p_type == PT_DYNAMIC) entry = (const ElfW(Dyn) *)(library->dlpi_addr + part->p_vaddr);
   }
+  table->entries = entry;
   for (; entry != NULL && entry->d_tag != DT_NULL; ++entry) {
     const void *place = in_memory(library, entry->d_un.d_ptr);
     if (entry->d_tag == DT_SYMTAB) table->symbols = place;
@@ -38,8 +42,8 @@ static int read_table(const struct dl_phdr_info *library, struct table *table) {
     if (entry->d_tag == DT_GNU_HASH) table->hash = place;
     if (entry->d_tag == DT_SONAME) name = entry->d_un.d_val;
   }
-  if (table->symbols == NULL || table->names == NULL || table->hash == NULL || name == 0) return -1;
-  table->library = table->names + name;
+  if (table->symbols == NULL || table->names == NULL || table->hash == NULL) return -1;
+  if (name != 0) table->library = table->names + name;
   return 0;
 }
 
@@ -81,4 +85,85 @@ void *libc_symbol(const char *name) {
   struct symbol symbol = {.name = name};
   dl_iterate_phdr(look_in, &symbol);
   return symbol.address;
+}
+
+/* ---- a library that is not in everybody's scope ---- */
+
+enum { kLibrariesMax = 128 };
+
+/* The libraries in which a caller's functions are searched: its own, those it needs, and so on. */
+struct scope {
+  const char *name; /* of the function */
+  const void *caller;
+  const char *libraries[kLibrariesMax]; /* by their names, in this order */
+  size_t count, at;                     /* the one to look at next */
+  void *found, *anywhere;
+};
+
+static void add(struct scope *scope, const char *library) {
+  for (size_t i = 0; i < scope->count; ++i) {
+    if (strcmp(scope->libraries[i], library) == 0) return;
+  }
+  if (scope->count < kLibrariesMax) scope->libraries[scope->count++] = library;
+}
+
+static void add_needed(struct scope *scope, const struct table *table) {
+  for (const ElfW(Dyn) *entry = table->entries; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_NEEDED) add(scope, table->names + entry->d_un.d_val);
+  }
+}
+
+static int has_code(const struct dl_phdr_info *library, const void *code) {
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr) *part = &library->dlpi_phdr[i];
+    uintptr_t at = (uintptr_t)code - library->dlpi_addr - part->p_vaddr;
+    if (part->p_type == PT_LOAD && at < part->p_memsz) return 1;
+  }
+  return 0;
+}
+
+static void *symbol_of(const struct dl_phdr_info *library, const struct table *table,
+                       const char *name) {
+  const ElfW(Sym) *found = look_up(table, name);
+  void *address = found == NULL ? NULL : (void *)(library->dlpi_addr + found->st_value);
+  return is_of_this_library(address) ? NULL : address;
+}
+
+static int look_in_callers(struct dl_phdr_info *library, size_t bytes, void *context) {
+  (void)bytes;
+  struct scope *scope = context;
+  struct table table;
+  if (read_table(library, &table) != 0) return 0;
+  void *address = symbol_of(library, &table, scope->name);
+  if (scope->anywhere == NULL) scope->anywhere = address;
+  if (!has_code(library, scope->caller)) return 0;
+  add_needed(scope, &table);
+  scope->found = address;
+  return 0;
+}
+
+static int look_in_next(struct dl_phdr_info *library, size_t bytes, void *context) {
+  (void)bytes;
+  struct scope *scope = context;
+  struct table table;
+  if (read_table(library, &table) != 0) return 0;
+  if (strcmp(table.library, scope->libraries[scope->at]) != 0) return 0;
+  add_needed(scope, &table);
+  scope->found = symbol_of(library, &table, scope->name);
+  return 1;
+}
+
+void *symbol_for(const char *name, const void *caller) {
+  struct scope scope = {.name = name, .caller = caller};
+  dl_iterate_phdr(look_in_callers, &scope);
+  for (; scope.found == NULL && scope.at < scope.count; ++scope.at) {
+    dl_iterate_phdr(look_in_next, &scope);
+  }
+  return scope.found;
+}
+
+void *any_symbol(const char *name) {
+  struct scope scope = {.name = name};
+  dl_iterate_phdr(look_in_callers, &scope);
+  return scope.anywhere;
 }

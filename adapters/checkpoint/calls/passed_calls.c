@@ -93,32 +93,29 @@ void passed_calls_find(void) {
   PASSED_CALLS(FIND)
 }
 
-/* For a function of a library other than libc, which may be loaded long after the program's start,
- * and be visible only to the caller that asked for it: searched where the caller would have found
- * it without us. */
-static void *find_for(const char *name, const void *caller) {
-  Dl_info library;
-  if (dladdr(caller, &library) == 0 || library.dli_fname == NULL || is_of_this_library(caller)) {
-    return NULL;
-  }
-  void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == NULL) {
-    dlerror();
-    return NULL;
-  }
-  void *found = dlsym(handle, name);
-  if (found == NULL) dlerror();
-  dlclose(handle);
-  return is_of_this_library(found) ? NULL : found;
+/* A library that was opened, and closed again. */
+static int is_unloaded(const void *function) {
+  struct dl_find_object found;
+  return function != NULL && _dl_find_object((void *)(uintptr_t)function, &found) != 0;
+}
+
+/* A function of a library other than libc, which may be loaded long after the program's start, and
+ * be visible only to the caller that asked for it, is searched where the caller would have found it
+ * without us. Nor is it remembered: another caller may have another library of that kind. */
+void *passed_call_find(struct passed_call *call, const void *caller) {
+  if (call->look == look_at_random && is_unloaded(call->real)) call->real = NULL;
+  if (call->real == NULL) find(call);
+  if (call->real != NULL) return call->real;
+  return is_of_this_library(caller) ? NULL : symbol_for(call->name, caller);
 }
 
 void *passed_call_note(struct passed_call *call, const long *arguments) {
-  if (call->real == NULL) find(call);
-  if (call->real == NULL) call->real = find_for(call->name, caller_of(arguments));
+  void *real = passed_call_find(call, caller_of(arguments));
+  /* A library that makes a call as the last thing it does leaves its own caller as the caller. */
+  if (real == NULL) real = any_symbol(call->name);
   if (call->touched != 0) call_touch(call->touched);
   if (call->doubt != RETIRED_NOT) call_doubt(call->doubt, call->name);
   void *instead = call->look != NULL ? call->look(call, arguments) : NULL;
   if (instead != NULL) return instead;
-  /* Not remembered: what is not there now may be loaded later. */
-  return call->real != NULL ? call->real : (void *)(uintptr_t)is_missing;
+  return real != NULL ? real : (void *)(uintptr_t)is_missing;
 }

@@ -61,9 +61,14 @@ static inline const void *caller_of(const long *arguments) {
 /* Finds all of them now, so that no request that is put back has to: this library's own code calls
  * them, too. */
 void passed_calls_find(void);
+/* The function that this caller would find instead of ours; or NULL. */
+void *passed_call_find(struct passed_call *call, const void *caller);
 /* libc_symbols.c: an address in this process's libc, found without the loader's help; NULL: it has
  * none. */
 void *libc_symbol(const char *name);
+/* The same in the caller's library and those it needs; in any library. */
+void *symbol_for(const char *name, const void *caller);
+void *any_symbol(const char *name);
 int is_of_this_library(const void *address);
 void *passed_dlsym_of_libc(void *library, const char *name);
 

@@ -8,6 +8,7 @@
 #include "calls/stream_list.h"
 #include "calls/waiting_list.h"
 #include "calls/waking_list.h"
+#include "load/generators.h"
 #include "load/load_calls.h"
 
 #if defined(__x86_64__)
@@ -115,6 +116,7 @@
   CALLS_THAT_WAIT(X)                                                    \
   CALLS_THAT_WAKE(X)                                                    \
   CALLS_OF_A_LOAD(X)                                                    \
+  CALLS_OF_GENERATORS(X)                                                \
   PASSED_CALLS_OF_THE_MACHINE(X)                                        \
   PASSED_CALLS_OF_2_39(X) PASSED_CALLS_OF_2_41(X) PASSED_CALLS_OF_LATE(X)
 

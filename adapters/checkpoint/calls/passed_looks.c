@@ -30,11 +30,12 @@ int is_of_this_library(const void *address) {
 static void *dlsym_by_handle(void *library, const char *name) {
   void *found = passed_dlsym_of_libc(library, name);
   Dl_info of_found, of_libc;
-  if (found == NULL || is_of_this_library(found)) return found;
+  if (found == NULL) return NULL;
+  if (is_of_this_library(found)) return generators_offer(name, found, __builtin_return_address(0));
   void *real = dlsym(RTLD_NEXT, "malloc_info"); /* which nothing interposes */
   if (real == NULL || dladdr(found, &of_found) == 0 || dladdr(real, &of_libc) == 0 ||
       of_found.dli_fbase != of_libc.dli_fbase) {
-    return found;
+    return generators_instead(name, found, __builtin_return_address(0));
   }
   void *ours = dlsym(RTLD_DEFAULT, name);
   return is_of_this_library(ours) ? ours : found;
@@ -53,14 +54,18 @@ void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
   (void)call;
   void *library = (void *)arguments[0];
   if (library == RTLD_NEXT) note_next((const char *)arguments[1], caller_of(arguments));
-  if (library == RTLD_DEFAULT || library == RTLD_NEXT) return NULL;
+  int is_generator = library == RTLD_DEFAULT && generators_have((const char *)arguments[1]);
+  if (!is_generator && (library == RTLD_DEFAULT || library == RTLD_NEXT)) return NULL;
   return (void *)(uintptr_t)dlsym_by_handle;
 }
 
 /* Likewise: what it finds may be called without our knowing, even long after. */
 void *look_at_dlvsym(const struct passed_call *call, const long *arguments) {
   (void)call;
-  if (!is_of_this_library(caller_of(arguments))) state.goes_by = 1;
+  const void *caller = caller_of(arguments);
+  const char *name = (const char *)arguments[1];
+  if (!is_of_this_library(caller)) state.goes_by = 1;
+  if (generators_have(name)) load_watch_note(IMPURE_RANDOM, name, caller);
   return NULL;
 }
 

@@ -3,8 +3,8 @@
 #define CGIBRIDGE_LOAD_CALLS_H
 
 /* The watched functions, in the form of passed_calls.h. (std::random_device is here because it asks
- * the processor, which cannot be watched; OpenSSL's generators are here because libcrypto itself
- * draws only its seed. The last ones change nothing: the bridge only learns what was looked at.) */
+ * the processor, which cannot be watched. The last ones change nothing: the bridge only learns what
+ * was looked at.) */
 #define CALLS_OF_A_LOAD(X)                                                    \
   X(time, 0, RETIRED_NOT, look_at_time)                                       \
   X(gettimeofday, 0, RETIRED_NOT, look_at_time)                               \
@@ -90,8 +90,6 @@
   X(vsyslog, 0, RETIRED_NOT, look_at_connection)                              \
   X(__syslog_chk, 0, RETIRED_NOT, look_at_connection)                         \
   X(syslog, 0, RETIRED_NOT, look_at_connection)                               \
-  X(RAND_bytes, 0, RETIRED_NOT, look_at_random)                               \
-  X(RAND_priv_bytes, 0, RETIRED_NOT, look_at_random)                          \
   X(lstat, 0, RETIRED_NOT, look_at_path)                                      \
   X(lstat64, 0, RETIRED_NOT, look_at_path)                                    \
   X(fstatat, 0, RETIRED_NOT, look_at_path_in)                                 \

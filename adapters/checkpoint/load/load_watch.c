@@ -171,25 +171,32 @@ static int is_preloaded(const char *library) {
   return 0;
 }
 
-/* Generators that notice a fork: each request is a fork to them. Allocators, and V8, which keep
- * what they ask for to themselves. Two libraries ask for the time as they start: GLib because of
- * its allocator, libxml2 for the seed of its hashes. */
+static int has_name_of(const char *library, const char *const *names) {
+  for (; *names != NULL; ++names) {
+    if (strncmp(library, *names, strlen(*names)) == 0) return 1;
+  }
+  return 0;
+}
+
+/* Generators that notice a fork: each request is a fork to them. What a program gets from them is
+ * watched (generators.h); for a seed they ask for these three. Allocators, and V8, keep what they
+ * ask for to themselves. Two libraries ask for the time as they start: GLib because of its
+ * allocator, libxml2 for the seed of its hashes. */
 static int renews_itself(const char *library, enum impurity kind) {
-  static const char *const kNames[] = {
-      "libcrypto.so", "libssl.so",   "libgnutls.so", "libgcrypt.so", "libnss3.so",   "libfreebl",
-      "libjemalloc",  "libmimalloc", "libtcmalloc",  "libsoftokn3",  "libnettle.so", "node"};
+  static const char *const kGenerators[] = {"libcrypto.so", "libssl.so",    "libgnutls.so",
+                                            "libgcrypt.so", "libnss3.so",   "libfreebl",
+                                            "libsoftokn3",  "libnettle.so", NULL};
+  static const char *const kOthers[] = {"libjemalloc", "libmimalloc", "libtcmalloc", "node", NULL};
+  static const char *const kAskTheTime[] = {"libglib-2.0.so", "libxml2.so", NULL};
   /* Debian's Node has libuv as a separate library, and asks through it. */
   int is_by_way = strncmp(library, "libuv.so", strlen("libuv.so")) == 0;
   const char *name = is_by_way ? name_of(program_invocation_name) : library;
-  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
-    if (strncmp(name, kNames[i], strlen(kNames[i])) == 0) return 1;
-  }
+  int is_of_a_seed = kind == IMPURE_RANDOM || kind == IMPURE_TIME || kind == IMPURE_PID;
+  if (has_name_of(name, kOthers) || (is_of_a_seed && has_name_of(name, kGenerators))) return 1;
   /* Python 3.13 contains mimalloc. What its modules do comes after main() has begun. */
   int is_python = strncmp(name, "python3", 7) == 0 || strncmp(name, "libpython3", 10) == 0;
   if (is_python && state.level == LEVEL_LINKED) return 1;
-  int seeds_itself =
-      strncmp(library, "libglib-2.0.so", 14) == 0 || strncmp(library, "libxml2.so", 10) == 0;
-  return (kind == IMPURE_TIME && seeds_itself) || is_preloaded(library);
+  return (kind == IMPURE_TIME && has_name_of(library, kAskTheTime)) || is_preloaded(library);
 }
 
 /* In a trial the program's own calls come from Node as well; what its functions would tell the
