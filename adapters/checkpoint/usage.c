@@ -54,5 +54,6 @@ void cpu_limit_renew(void) {
   if (raw_call(SYS_prlimit64, 0, RLIMIT_CPU, NULL, &limit) != 0) return;
   limit.rlim_cur = (rlim_t)used.tv_sec + (used.tv_nsec > 0) + state.processor.seconds;
   if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+  state.processor.until = limit.rlim_cur;
   raw_call(SYS_prlimit64, 0, RLIMIT_CPU, &limit, NULL);
 }

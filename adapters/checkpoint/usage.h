@@ -16,6 +16,7 @@ struct usage {
 struct processor_time {
   struct usage before; /* used by the zygote, until the checkpoint */
   uint64_t seconds;    /* RLIMIT_CPU as it was at the start: applies to each request; 0: none */
+  uint64_t until;      /* if it applies: the limit of this request, in the process's own time */
   int lowers_limit;    /* the request has lowered the hard limit */
 };
 

@@ -19,6 +19,7 @@
 #include "rewind/engine.h"
 #include "rewind/inherited.h"
 #include "rewind/parked_threads.h"
+#include "rewind/passed_files.h"
 #include "rewind/threads.h"
 
 enum { kStreams = MESSAGE_REQUEST_FDS, kMaskBytes = 8, kPartsMax = 1000 };
@@ -89,11 +90,13 @@ static int kernel_state_is_as_at_start(const struct engine *engine, uint64_t mas
   if (kernel_state_read(engine, &now) != 0) return 0;
   *ignored = (uint32_t)ignored_signals(&now);
   /* The limit of processor time counts from the request's start. */
-  if (state.processor.seconds != 0) now.limits[RLIMIT_CPU] = then->limits[RLIMIT_CPU];
+  struct rlimit *processor = &now.limits[RLIMIT_CPU];
+  if (state.processor.seconds != 0 && processor->rlim_cur == state.processor.until)
+    processor->rlim_cur = then->limits[RLIMIT_CPU].rlim_cur;
   return signals_are_as_at_start(&now, mask) && IS_SAME(words.process_group) &&
-         IS_SAME(words.session_id) && IS_SAME(words.priority) && IS_SAME(words.nice) &&
-         IS_SAME(words.real_time_priority) && IS_SAME(words.policy) && IS_SAME(umask) &&
-         IS_SAME(uids) && IS_SAME(gids) && now.group_count == then->group_count &&
+         IS_SAME(words.session_id) && IS_SAME(words.terminal) && IS_SAME(words.priority) &&
+         IS_SAME(words.nice) && IS_SAME(words.real_time_priority) && IS_SAME(words.policy) &&
+         IS_SAME(umask) && IS_SAME(uids) && IS_SAME(gids) && now.group_count == then->group_count &&
          memcmp(now.groups, then->groups, (size_t)now.group_count * sizeof(gid_t)) == 0 &&
          IS_SAME(capabilities) && IS_SAME(seccomp) && IS_SAME(no_new_privileges) &&
          IS_SAME(dumpable) && IS_SAME(personality) && IS_SAME(io_priority) &&
@@ -126,6 +129,39 @@ static int list_inherited(const struct engine *engine, struct inherited_numbers 
     if (is_closed_at_exec(fd)) return -1;
   }
   return descriptors_visit(engine->fds_fd, add_inherited, numbers);
+}
+
+/* ---- the environment ---- */
+
+enum { kFilterBits = 4096 };
+
+static size_t name_bytes(const char *entry) {
+  return strcspn(entry, "=");
+}
+
+/* Of two entries with one name, and of one without, each program and language makes something else.
+ * The filter says which names may have come before. */
+static int is_ordinary_entry(char *const *envp, size_t index, uint64_t *filter) {
+  const char *entry = envp[index];
+  size_t bytes = may_be_memory(entry) ? name_bytes(entry) : 0;
+  if (bytes == 0 || entry[bytes] != '=') return 0;
+  uint32_t sum = 0;
+  for (size_t i = 0; i < bytes; ++i) sum = sum * 31 + (unsigned char)entry[i];
+  uint64_t *word = &filter[sum % kFilterBits / 64], bit = 1ull << sum % 64;
+  for (size_t i = 0; i < index && (*word & bit) != 0; ++i) {
+    if (strncmp(envp[i], entry, bytes + 1) == 0) return 0;
+  }
+  *word |= bit;
+  return 1;
+}
+
+static int is_ordinary_environment(char *const *envp) {
+  uint64_t filter[kFilterBits / 64];
+  memset(filter, 0, sizeof filter);
+  for (size_t i = 0; envp != NULL && envp[i] != NULL; ++i) {
+    if (!is_ordinary_entry(envp, i, filter)) return 0;
+  }
+  return 1;
 }
 
 static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean,
@@ -272,7 +308,10 @@ static void try_it(struct engine *engine, const char *path, char *const argv[], 
                    char was_clean, uint32_t ignored) {
   struct inherited_numbers numbers;
   struct stat file;
-  if (!is_plain_executable(path, &file) || list_inherited(engine, &numbers) != 0 ||
+  int may_hold = !was_clean || (state.touched & TOUCHED_STREAMS) != 0;
+  if (!is_plain_executable(path, &file) || !is_ordinary_environment(envp) ||
+      list_inherited(engine, &numbers) != 0 ||
+      ((may_hold || numbers.count > 0) && !files_can_be_passed(engine, &numbers)) ||
       ask(engine, path, &file, argv, envp, ignored) < 0) {
     return;
   }

@@ -54,6 +54,9 @@ static int words_read(int fd, struct process_words *words) {
       case 6:
         words->session_id = value;
         break;
+      case 7:
+        words->terminal = value;
+        break;
       case 11:
       case 13:
         words->faults_of_children += (uint64_t)value;
@@ -323,8 +326,8 @@ static enum retirement rare_put_back(struct engine *engine) {
 
 static enum retirement words_put_back(struct engine *engine, const struct process_words *now) {
   const struct process_words *then = &engine->kernel.words;
-  if (now->session_id != then->session_id) {
-    strcpy(engine->reason, "the program made a session of its own");
+  if (now->session_id != then->session_id || now->terminal != then->terminal) {
+    strcpy(engine->reason, "the program made a session of its own, or left its terminal");
     return RETIRED_SESSION;
   }
   if (now->process_group != then->process_group &&

@@ -16,7 +16,7 @@ enum { kSignalsMax = 65, kGroupsMax = 128, kFileOfOneMax = 32 };
 /* The fields of /proc/self/stat that a program can change. */
 struct process_words {
   char name[64];
-  long process_group, session_id, priority, nice;
+  long process_group, session_id, terminal, priority, nice;
   uint64_t faults_of_children;       /* of children that were waited for */
   uint64_t pending, ignored, caught; /* signals 1 to 31 */
   long real_time_priority, policy;
