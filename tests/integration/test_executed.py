@@ -54,6 +54,7 @@ WRAPPER = r"""
     #include <unistd.h>
     static void nothing(int number) { (void)number; }
     static void *sleep_on(void *unused) { pause(); return unused; }
+    static void *end(void *unused) { free(malloc(100000)); return unused; }
     #define DEED(name, ...) if (strcmp(deed, name) == 0) { __VA_ARGS__; }
     int main(int argc, char **argv) {
       const char *deed = getenv("HTTP_DEED");
@@ -92,6 +93,12 @@ WRAPPER = r"""
       DEED("alarm", alarm(100))
       DEED("child", if (fork() == 0) { close(0); close(1); close(2); sleep(1); _exit(0); })
       DEED("thread", pthread_t t; pthread_create(&t, NULL, sleep_on, NULL))
+      DEED("ended thread", pthread_t t; pthread_create(&t, NULL, end, NULL); pthread_join(t, NULL))
+      DEED("ended threads", pthread_t t[20];
+           for (int i = 0; i < 20; ++i) pthread_create(&t[i], NULL, end, NULL);
+           for (int i = 0; i < 20; ++i) pthread_join(t[i], NULL))
+      DEED("ended thread, and one more", pthread_t t; pthread_create(&t, NULL, end, NULL);
+           pthread_join(t, NULL); pthread_create(&t, NULL, sleep_on, NULL))
       DEED("closes", close(0))
       DEED("closes stderr", fcntl(2, F_SETFD, FD_CLOEXEC))
       DEED("no new privileges", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -121,11 +128,11 @@ WRAPPER = r"""
     """
 HANDED = ["", "reads", "chdir", "handles", "opens", "locks", "waits", "setreuid", "stderr", "limits back",
           "allocates", "prints", "shares", "nowhere", "name", "vector", "environment", "nothing",
-          "wild", "timer", "relative", "ignores as Python does",
+          "wild", "timer", "relative", "ended thread", "ended threads", "ignores as Python does",
           "by perl", "passes", "passes a file", "passes a pipe", "passes many"]
 EXECUTED = ["umask", "ignores", "ignores a real-time signal", "blocks", "limits", "nice", "passes too many",
-            "passes high", "alarm", "child", "thread", "closes", "closes stderr", "no new privileges",
-            "death signal", "reaps", "long", "many"]
+            "passes high", "alarm", "child", "thread", "ended thread, and one more", "closes",
+            "closes stderr", "no new privileges", "death signal", "reaps", "long", "many"]
 
 
 @pytest.fixture
@@ -230,6 +237,11 @@ SCRIPTS = {
     "perl, by a shell": ("#!/usr/bin/perl", 'exec "{target} of; true"; die'),
     "sh, relative": ("#!/bin/sh", 'A=1; cd ../elsewhere; true; exec ./target "$@"'),
     "python": ("#!/usr/bin/python3", 'import os, sys; os.execv("{target}", ["x", *sys.argv[1:]])'),
+    "perl, ended threads": ("#!/usr/bin/perl",
+                            'use threads; threads->create(sub {{ 1 }})->join for 1 .. 3; exec "{target}"'),
+    "python, ended threads": ("#!/usr/bin/python3", "import os, threading\n"
+                              "one = threading.Thread(target=lambda: None); one.start(); one.join()\n"
+                              'os.execv("{target}", ["x"])'),
     "ruby": ("#!/usr/bin/ruby", 'exec "{target}", "of ruby", *ARGV'),
 }
 

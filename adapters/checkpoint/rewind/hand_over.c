@@ -18,7 +18,6 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/inherited.h"
-#include "rewind/parked_threads.h"
 #include "rewind/passed_files.h"
 #include "rewind/threads.h"
 
@@ -26,7 +25,7 @@ enum { kStreams = MESSAGE_REQUEST_FDS, kMaskBytes = 8, kPartsMax = 1000 };
 
 /* What a request may have done that a process keeps when it executes a file, and that is not
  * compared below. */
-enum { kKeptUnseen = TOUCHED_THREADS | TOUCHED_FILES | TOUCHED_SEMAPHORES | TOUCHED_LINGERS };
+enum { kKeptUnseen = TOUCHED_FILES | TOUCHED_SEMAPHORES | TOUCHED_LINGERS };
 
 /* ---- whether it can be handed over ---- */
 
@@ -166,10 +165,10 @@ static int is_ordinary_environment(char *const *envp) {
 
 static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean,
                               uint32_t *ignored) {
-  return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT &&
-         parked_threads.count == 0 && timers_are_noted() &&
-         kernel_state_is_as_at_start(engine, mask, ignored) && attributes_are_as_at_start() &&
-         !timers_run() && (was_clean || is_alone(engine)) && descriptors_are_ours(engine);
+  return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT && threads_have_ended() &&
+         timers_are_noted() && kernel_state_is_as_at_start(engine, mask, ignored) &&
+         attributes_are_as_at_start() && !timers_run() && (was_clean || is_alone(engine)) &&
+         descriptors_are_ours(engine);
 }
 
 /* ---- the bridge is asked ---- */

@@ -51,6 +51,10 @@ void threads_claim_end(enum leaver leaver, int exit_code, void (*end)(void));
  * call itself. Nothing of the process's memory is written by an ended thread after that. */
 int threads_end(struct engine *engine);
 
+/* Whether no thread but this one is left of all that the request or the checkpoint had, or in a
+ * moment will be: one that was joined may not be quite gone. Ends none. */
+int threads_have_ended(void);
+
 /* In a child: if it was forked while threads were being ended, it has the handler for that. */
 void threads_end_forget(void);
 

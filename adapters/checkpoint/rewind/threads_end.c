@@ -186,6 +186,17 @@ static void expect_what_it_did(struct engine *engine) {
   engine->touched |= kTouchedUnseen & ~but;
 }
 
+int threads_have_ended(void) {
+  enum { kLooks = 2 * kLooksAtOnce };
+  int has_others = parked_threads.count != 0 && !parked_threads.are_again;
+  if ((state.touched & TOUCHED_THREADS) == 0 && parked_threads.count == 0) return 1;
+  for (int looks = 0; !has_others && looks < kLooks; ++looks) {
+    if (threads_of_process() == 1) return 1;
+    looks < kLooksAtOnce ? (void)raw_call(SYS_sched_yield) : thread_pause(kLookNanoseconds);
+  }
+  return 0;
+}
+
 int threads_end(struct engine *engine) {
   uint64_t until = 0;
   int are_told = 0;
