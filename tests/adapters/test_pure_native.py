@@ -98,9 +98,12 @@ def test_a_native_program_is_warm_if_the_operator_accepts_it(folder):
         assert zygote.stands, zygote.notes
 
 
-GLIB = r"""
+SHARED = r"""
+#include <stdio.h>
 #include <sys/time.h>
 #include <unistd.h>
+static int reads(const char *path) {
+  FILE *f = fopen(path, "r"); char t[9]; return fgets(t, 9, f) && !fclose(f); }
 static int start(void) { %s; }
 static int early;
 __attribute__((constructor)) static void init(void) { early = start(); }
@@ -108,16 +111,30 @@ int ask(void) { return early != 0; }
 """
 
 
+def starts_with(folder, name, text):
+    """A program that is linked with a library of this name, which does this in its constructor."""
+    shared = folder.compile("shared.c", SHARED % text, "-shared", "-fPIC", f"-Wl,-soname,{name}")
+    os.rename(shared, f"{folder.path}/{name}")
+    text = "#include <stdio.h>\nint ask(void);\nint main() { printf(\"%d\\n\", ask()); }"
+    return folder.compile("main.c", text, f"{folder.path}/{name}", f"-Wl,-rpath,{folder.path}")
+
+
 @pytest.mark.parametrize("name", ["libglib-2.0.so.0", "libxml2.so.2"])
 @pytest.mark.parametrize("text, is_pure", [
     ("struct timeval now; return gettimeofday(&now, 0) == 0", True), ("return getpid()", False)])
 def test_the_clock_of_some_libraries_is_their_own(folder, name, text, is_pure):
     """GLib 2.74 reads the clock in its constructor; all programs that use it would otherwise run classic."""
-    shared = folder.compile("shared.c", GLIB % text, "-shared", "-fPIC", f"-Wl,-soname,{name}")
-    os.rename(shared, f"{folder.path}/{name}")
-    text = "#include <stdio.h>\nint ask(void);\nint main() { printf(\"%d\\n\", ask()); }"
-    program = folder.compile("main.c", text, f"{folder.path}/{name}", f"-Wl,-rpath,{folder.path}")
-    with Zygote([program], reset="rewind") as zygote:
+    with Zygote([starts_with(folder, name, text)], reset="rewind") as zygote:
+        assert bool(zygote.stands) == is_pure, zygote.notes
+
+
+@pytest.mark.parametrize("name, text, is_pure", [
+    ("libnuma.so.1", 'return reads("/proc/self/status")', True),
+    ("libnuma.so.1", 'return reads("/proc/self/stat")', False), ("libnuma.so.1", "return getpid()", False),
+    ("libnumber.so.1", 'return reads("/proc/self/status")', False)])
+def test_only_libnuma_may_look_at_the_masks_of_its_process(folder, name, text, is_pure):
+    """Its constructor does so. MapServer is linked with it, for example."""
+    with Zygote([starts_with(folder, name, text)], reset="rewind") as zygote:
         assert bool(zygote.stands) == is_pure, zygote.notes
 
 

@@ -199,6 +199,11 @@ static int renews_itself(const char *library, enum impurity kind) {
   return (kind == IMPURE_TIME && has_name_of(library, kAskTheTime)) || is_preloaded(library);
 }
 
+/* libnuma's constructor reads the masks of processors and memory nodes there, and nothing else. */
+static int reads_masks(const char *library, const char *function) {
+  return strncmp(library, "libnuma.so", 10) == 0 && strcmp(function, "/proc/self/status") == 0;
+}
+
 /* In a trial the program's own calls come from Node as well; what its functions would tell the
  * program of these kinds, its adapter watches. */
 static int asks_for_itself(const char *library, enum impurity kind) {
@@ -233,7 +238,7 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   const char *library = library_of(caller);
   const char *name = library != NULL ? library : "code that was made";
   int is_interpreters = trial_is_on() ? asks_for_itself(name, kind) : renews_itself(name, kind);
-  if (kind != IMPURE_RESTLESS && is_interpreters) return;
+  if (kind != IMPURE_RESTLESS && (is_interpreters || reads_masks(name, function))) return;
   load->is_on = 0; /* finding the place may call what is watched */
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
