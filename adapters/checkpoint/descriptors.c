@@ -375,3 +375,13 @@ int streams_set(const char *how) {
   for (int fd = 0; fd < 3; ++fd) raw_call(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
   return 0;
 }
+
+void streams_tell(char letters[3]) {
+  for (int fd = 0; fd < 3; ++fd) {
+    struct stat status;
+    letters[fd] = 'o';
+    if (fstat(fd, &status) != 0) continue;
+    if (S_ISFIFO(status.st_mode)) letters[fd] = 'p';
+    if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3)) letters[fd] = 'n';
+  }
+}

@@ -108,5 +108,7 @@ void streams_remember(void);
 /* "close-at-exec": 0, 1 and 2, as Node has all descriptors when it starts; "unblock/1",
  * "unblock/2": the same, if the zygote's was remembered so. 0 or -1. */
 int streams_set(const char *how);
+/* A letter for each of 0, 1, 2: n is the null device, p a pipe, o anything else. */
+void streams_tell(char letters[3]);
 
 #endif

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "calls/clean.h"
@@ -130,17 +129,10 @@ static ssize_t give_random(char *buffer, size_t size) {
   return give(buffer, size, bytes, &offset, sizeof bytes);
 }
 
-/* A letter for each of 0, 1, 2: n is the null device, p a pipe, o anything else. */
 static ssize_t give_streams(char *buffer, size_t size) {
   char letters[3];
   size_t offset = 0;
-  for (int fd = 0; fd < 3; ++fd) {
-    struct stat status;
-    letters[fd] = 'o';
-    if (fstat(fd, &status) != 0) continue;
-    if (S_ISFIFO(status.st_mode)) letters[fd] = 'p';
-    if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3)) letters[fd] = 'n';
-  }
+  streams_tell(letters);
   return give(buffer, size, letters, &offset, sizeof letters);
 }
 
@@ -257,6 +249,8 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if ((rest = rest_after(what, "trial/")) != NULL) return answer_trial(rest, buffer, size);
   if ((rest = rest_after(what, "insert/")) != NULL)
     return inserted_set(rest) == 0 ? give_word(buffer, size, "set") : refuse();
+  if (strcmp(what, "v8/find") == 0)
+    return v8_generator_find() == 0 ? give_word(buffer, size, "found") : refuse();
   if (strcmp(what, "over/exec") == 0) return start_over() == 0 ? 0 : refuse();
   return refuse();
 }
@@ -280,6 +274,10 @@ static ssize_t answer_adapter(const char *what, char *buffer, size_t size) {
     return streams_set(what) == 0 ? give_word(buffer, size, "set") : refuse();
   if (strcmp(what, "pid") == 0) return give_number(buffer, size, (size_t)state.pid);
   if (strcmp(what, "random") == 0) return give_random(buffer, size);
+  if (strcmp(what, "v8/renew") == 0)
+    return v8_generator_renew() == 0 ? give_word(buffer, size, "done") : refuse();
+  if (strcmp(what, "v8/was-used") == 0 && v8_generator_was_used())
+    return give_word(buffer, size, "yes");
   if (strcmp(what, "reset") == 0) return give_word(buffer, size, reset_name());
   if (strcmp(what, "argv/count") == 0) return give_number(buffer, size, request->argc);
   if (strcmp(what, "argv/word") == 0) return give_word_of_argv(buffer, size);

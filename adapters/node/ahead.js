@@ -68,7 +68,7 @@ function streamsWatched(run) {
 }
 
 // Loads everything. files: the files loaded for what was asked for, which are part of the checkpoint.
-// touched: a stream that was asked for. builtins: the names of Node's own modules among it.
+// touched: a stream that was asked for.
 function load(script, asked) {
   let builtins = new Set();
   try {
@@ -82,7 +82,7 @@ function load(script, asked) {
   const [touched] = streamsWatched(() => {
     for (const name of asked) createRequire(script)(name);
   });
-  return { touched, builtins, files: Object.keys(require.cache).filter((file) => !before.has(file)) };
+  return { touched, files: Object.keys(require.cache).filter((file) => !before.has(file)) };
 }
 
 // Those of Node's own modules that are harmless to load, so that a program's may be loaded ahead which need

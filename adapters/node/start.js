@@ -4,7 +4,6 @@
 'use strict';
 const { readlinkSync } = require('fs');
 const { resolve } = require('path');
-const { setFlagsFromString } = require('v8');
 
 // What Node, V8, OpenSSL and libuv read of the environment while they start.
 const kReadAtStart = /^(NODE_|UV_|SSL_CERT_|OPENSSL_|LC_|LANG$|LANGUAGE$|HOME$|FORCE_COLOR$|NO_COLOR$)/;
@@ -118,26 +117,19 @@ function holdClocks() {
   };
 }
 
-// A whole number of so many bits (at most 32) that no other request gets.
-function drawBits(ask, bits) {
-  let value = 0;
-  for (let got = 0; got < 8;) {
-    for (const byte of ask('random', 'buffer')) { // an answer ends at its first NUL
-      value = Math.imul(value, 0x01000193) ^ byte;
-      ++got;
-    }
-  }
-  return value >>> (32 - bits);
-}
-
-// In a copy of the process that stood at the checkpoint: what a process of its own would have drawn or been
-// given. Math.random() has 32 bits of a seed here, and up to 1,023 of its numbers are skipped.
+// In a copy of the process that stood at the checkpoint: what a process of its own would have drawn or been given.
 function renew(ask) {
   method(process, 'pid', Number(ask('pid')));
-  const skipped = drawBits(ask, 10);
-  setFlagsFromString('--random-seed=' + ((drawBits(ask, 32) | 0) || 1));
-  for (let i = 0; i <= skipped; ++i) Math.random();
-  setFlagsFromString('--random-seed=0');
+  // The first number makes V8 seed the program's own context, unless it was seeded before the checkpoint.
+  if (ask('v8/renew') !== null) Math.random();
+  if (ask('v8/was-used') === null) ask('anew/Math.random() was seeded before the checkpoint');
+}
+
+// V8's generator of seeds is known to the library when an object has become a key between two looks.
+function findGenerator() {
+  call('v8/find');
+  new Set().add({});
+  return call('v8/find') !== null;
 }
 
 // Those that a module has made of the zygote's pipes.
@@ -181,12 +173,10 @@ function stand() {
   const asked = (process.env.CGIBRIDGE_PRELOAD ?? '').split(',').filter(Boolean);
   delete process.env.CGIBRIDGE_PRELOAD;
   const ahead = require('./ahead.js');
-  const { files, touched, builtins } = ahead.load(process.argv[1], asked);
+  const { files, touched } = ahead.load(process.argv[1], asked);
   const isCopied = call('is-ahead') === null;
   if (isCopied && asked.length > 0) say('note/shallower', 'modules of its own are loaded ahead');
-  if (isCopied && builtins.has('vm')) {
-    say('note/shallower', 'it uses vm, whose contexts would draw the same random numbers in each copy');
-  }
+  if (isCopied && !findGenerator()) say('note/shallower', 'the generator of V8\'s random numbers is not found');
   if (touched) say('note/shallower', `a module uses process.${touched} while it is loaded ahead`);
   for (const file of files) say('note/file', file);
   if (!again || why) require('./ending.js').watch(call);

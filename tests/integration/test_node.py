@@ -95,9 +95,9 @@ process.on('exit', () => console.log('exits'));
             answer = bridge.request(script, query="throw")
             assert answer.app_status == 1 and b"Error: told" in answer.stderr
 
-    def test_a_program_that_makes_contexts_is_started_ahead(self, site, bridge):
+    def test_a_program_that_makes_contexts_is_copied(self, site, bridge):
         script = js(site, "v.js", HEAD + "console.log(require('vm').runInNewContext('Math.random()'))")
-        assert warm(bridge, script)["reset"] == "fork"
+        assert warm(bridge, script)["reset"] == "rewind"
         drawn = []
         for _ in range(4):
             bridge.wait_warm(script)

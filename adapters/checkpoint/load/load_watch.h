@@ -82,6 +82,12 @@ int load_place_asks_age(void);
 /* perl_generator.c: notes what perl draws or seeds, until it is left. */
 void perl_generator_watch(void);
 void perl_generator_leave(void);
+/* v8_generator.c: the generator from which V8 seeds Math.random() of each context. find: to be
+ * called twice, with an object between that becomes a key. renew: for a request. was_used: since
+ * then. 0 or -1, -1 if it is not found. */
+int v8_generator_find(void);
+int v8_generator_renew(void);
+int v8_generator_was_used(void);
 /* The same, by syscall(). */
 void load_watch_note_number(long number, const long *words, const void *caller);
 /* A file of that name is opened. */
