@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "loop/fd_watch.h"
 #include "loop/loop_impl.h"
+#include "loop/without_rings.h"
 
 namespace loop {
 
@@ -15,6 +16,11 @@ namespace {
 
 uv_handle_t* handle_of(auto& handle) {
   return reinterpret_cast<uv_handle_t*>(&handle);
+}
+
+int make_loop(uv_loop_t& uv) {
+  const WithoutRings quietly;
+  return uv_loop_init(&uv);
 }
 
 }  // namespace
@@ -52,7 +58,7 @@ std::optional<base::TimePoint> Loop::next_due() const {
 }
 
 Loop::Impl::Impl(Loop& loop) : owner(loop) {
-  BRIDGE_ASSERT(uv_loop_init(&uv) == 0);
+  BRIDGE_ASSERT(make_loop(uv) == 0);
   uv.data = this;
   uv_prepare_init(&uv, &before_wait);
   uv_check_init(&uv, &after_events);
