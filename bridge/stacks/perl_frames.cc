@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace stacks {
@@ -15,9 +16,9 @@ constexpr std::size_t kStepsMax = 20'000;
 constexpr std::size_t kTextBytesMax = 1024;
 
 // Where things are in the structures of a perl with threads on a 64-bit machine: from intrpvar.h,
-// cop.h, cv.h and sv.h. perl does not change them within a version.
+// cop.h, cv.h and sv.h. perl does not change them within a version. test_slow_log.py compares them
+// with the headers.
 struct Layout {
-  unsigned version;  // the second number: 5.36
   // interpreter
   unsigned current_cop, current_stackinfo;
   // stackinfo
@@ -29,10 +30,9 @@ struct Layout {
   // cv's and gv's bodies
   unsigned cv_name, cv_flags, gv_name;
 };
-constexpr std::array kLayouts = std::to_array<Layout>({
-    {36, 208, 224, 8, 16, 32, 104, 16, 72, 36, 48, 56, 92, 32},
-    {40, 208, 224, 8, 16, 32, 104, 16, 72, 36, 48, 56, 92, 32},
-});
+constexpr Layout kLayout = {208, 224, 8, 16, 32, 104, 16, 72, 36, 48, 56, 92, 32};
+// All of these have the same; the second number of each: 5.36.
+constexpr std::array kVersions = {36, 38, 40, 42};
 
 constexpr unsigned kTypeMask = 0xf, kTypeSub = 9;  // cop.h: CXTYPEMASK, CXt_SUB
 constexpr std::uint32_t kNamed = 0x8000;           // cv.h: CVf_NAMED
@@ -40,19 +40,19 @@ constexpr unsigned kHekText = 8;                   // hv.h: after a hash and a l
 
 class Walk {
  public:
-  Walk(const StoppedProgram& program, const Layout& layout) : program_(program), is_(layout) {}
+  explicit Walk(const StoppedProgram& program) : program_(program) {}
 
   std::vector<std::string> frames(Address interpreter) {
-    Address cop = pointer(interpreter + is_.current_cop);
-    Address info = pointer(interpreter + is_.current_stackinfo);
+    Address cop = pointer(interpreter + kLayout.current_cop);
+    Address info = pointer(interpreter + kLayout.current_stackinfo);
     while (info != 0 && frames_.size() < kFramesMax && ++steps_ < kStepsMax) {
-      const Address contexts = pointer(info + is_.contexts);
-      const auto index = program_.read_value<std::int32_t>(info + is_.context_index);
+      const Address contexts = pointer(info + kLayout.contexts);
+      const auto index = program_.read_value<std::int32_t>(info + kLayout.context_index);
       for (std::int64_t i = index.value_or(-1);
            i >= 0 && frames_.size() < kFramesMax && ++steps_ < kStepsMax; --i) {
-        cop = visit(contexts + static_cast<Address>(i) * is_.context_bytes, cop);
+        cop = visit(contexts + static_cast<Address>(i) * kLayout.context_bytes, cop);
       }
-      info = pointer(info + is_.previous_stackinfo);
+      info = pointer(info + kLayout.previous_stackinfo);
     }
     add("main program", cop);
     return std::move(frames_);
@@ -65,28 +65,27 @@ class Walk {
   Address visit(Address context, Address cop) {
     const auto type = program_.read_value<std::uint8_t>(context);
     if (!type || (*type & kTypeMask) != kTypeSub) return cop;
-    add(name_of(pointer(context + is_.context_cv)), cop);
-    return pointer(context + is_.context_cop);
+    add(name_of(pointer(context + kLayout.context_cv)), cop);
+    return pointer(context + kLayout.context_cop);
   }
 
   std::string name_of(Address cv) const {
     const Address body = pointer(cv);
-    const auto flags = program_.read_value<std::uint32_t>(body + is_.cv_flags);
-    Address name = pointer(body + is_.cv_name);
-    if ((flags.value_or(0) & kNamed) == 0) name = pointer(pointer(name) + is_.gv_name);
+    const auto flags = program_.read_value<std::uint32_t>(body + kLayout.cv_flags);
+    Address name = pointer(body + kLayout.cv_name);
+    if ((flags.value_or(0) & kNamed) == 0) name = pointer(pointer(name) + kLayout.gv_name);
     const std::string text = program_.read_text(name + kHekText, kTextBytesMax);
     return text.empty() ? "?" : text;
   }
 
   void add(const std::string& name, Address cop) {
-    const auto line = program_.read_value<std::uint32_t>(cop + is_.cop_line);
-    const std::string file = program_.read_text(pointer(cop + is_.cop_file), kTextBytesMax);
+    const auto line = program_.read_value<std::uint32_t>(cop + kLayout.cop_line);
+    const std::string file = program_.read_text(pointer(cop + kLayout.cop_file), kTextBytesMax);
     if (!line || file.empty()) return;
     frames_.push_back(fmt::format("perl: {} ({}:{})", name, file, *line));
   }
 
   const StoppedProgram& program_;
-  const Layout& is_;
   std::vector<std::string> frames_;
   std::size_t steps_ = 0;
 };
@@ -103,10 +102,8 @@ std::vector<std::string> perl_frames(const StoppedProgram& program, const Module
   const auto number = program.read_value<std::uint8_t>(*version);
   const auto address = program.read_value<Address>(*interpreter);
   if (!number || !address) return {};
-  for (const Layout& layout : kLayouts) {
-    if (layout.version == *number) return Walk(program, layout).frames(*address);
-  }
-  return {};
+  if (std::find(kVersions.begin(), kVersions.end(), *number) == kVersions.end()) return {};
+  return Walk(program).frames(*address);
 }
 
 }  // namespace stacks

@@ -1,6 +1,7 @@
 """The slow log: which request is slow, and where its program is, for each language."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 
 from harness.bridge import BINARY, environment
 from harness.processes import wait_until
+from harness.site import PROJECT
 
 READER = BINARY.parent / "cgibridge-stack"
 SLOW = 'slowlog = { after = "100ms" }'
@@ -82,13 +84,44 @@ def test_a_perl_script_tells_its_subs_and_lines(site, mode, may_look):
         outer();
         print "Content-Type: text/plain\\n\\nok\\n";
         """)
-    if subprocess.run(["/usr/bin/perl", "-e", "exit(int($] * 1000 + 0.0001) !~ /^50(36|40)$/)"]).returncode:
+    is_known = "exit(int($] * 1000 + 0.0001) !~ /^50(36|38|40|42)$/)"
+    if subprocess.run(["/usr/bin/perl", "-e", is_known]).returncode:
         pytest.skip("the stack of this version of perl is not known")
     pattern = (rf"perl: inner \({script}:2\)\n.*perl: outer \({script}:4\)\n"
                rf".*perl: main program \({script}:6\)\n")
     bridge = start(site, mode, script, behind_the_start(mode))
     answer, _ = stack_of(bridge, script, mode, pattern, over)
     assert answer.body == b"ok\n"
+
+
+# What the reader knows of perl's structures, in the order of its layout.
+PERL_PLACES = """
+    offsetof(struct interpreter, Icurcop), offsetof(struct interpreter, Icurstackinfo),
+    offsetof(PERL_SI, si_cxstack), offsetof(PERL_SI, si_prev), offsetof(PERL_SI, si_cxix),
+    sizeof(PERL_CONTEXT), offsetof(PERL_CONTEXT, cx_u.cx_blk.blku_oldcop),
+    offsetof(PERL_CONTEXT, cx_u.cx_blk.blk_u.blku_sub.cv), offsetof(COP, cop_line), offsetof(COP, cop_file),
+    offsetof(XPVCV, xcv_gv_u), offsetof(XPVCV, xcv_flags), offsetof(XPVGV, xiv_u.xivu_namehek)
+    """
+PERL_HEADERS = os.environ.get("CGIBRIDGE_TESTS_PERL_HEADERS") or subprocess.run(
+    ["/usr/bin/perl", "-MConfig", "-e", "print $Config{archlibexp}, '/CORE'"], capture_output=True,
+    text=True).stdout
+
+
+@pytest.mark.skipif(not pathlib.Path(PERL_HEADERS, "perl.h").exists(), reason=f"no {PERL_HEADERS}/perl.h")
+def test_perl_s_structures_are_where_its_headers_say(site):
+    """CGIBRIDGE_TESTS_PERL_HEADERS=/path/to/CORE tries another version's."""
+    reader = (PROJECT / "bridge" / "stacks" / "perl_frames.cc").read_text()
+    layout = re.search(r"kLayout = {(.*?)};", reader, re.DOTALL)[1].split(",")
+    versions = re.search(r"kVersions = {(.*?)};", reader)[1].split(",")
+    places = [*zip(re.findall(r"\S+\(.*?\)", PERL_PLACES), layout, strict=True),
+              ("CXTYPEMASK", "0xf"), ("CXt_SUB", "9"), ("CVf_NAMED", "0x8000"),
+              ("offsetof(HEK, hek_key)", "8")]
+    known = " || ".join(f"PERL_VERSION == {version}" for version in versions)
+    source = site.folder / "places.c"
+    source.write_text('#include "EXTERN.h"\n#include "perl.h"\n' + f'_Static_assert({known}, "version");\n'
+                      + "".join(f'_Static_assert({place} == {value}, "");\n' for place, value in places))
+    subprocess.run(["cc", "-fsyntax-only", "-fwrapv", "-D_GNU_SOURCE", "-D_REENTRANT", "-D_LARGEFILE_SOURCE",
+                    "-D_FILE_OFFSET_BITS=64", f"-I{PERL_HEADERS}", source], check=True)
 
 
 def test_a_python_script_tells_its_functions_and_lines(site, mode, may_look):
