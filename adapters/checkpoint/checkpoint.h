@@ -49,13 +49,13 @@ struct checkpoint_state {
    * back. */
   enum role role;
   struct processor_time processor;
-  unsigned touched;         /* enum touched, since the request began */
-  char is_clean;            /* see calls/clean.h; the kernel reads it */
-  char sets_mask;           /* of signals, since the request began */
-  unsigned char executes;   /* how often the bridge was asked about a file to execute */
-  uint64_t touched_signals; /* signals whose disposition was set; bit 0 is signal 1 */
-  int channel;              /* control channel of a zygote, own channel of a worker */
-  dev_t channel_dev;        /* a program may close the channel and reuse its number */
+  unsigned touched;          /* enum touched, since the request began */
+  char is_clean, hands_back; /* see calls/clean.h; the kernel reads the second */
+  char sets_mask;            /* of signals, since the request began */
+  unsigned char executes;    /* how often the bridge was asked about a file to execute */
+  uint64_t touched_signals;  /* signals whose disposition was set; bit 0 is signal 1 */
+  int channel;               /* control channel of a zygote, own channel of a worker */
+  dev_t channel_dev;         /* a program may close the channel and reuse its number */
   ino_t channel_ino;
   pid_t pid;        /* pid of the zygote or worker that this is; a forked child's differs */
   pid_t bridge_pid; /* the parent of the zygote and the workers */

@@ -358,7 +358,7 @@ INTERPOSED pid_t fork(void) {
     checkpoint_stand();
     return 0;
   }
-  call_touch(TOUCHED_ASKED);
+  call_touch(TOUCHED_SIGSYS);
   load_watch_note(IMPURE_CHILDREN, "fork", __builtin_return_address(0));
   return REAL(fork)();
 }

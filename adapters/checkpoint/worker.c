@@ -158,8 +158,8 @@ void worker_finish(int exit_code, void *unused) {
   if (trial_is_on()) trial_end("ends");
   if (state.role != ROLE_ANSWERING) return;
   /* Flushing a stream of the program's own kind runs its code. A clean request has no child or
-   * thread that could be here. */
-  int is_flushed = state.reset == RESET_REWIND && state.is_clean;
+   * thread that could be here, nor one whose calls are handed back. */
+  int is_flushed = state.reset == RESET_REWIND && (state.is_clean || state.hands_back);
   if (is_flushed) flush_all();
   if (state.reset == RESET_REWIND) clean_end();
   enum leaver leaver = thread_that_leaves();

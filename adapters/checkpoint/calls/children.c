@@ -41,7 +41,7 @@ static void forget_all(void) {
 
 /* fork() without the handlers of pthread_atfork(), for signal handlers. */
 INTERPOSED pid_t _Fork(void) {
-  call_touch(TOUCHED_ASKED);
+  call_touch(TOUCHED_SIGSYS);
   load_watch_note(IMPURE_CHILDREN, "_Fork", __builtin_return_address(0));
   pid_t pid =
       REAL(_Fork) != NULL ? REAL(_Fork)() : (pid_t)call_result(raw_call(SYS_clone, SIGCHLD));
@@ -50,7 +50,7 @@ INTERPOSED pid_t _Fork(void) {
 }
 
 static void doubt_sharing(unsigned long flags) {
-  call_touch(TOUCHED_ASKED);
+  call_touch(TOUCHED_SIGSYS);
   if ((flags & CLONE_THREAD) != 0) return call_touch(TOUCHED_THREADS);
   if ((flags & kShared) != 0) call_doubt(RETIRED_CHILDREN, "clone, with something that is shared");
 }

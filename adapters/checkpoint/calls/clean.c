@@ -6,11 +6,13 @@
 #include <link.h>
 #include <linux/audit.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "calls/calls_by_number.h"
+#include "calls/passed_calls.h"
 #include "calls/real_calls.h"
 #include "rewind/engine.h"
 #include "rewind/other_threads.h"
@@ -23,7 +25,7 @@ static int is_handled(const struct signal_action *action) {
 }
 
 long call_by_libc(long number, long a, long b, long c, long d, long e, long f) {
-  if (!state.is_clean || program_has_traps()) return raw_call6(number, a, b, c, d, e, f);
+  if (!state.hands_back) return raw_call6(number, a, b, c, d, e, f);
   int before = errno;
   long result = REAL(syscall)(number, a, b, c, d, e, f);
   if (result == -1) {
@@ -78,7 +80,7 @@ static void act(const struct signal_action *action) {
 
 /* One that somebody has sent ends the program, as it would without us. */
 static void signal_was_sent(void) {
-  call_touch(TOUCHED_ASKED);
+  call_touch(TOUCHED_SIGSYS);
   act(&state.engine->kernel.actions[SIGSYS]); /* also where no request is under way */
   raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGSYS);
 }
@@ -106,13 +108,58 @@ static int only_tells(long number) {
 }
 
 /* All that a process can do without our knowing. */
-static void expect_anything(long number, const long *words) {
-  call_note_number(number, words);
+static void expect_anything(unsigned and_touched) {
   __atomic_store_n(&state.touched_signals, ~0ull, __ATOMIC_SEQ_CST);
-  call_touch(kTouchedUnseen | TOUCHED_RESERVED | TOUCHED_ASKED);
+  call_touch((kTouchedUnseen & ~(unsigned)TOUCHED_THREADS) | TOUCHED_RESERVED | and_touched);
 }
 
-/* All other signals are blocked meanwhile. */
+/* What cannot be made in the handler: it would change the signals or the stack to which the handler
+ * returns, or return twice. */
+static int only_program_can_make(long number, const long *words, const void *frame) {
+  switch (number) {
+    case SYS_rt_sigreturn:
+    case SYS_rt_sigaction:
+    case SYS_rt_sigprocmask:
+    case SYS_sigaltstack:
+    case SYS_rt_sigsuspend:
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_fork:
+    case SYS_vfork:
+    case SYS_exit:
+      return 1;
+    case SYS_ppoll: /* with a mask */
+      return words[3] != 0;
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+      return words[4] != 0;
+    case SYS_pselect6:
+      return words[5] != 0;
+    case SYS_mmap:
+    case SYS_munmap:
+    case SYS_mprotect:
+    case SYS_mremap:
+      return (uintptr_t)frame - (uintptr_t)words[0] < (uintptr_t)words[1];
+    default:
+      return 0;
+  }
+}
+
+/* What the kernel may take at any later time would be taken from a later request. */
+static long make(long number, const long *words) {
+  int frees = number == SYS_madvise && words[2] == MADV_FREE;
+  return call_by_libc(number, words[0], words[1], frees ? MADV_DONTNEED : words[2], words[3],
+                      words[4], words[5]);
+}
+
+/* Notes a call of the program's. */
+static void note_call(long number, const long *words, int is_of_64_bits) {
+  if (state.is_clean) expect_anything(0);
+  call_note_number(is_of_64_bits ? number : kNoCall, words);
+  if (!is_of_64_bits) call_doubt(RETIRED_CALL, "a system call of 32 bits");
+}
+
+/* Other signals may come meanwhile, as they may during a call. */
 static void on_call(int number, siginfo_t *info, void *frame) {
   (void)number;
   if (info->si_code != kByDispatch) return signal_was_sent();
@@ -121,16 +168,16 @@ static void on_call(int number, siginfo_t *info, void *frame) {
                          registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
   long call = (int)registers[REG_RAX]; /* the kernel takes no more of it */
   int is_of_64_bits = info->si_arch == AUDIT_ARCH_X86_64;
-  if (is_of_64_bits && only_tells(call) && ++state.engine->clean.answered < kAnsweredMost) {
-    state.is_clean = 0;
-    registers[REG_RAX] =
-        raw_call6(call, words[0], words[1], words[2], words[3], words[4], words[5]);
-    state.is_clean = 1;
-    return;
+  int is_known = is_of_64_bits && only_tells(call) &&
+                 (!state.is_clean || ++state.engine->clean.answered < kAnsweredMost);
+  int is_ours = is_of_this_library(info->si_call_addr);
+  if (!is_known && !is_ours) note_call(call, words, is_of_64_bits);
+  if (only_program_can_make(call, words, frame)) expect_anything(TOUCHED_SIGSYS | TOUCHED_THREADS);
+  if (state.hands_back) {
+    registers[REG_RAX] = make(call, words);
+  } else {
+    registers[REG_RIP] -= kCallBytes; /* its number is still in place */
   }
-  expect_anything(is_of_64_bits ? call : kNoCall, words);
-  if (!is_of_64_bits) call_doubt(RETIRED_CALL, "a system call of 32 bits");
-  registers[REG_RIP] -= kCallBytes; /* its number is still in place */
 }
 
 /* The program's own action for the signal cannot be imitated, and the signal may be blocked only
@@ -179,21 +226,18 @@ static int hand_back_calls(struct engine *engine) {
   struct signal_action *action = &engine->clean.action;
   uintptr_t start = engine->clean.code.start, bytes = engine->clean.code.end - start;
   if (engine->clean.restorer - start >= bytes || !signal_is_free(engine)) return -1;
-  if (raw_call(SYS_prctl, kDispatch, kDispatchOn, start, bytes, &state.is_clean) != 0) return -1;
+  if (raw_call(SYS_prctl, kDispatch, kDispatchOn, start, bytes, &state.hands_back) != 0) return -1;
   open_masks_of_handlers(engine);
   memset(action, 0, sizeof *action);
   action->handler = (void (*)(int))(uintptr_t)on_call;
-  action->flags = SA_SIGINFO | SA_ONSTACK | kWithRestorer;
-  action->mask = ~0ull;
+  action->flags = SA_SIGINFO | SA_NODEFER | kWithRestorer;
   action->restorer = (void (*)(void))engine->clean.restorer;
   act(action);
   return 0;
 }
 
 static void leave_action(void) {
-  struct engine *engine = state.engine;
-  if (state.role != ROLE_ANSWERING || !engine->clean.hands_back_calls) return;
-  act(&engine->kernel.actions[SIGSYS]);
+  act(&state.engine->kernel.actions[SIGSYS]);
   __atomic_fetch_or(&state.touched_signals, kOurSignal, __ATOMIC_SEQ_CST);
 }
 
@@ -242,8 +286,13 @@ void clean_watch(struct engine *engine) {
 void clean_leave(void) {
   if (!state.is_clean) return;
   state.is_clean = 0;
-  leave_action();
   threads_needed();
+}
+
+void calls_pass(void) {
+  if (!state.hands_back) return;
+  state.hands_back = 0;
+  leave_action();
 }
 
 int clean_opened_mask_of(int number) {
@@ -256,20 +305,22 @@ void clean_note_mask(int how, const sigset_t *mask) {
   if (mask == NULL) return;
   state.sets_mask = 1;
   if (how != SIG_UNBLOCK) threads_needed();
-  if (state.is_clean && how != SIG_UNBLOCK && has_our_signal(mask)) call_touch(TOUCHED_ASKED);
+  if (!state.is_clean && !state.hands_back) return;
+  if (how != SIG_UNBLOCK && has_our_signal(mask)) call_touch(TOUCHED_SIGSYS);
 }
 
 /* /proc/self/stat and its like show which signals are handled. */
 void clean_note_path(const char *path) {
-  if (!state.is_clean || !may_be_memory(path)) return;
+  if ((!state.is_clean && !state.hands_back) || !may_be_memory(path)) return;
   threads_see_path(path);
   if (strncmp(path, "/proc/", 6) != 0) return;
   const char *name = strrchr(path, '/');
-  if (strcmp(name, "/stat") == 0 || strcmp(name, "/status") == 0) call_touch(TOUCHED_ASKED);
+  if (strcmp(name, "/stat") == 0 || strcmp(name, "/status") == 0) call_touch(TOUCHED_SIGSYS);
 }
 
 void clean_begin(void) {
   state.is_clean = state.engine->clean.knows_calls && !state.goes_by;
+  state.hands_back = state.is_clean && state.engine->clean.hands_back_calls;
 }
 
 void clean_end(void) {
@@ -277,7 +328,7 @@ void clean_end(void) {
   engine->was_clean = state.is_clean && state.doubt == RETIRED_NOT;
   engine->was_silent = engine->was_clean && !state.sets_mask && state.touched_signals == 0 &&
                        !engine->clean.has_handlers;
-  state.is_clean = 0;
+  state.is_clean = state.hands_back = 0;
   engine->clean.answered = 0;
 }
 

@@ -6,12 +6,14 @@
  * interposed (libc_functions.txt), and make it unclean by call_touch(). All other system calls of
  * the thread, by the program's own instruction, the loader's, or another copy of libc, are handed
  * back by the kernel before they are made (PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11, x86-64): the
- * first one makes it unclean, and is made then. The kernel reads state.is_clean itself: while it is
- * 0, no call is handed back. Where the kernel does not offer that, no request is clean; static
- * executables have all their calls handed back, and these are classified by number.
+ * first one makes it unclean. It is noted by its number, and made, and so are all that follow.
+ * Where the kernel does not offer that, no request is clean; static executables have all their
+ * calls handed back, and these are classified by number.
  *
- * The signal by which that is done, SIGSYS, must not be blocked meanwhile: whoever blocks it, or
- * sets an action for it, makes the request unclean first. */
+ * The kernel reads state.hands_back itself: while it is 0, it hands no call back. The signal by
+ * which it does, SIGSYS, must not be blocked meanwhile, nor be seen. So calls pass unseen from the
+ * moment when the program blocks it, sets an action for it or looks at its own, makes a child or a
+ * thread, or does what costs the worker in any case. */
 #ifndef CGIBRIDGE_CLEAN_H
 #define CGIBRIDGE_CLEAN_H
 
@@ -41,8 +43,10 @@ void clean_watch(struct engine *engine);
 void clean_begin(void);
 /* At its end, before any signal is blocked. */
 void clean_end(void);
-/* From here on it is not clean, and the signal's action is the program's. */
+/* From here on it is not clean. */
 void clean_leave(void);
+/* From here on no call is handed back, and the signal's action is the program's. */
+void calls_pass(void);
 /* The program is about to change its mask in this way; or opens this file, perhaps to see which
  * signals are handled. */
 void clean_note_mask(int how, const sigset_t *mask);

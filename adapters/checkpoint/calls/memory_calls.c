@@ -79,15 +79,15 @@ INTERPOSED int pthread_create(pthread_t *thread, const pthread_attr_t *attribute
 
 INTERPOSED int mlock(const void *start, size_t bytes) {
   call_touch(TOUCHED_MEMORY_LOCKS);
-  return (int)call_result(raw_call(SYS_mlock, start, bytes));
+  return (int)call_result(libc_call(SYS_mlock, start, bytes));
 }
 
 INTERPOSED int mlock2(const void *start, size_t bytes, unsigned flags) {
   call_touch(TOUCHED_MEMORY_LOCKS);
-  return (int)call_result(raw_call(SYS_mlock2, start, bytes, flags));
+  return (int)call_result(libc_call(SYS_mlock2, start, bytes, flags));
 }
 
 INTERPOSED int mlockall(int flags) {
   call_touch(TOUCHED_MEMORY_LOCKS);
-  return (int)call_result(raw_call(SYS_mlockall, flags));
+  return (int)call_result(libc_call(SYS_mlockall, flags));
 }

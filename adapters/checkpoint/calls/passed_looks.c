@@ -284,7 +284,7 @@ void *look_at_signal(const struct passed_call *call, const long *arguments) {
 void *look_at_sigaction(const struct passed_call *call, const long *arguments) {
   (void)call;
   if (arguments[1] == 0) return NULL;
-  call_touch(TOUCHED_ASKED); /* with a mask */
+  call_touch(TOUCHED_SIGSYS); /* with a mask */
   note_signal((int)arguments[0]);
   return NULL;
 }

@@ -27,10 +27,12 @@
 void call_touch(unsigned what) {
   __atomic_fetch_or(&state.touched, what, __ATOMIC_SEQ_CST); /* by any thread */
   if ((what & ~(unsigned)kTouchedElse) != 0) clean_leave();
+  if ((what & (TOUCHED_SIGSYS | TOUCHED_THREADS)) != 0) calls_pass();
 }
 
 void call_doubt(enum retirement kind, const char *call) {
   clean_leave();
+  calls_pass(); /* it need not be known what else is done */
   if (state.doubt != RETIRED_NOT) return;
   state.doubt = kind;
   strncpy(state.doubtful_call, call, sizeof state.doubtful_call - 1);
@@ -71,12 +73,12 @@ INTERPOSED int prlimit(pid_t pid, enum __rlimit_resource resource, const struct 
 
 INTERPOSED int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set) {
   call_touch(TOUCHED_SCHEDULE);
-  return (int)call_result(raw_call(SYS_sched_setaffinity, pid, bytes, set));
+  return (int)call_result(libc_call(SYS_sched_setaffinity, pid, bytes, set));
 }
 
 INTERPOSED int personality(unsigned long persona) {
   call_touch(TOUCHED_SCHEDULE);
-  return (int)call_result(raw_call(SYS_personality, persona));
+  return (int)call_result(libc_call(SYS_personality, persona));
 }
 
 /* Attributes that are put back, or that are read from the kernel each time; for all others it
@@ -146,17 +148,17 @@ INTERPOSED int prctl(int option, ...) {
 
 INTERPOSED int unshare(int flags) {
   call_doubt(RETIRED_IDENTITY, "unshare");
-  return (int)call_result(raw_call(SYS_unshare, flags));
+  return (int)call_result(libc_call(SYS_unshare, flags));
 }
 
 INTERPOSED int setns(int fd, int type) {
   call_doubt(RETIRED_IDENTITY, "setns");
-  return (int)call_result(raw_call(SYS_setns, fd, type));
+  return (int)call_result(libc_call(SYS_setns, fd, type));
 }
 
 INTERPOSED int chroot(const char *path) {
   call_doubt(RETIRED_IDENTITY, "chroot");
-  return (int)call_result(raw_call(SYS_chroot, path));
+  return (int)call_result(libc_call(SYS_chroot, path));
 }
 
 static int undoes(const struct sembuf *operations, size_t count) {
@@ -173,7 +175,7 @@ INTERPOSED int semtimedop(int set, struct sembuf *operations, size_t count,
     call_doubt(RETIRED_CALL, "semop with SEM_UNDO");
   }
   go_threads_see_wait();
-  return (int)call_result(raw_call(SYS_semtimedop, set, operations, count, timeout));
+  return (int)call_result(libc_call(SYS_semtimedop, set, operations, count, timeout));
 }
 
 INTERPOSED int semop(int set, struct sembuf *operations, size_t count) {
@@ -191,7 +193,7 @@ INTERPOSED long ptrace(enum __ptrace_request request, ...) {
   int peeks =
       request == PTRACE_PEEKTEXT || request == PTRACE_PEEKDATA || request == PTRACE_PEEKUSER;
   long result =
-      call_result(raw_call(SYS_ptrace, request, pid, address, peeks ? (void *)&word : data));
+      call_result(libc_call(SYS_ptrace, request, pid, address, peeks ? (void *)&word : data));
   if (result < 0 || !peeks) return result;
   errno = 0;
   return word;

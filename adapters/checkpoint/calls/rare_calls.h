@@ -26,7 +26,9 @@ enum touched {
                                * owners or holders */
   TOUCHED_LINGERS = 1 << 13,  /* to close a socket may wait for its peer; a process that ends does
                                * not */
-  TOUCHED_FILE_PAGES = 1 << 14 /* TOUCHED_PAGES, and some of them a file's: no mark shows which */
+  TOUCHED_FILE_PAGES = 1 << 14, /* TOUCHED_PAGES, and some of them a file's: no mark shows which */
+  TOUCHED_SIGSYS = 1 << 15      /* SIGSYS may be blocked, handled or seen, by a child too: no call
+                                 * is handed back any more */
 };
 
 /* Contents may have been dropped anywhere. */

@@ -14,7 +14,7 @@
 
 void note_signal(long number) {
   if (number <= 0 || number >= kSignalsMax) return;
-  if (number == SIGSYS) call_touch(TOUCHED_ASKED);
+  if (number == SIGSYS) call_touch(TOUCHED_SIGSYS);
   __atomic_fetch_or(&state.touched_signals, 1ull << (number - 1), __ATOMIC_SEQ_CST);
 }
 
@@ -22,10 +22,11 @@ void note_signal(long number) {
  * checkpoint, its state is known. */
 static int is_known_action(int number, struct sigaction *old) {
   if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND || number < 1 ||
-      number >= kSignalsMax || number == 32 || number == 33 ||
-      (state.touched_signals >> (number - 1) & 1) != 0) {
+      number >= kSignalsMax || number == 32 || number == 33) {
     return 0;
   }
+  int is_ours = number == SIGSYS && state.hands_back;
+  if (!is_ours && (state.touched_signals >> (number - 1) & 1) != 0) return 0;
   const struct signal_action *action = &state.engine->kernel.actions[number];
   if ((action->flags & SA_RESETHAND) != 0) return 0;
   memset(old, 0, sizeof *old);

@@ -133,7 +133,7 @@ long timer_create_by_number(const long *words) {
 long timer_delete_by_number(const long *words) {
   call_begins();
   forget_timer((int)words[0]);
-  long result = raw_call(SYS_timer_delete, words[0]);
+  long result = libc_call(SYS_timer_delete, words[0]);
   call_is_over();
   return result;
 }

@@ -32,16 +32,16 @@
   X(write, 0, RETIRED_NOT, look_at_output)                                    \
   X(__write, 0, RETIRED_NOT, look_at_output)                                  \
   X(writev, 0, RETIRED_NOT, look_at_output)                                   \
-  X(__fork, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                        \
-  X(vfork, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                         \
-  X(__vfork, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                       \
-  X(posix_spawn, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                   \
-  X(posix_spawnp, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                  \
-  X(system, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                        \
-  X(popen, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                         \
-  X(daemon, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                        \
-  X(forkpty, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                       \
-  X(wordexp, TOUCHED_ASKED, RETIRED_NOT, look_at_child)                       \
+  X(__fork, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                       \
+  X(vfork, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                        \
+  X(__vfork, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                      \
+  X(posix_spawn, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                  \
+  X(posix_spawnp, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                 \
+  X(system, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                       \
+  X(popen, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                        \
+  X(daemon, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                       \
+  X(forkpty, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                      \
+  X(wordexp, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)                      \
   X(connect, 0, RETIRED_NOT, look_at_connection)                              \
   X(__connect, 0, RETIRED_NOT, look_at_connection)                            \
   X(bind, 0, RETIRED_NOT, look_at_connection)                                 \

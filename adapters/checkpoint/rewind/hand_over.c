@@ -337,11 +337,13 @@ void hand_over(const char *path, char *const argv[], char *const envp[]) {
   struct engine *engine = state.engine;
   if (++state.executes > MESSAGE_EXECUTES_MAX) return;
   /* From here on the kernel hands no call back. */
-  char was_clean = state.is_clean;
+  char was_clean = state.is_clean, handed_back = state.hands_back;
   state.is_clean = 0;
+  state.hands_back = 0;
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, kMaskBytes);
   if (can_be_handed_over(engine, mask, was_clean, &ignored))
     try_it(engine, path, argv, envp, was_clean, ignored);
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, kMaskBytes);
   state.is_clean = was_clean;
+  state.hands_back = handed_back;
 }

@@ -306,6 +306,9 @@ static int had_children(const struct engine *engine, const struct process_words 
 static enum retirement rare_put_back(struct engine *engine) {
   const char *what = NULL;
   unsigned touched = engine->touched;
+  /* From then on nobody has seen what an instruction of the program's own did. */
+  if ((touched & TOUCHED_SIGSYS) != 0 && engine->clean.hands_back_calls)
+    touched |= TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL;
   if ((touched & TOUCHED_BY_OTHERS) && files_put_back(&engine->kernel) != 0) what = "a file of it";
   if ((touched & TOUCHED_PRCTL) && prctls_put_back(engine) != 0) what = "an attribute";
   if ((touched & TOUCHED_LIMITS) && limits_put_back(&engine->kernel) != 0) what = "a limit";

@@ -78,7 +78,7 @@ static long say_done(struct engine *engine, enum retirement why) {
   body.text_bytes = text == NULL ? 0 : (uint32_t)strlen(text);
   engine->usage_at_end = usage_now(engine->was_clean ? &engine->usage_at_start.children : NULL);
   usage_fill(&body, &engine->usage_at_start, &engine->usage_at_end);
-  if ((engine->touched & ~(unsigned)(TOUCHED_ASKED | TOUCHED_STREAMS)) != 0 ||
+  if ((engine->touched & ~(unsigned)(TOUCHED_ASKED | TOUCHED_SIGSYS | TOUCHED_STREAMS)) != 0 ||
       engine->touched_signals != 0)
     body.unusual |= DONE_RARE_CALL;
   if (!engine->was_clean) body.unusual |= DONE_ASKED;

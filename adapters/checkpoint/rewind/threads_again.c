@@ -88,7 +88,7 @@ void threads_make_again(void) {
   uint64_t all = ~0ull, before;
   if (parked_threads.count == 0) return;
   if (__atomic_load_n(&parked_threads.are_again, __ATOMIC_SEQ_CST)) return;
-  call_touch(TOUCHED_THREADS);
+  call_touch(TOUCHED_THREADS | TOUCHED_SIGSYS);
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, 8);
   if (!__atomic_exchange_n(&parked_threads.are_again, 1, __ATOMIC_SEQ_CST)) make_all();
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, 8);
