@@ -229,6 +229,49 @@ def test_side_by_side_workers_draw_different_tokens(folder):
     assert len(set(lines)) == len(lines) == 20 * 13 * EACH
 
 
+KERNEL_S_BYTES = r"""
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+static void show(const unsigned char *bytes) {
+  for (int i = 0; i < 16; ++i) printf("%02x", bytes[i]);
+  puts("");
+}
+static unsigned long guard(void) {
+#if defined(__x86_64__)
+  unsigned long value; __asm__("mov %%fs:0x28, %0" : "=r"(value)); return value;
+#else
+  return 0;
+#endif
+}
+int main(int argc, char **argv, char **envp) {
+  const unsigned char *bytes = (const unsigned char *)getauxval(AT_RANDOM);
+  while (*envp) ++envp;
+  const unsigned long *word = (const unsigned long *)(envp + 1);
+  while (*word != AT_RANDOM) word += 2;
+  show(bytes);
+  show((const unsigned char *)word[1]);
+  printf("%lx\n", guard());
+}
+"""
+
+
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
+def test_the_kernel_s_random_bytes_are_each_request_s_own(folder, flags, reset):
+    program = folder.compile("bytes.c", KERNEL_S_BYTES, "-fstack-protector-all", *flags)
+    with Warm([program], reset=reset) as warm:
+        answers = [warm.ask() for _ in range(20)]
+    assert {answer.code for answer in answers} == {0}
+    found = [answer.text.split() for answer in answers]
+    assert all(one == other and int(one, 16) for one, other, _ in found)
+    assert len({one for one, _, _ in found}) == 20
+    if not flags:  # the stack's guard was made of them at libc's start, and is in the program's frames
+        assert len({guard for _, _, guard in found}) == 1
+    assert warm.retired == []
+
+
 LATE_TEXT = r"""
 #include <random>
 extern "C" unsigned draw() { return std::random_device()(); }
