@@ -108,16 +108,17 @@ int is_of_processes(const struct statfs *status) {
 }
 
 /* The check of descriptors knows which devices may be open at the checkpoint. */
-static int is_device(const char *path) {
+static int is_device(int directory, const char *path) {
   struct stat status;
-  return libc_call(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISCHR(status.st_mode);
+  return libc_call(SYS_newfstatat, directory, path, &status, 0) == 0 && S_ISCHR(status.st_mode);
 }
 
-void note_open_of_load(const char *function, const char *path, int flags, const void *caller) {
+void note_open_of_load(const char *function, int directory, const char *path, int flags,
+                       const void *caller) {
   if (!state.load.is_on || !may_be_memory(path)) return;
-  load_watch_note_file(path, caller);
+  load_watch_note_file(directory, path, flags, caller);
   int reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
-  if (!reads && !is_device(path)) load_watch_note(IMPURE_FILES, function, caller);
+  if (!reads && !is_device(directory, path)) load_watch_note(IMPURE_FILES, function, caller);
 }
 
 /* Whether it is put back anyway if there was a child. */
@@ -159,7 +160,7 @@ void note_open(int directory, const char *path, int flags) {
 }
 
 void *look_at_open(const struct passed_call *call, const long *arguments) {
-  note_open_of_load(call->name, (const char *)arguments[0], (int)arguments[1],
+  note_open_of_load(call->name, AT_FDCWD, (const char *)arguments[0], (int)arguments[1],
                     caller_of(arguments));
   note_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1]);
   lookups_see_open(AT_FDCWD, (const char *)arguments[0], (int)arguments[1], caller_of(arguments));
@@ -167,7 +168,7 @@ void *look_at_open(const struct passed_call *call, const long *arguments) {
 }
 
 void *look_at_openat(const struct passed_call *call, const long *arguments) {
-  note_open_of_load(call->name, (const char *)arguments[1], (int)arguments[2],
+  note_open_of_load(call->name, (int)arguments[0], (const char *)arguments[1], (int)arguments[2],
                     caller_of(arguments));
   note_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2]);
   lookups_see_open((int)arguments[0], (const char *)arguments[1], (int)arguments[2],
@@ -207,7 +208,8 @@ void *look_at_handle(const struct passed_call *call, const long *arguments) {
 }
 
 void *look_at_creat(const struct passed_call *call, const long *arguments) {
-  note_open_of_load(call->name, (const char *)arguments[0], O_WRONLY, caller_of(arguments));
+  note_open_of_load(call->name, AT_FDCWD, (const char *)arguments[0], O_WRONLY,
+                    caller_of(arguments));
   note_open(AT_FDCWD, (const char *)arguments[0], O_WRONLY);
   return NULL;
 }
@@ -216,7 +218,7 @@ void *look_at_fopen(const struct passed_call *call, const long *arguments) {
   const char *mode = (const char *)arguments[1];
   if (arguments[0] == 0 || mode == NULL) return NULL;
   int writes = strpbrk(mode, "wa+") != NULL;
-  note_open_of_load(call->name, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
+  note_open_of_load(call->name, AT_FDCWD, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
                     caller_of(arguments));
   lookups_see_open(AT_FDCWD, (const char *)arguments[0], writes ? O_WRONLY : O_RDONLY,
                    caller_of(arguments));

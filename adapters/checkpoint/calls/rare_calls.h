@@ -109,7 +109,8 @@ static inline int may_be_memory(const void *address) {
 /* passed_looks.c: some of the kernel's files change a process when they are written to. */
 void note_open(int directory, const char *path, int flags);
 /* Before the checkpoint: what is drawn from, and what is changed. */
-void note_open_of_load(const char *function, const char *path, int flags, const void *caller);
+void note_open_of_load(const char *function, int directory, const char *path, int flags,
+                       const void *caller);
 
 void note_socket(long level, long option); /* setsockopt() */
 

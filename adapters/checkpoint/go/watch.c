@@ -255,7 +255,7 @@ static void look_at_listed_folder(long file, const void *caller) {
 }
 
 static void note_file(int directory, const char *path, int flags, const void *caller) {
-  note_open_of_load("open", path, flags, caller);
+  note_open_of_load("open", directory, path, flags, caller);
   lookups_see_open(directory, path, flags, caller);
 }
 

@@ -260,24 +260,6 @@ const char *load_watch_found(void) {
   return load->found;
 }
 
-int load_watch_is_random(const char *path) {
-  static const char *const kNames[] = {"/dev/urandom", "/dev/random", "/dev/hwrng",
-                                       "/proc/sys/kernel/random/uuid"};
-  for (size_t i = 0; path != NULL && i < sizeof kNames / sizeof *kNames; ++i) {
-    if (strcmp(path, kNames[i]) == 0) return 1;
-  }
-  return 0;
-}
-
-/* Files of the kernel that say what its calls would return. */
-void load_watch_note_file(const char *path, const void *caller) {
-  if (load_watch_is_random(path)) load_watch_note(IMPURE_RANDOM, path, caller);
-  if (strcmp(path, "/proc/uptime") == 0) load_watch_note(IMPURE_TIME, path, caller);
-  if (strcmp(path, "/proc/self/stat") == 0 || strcmp(path, "/proc/self/status") == 0) {
-    load_watch_note(IMPURE_PID, path, caller);
-  }
-}
-
 /* ---- the functions that are watched ---- */
 
 #define LOOK(kind, look)                                              \
@@ -303,6 +285,13 @@ static int tells_time(clockid_t clock, const void *caller) {
   return library != NULL && strcmp(library, "HiRes.so") == 0;
 }
 
+/* words: the folder's descriptor, and the path */
+static void note_open_by_syscall(const long *words, int flags, const void *caller) {
+  const char *path = (const char *)words[1];
+  note_open_of_load("syscall open", (int)words[0], path, flags, caller);
+  lookups_see_open((int)words[0], path, flags, caller);
+}
+
 enum { kFaccessat2 = 439 }; /* newer than some headers */
 
 void load_watch_note_number(long number, const long *words, const void *caller) {
@@ -326,8 +315,10 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
     case SYS_flock:
       return load_watch_note(IMPURE_FILES, "syscall flock", caller);
     case SYS_openat:
-      note_open_of_load("syscall openat", (const char *)words[1], (int)words[2], caller);
-      return lookups_see_open((int)words[0], (const char *)words[1], (int)words[2], caller);
+      return note_open_by_syscall(words, (int)words[2], caller);
+    case SYS_openat2: /* its flags are a structure's first word */
+      if (!may_be_memory((const void *)words[2])) return;
+      return note_open_by_syscall(words, *(const int *)words[2], caller);
     case SYS_newfstatat:
     case SYS_statx: /* libuv's way */
     case SYS_faccessat:
@@ -335,6 +326,8 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
     case SYS_readlinkat:
       return lookups_see_look((int)words[0], (const char *)words[1], caller);
 #ifdef SYS_fork
+    case SYS_open:
+      return note_open_by_syscall((const long[]){AT_FDCWD, words[0]}, (int)words[1], caller);
     case SYS_time:
       return load_watch_note(IMPURE_TIME, "syscall time", caller);
     case SYS_getpgrp:

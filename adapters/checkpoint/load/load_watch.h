@@ -90,8 +90,9 @@ int v8_generator_renew(void);
 int v8_generator_was_used(void);
 /* The same, by syscall(). */
 void load_watch_note_number(long number, const long *words, const void *caller);
-/* A file of that name is opened. */
-void load_watch_note_file(const char *path, const void *caller);
+/* kernel_files.c: a file is about to be opened; notes what only the kernel's are: random numbers, a
+ * clock, an id, somebody's input. */
+void load_watch_note_file(int directory, const char *path, int flags, const void *caller);
 /* What was found, or "". Also checks what was printed. */
 const char *load_watch_found(void);
 /* load_left.c: what the load has permanently left in the process since the watch began, in words,
@@ -111,7 +112,5 @@ void start_over_prepare(void);
 int start_over(void); /* the same, and executes it again; or returns -1 */
 /* Whether a descriptor is a copy of standard output, made while that was redirected. */
 int load_watch_is_output(const struct stat *status);
-/* Whether a file of that name yields random numbers. */
-int load_watch_is_random(const char *path);
 
 #endif

@@ -282,7 +282,7 @@ INTERPOSED int open(const char *path, int flags, ...) {
   va_start(more, flags);
   mode_t mode = has_mode(flags) ? va_arg(more, mode_t) : 0;
   va_end(more);
-  note_open_of_load("open", path, flags, __builtin_return_address(0));
+  note_open_of_load("open", AT_FDCWD, path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
   lookups_see_open(AT_FDCWD, path, flags, __builtin_return_address(0));
   note_module(path);
@@ -296,7 +296,7 @@ INTERPOSED int open64(const char *path, int flags, ...) {
   va_start(more, flags);
   mode_t mode = has_mode(flags) ? va_arg(more, mode_t) : 0;
   va_end(more);
-  note_open_of_load("open64", path, flags, __builtin_return_address(0));
+  note_open_of_load("open64", AT_FDCWD, path, flags, __builtin_return_address(0));
   note_open(AT_FDCWD, path, flags);
   lookups_see_open(AT_FDCWD, path, flags, __builtin_return_address(0));
   note_module(path);
