@@ -2,6 +2,8 @@
 process."""
 
 import os
+import pathlib
+import tempfile
 import time
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from harness.processes import wait_until
 
 C = r"""
+    #define _GNU_SOURCE
     #include <fcntl.h>
     #include <stdio.h>
     #include <unistd.h>
@@ -19,6 +22,10 @@ C = r"""
 BY_FOPEN = 'FILE *file = fopen("%s", "r"); if (file) { fgets(text, 64, file); fclose(file); }'
 BY_OPEN = 'int file = open("%s", O_RDONLY); if (file >= 0 && read(file, text, 63) < 0) _exit(9); close(file);'
 BY_OPENAT = BY_OPEN.replace("open(", "openat(AT_FDCWD, ")
+BY_FOLDER = """
+    int folder = open("{folder}", O_PATH), file = openat(folder, "%s", O_RDONLY);
+    if (file >= 0 && read(file, text, 63) < 0) _exit(9);
+    close(file); close(folder);"""
 PERL = """
     our $text; BEGIN { open my $file, '<', '%s'; $text = <$file> // ''; }
     print "Content-Type: text/plain\\n\\n$text";
@@ -47,6 +54,8 @@ MAKE = {
     "c-fopen": lambda site, conf: site.c("x", C % (BY_FOPEN % conf)),
     "c-open": lambda site, conf: site.c("x", C % (BY_OPEN % conf)),
     "c-openat": lambda site, conf: site.c("x", C % (BY_OPENAT % conf)),
+    "c-root": lambda site, conf: site.c("x", C % (BY_OPEN % f"/proc/self/root{conf}")),
+    "c-folder": lambda site, conf: site.c("x", C % (BY_FOLDER.format(folder=conf.parent) % conf.name)),
     "perl": lambda site, conf: site.perl("x.pl", PERL % conf),
     "python": make_python,
     "ruby": make_ruby,
@@ -78,7 +87,20 @@ def test_an_edit_of_a_file_that_a_load_reads_is_noticed(site, kind):
     assert kind == "ruby" or bridge.program(script)["generation"] > first["generation"]
 
 
-@pytest.mark.parametrize("kind", ["c-fopen", "c-openat", "perl"])
+@pytest.mark.parametrize("kind", ["c-fopen", "python"])
+def test_an_edit_of_a_file_in_shared_memory_is_noticed(site, kind):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        conf = pathlib.Path(folder, "site.conf")
+        conf.write_text("one\n")
+        script = MAKE[kind](site, conf)
+        bridge = site.start_bridge('mode = "persistent"\nlearn = "all"\n')
+        assert bridge.request(script).body == b"one\n"
+        bridge.wait_warm(script)
+        conf.write_text("two\n")
+        wait_until(lambda: all(bridge.request(script).body == b"two\n" for _ in range(5)), "it is answered")
+
+
+@pytest.mark.parametrize("kind", ["c-fopen", "c-openat", "c-folder", "perl"])
 def test_a_file_that_a_load_missed_is_noticed_when_it_appears(site, kind):
     conf = site.folder / "site.conf"
     script = MAKE[kind](site, conf)

@@ -25,18 +25,56 @@
 #include "message/path_sum.h"
 #include "raw_call.h"
 
+enum { kPathBytes = 1024 }; /* a longer one stays as it is */
+
 static int is_watching(void) {
   return state.role == ROLE_ZYGOTE;
+}
+
+static int is_in_shared_memory(const char *path) {
+  static const char kShared[] = "/dev/shm/"; /* files like any others */
+  return strncmp(path, kShared, sizeof kShared - 1) == 0 && strstr(path, "/../") == NULL;
 }
 
 /* Paths that are nobody's files. */
 static int is_no_file(const char *path) {
   static const char *const kBegin[] = {"/proc/", "/sys/", "/dev/", "/.cgibridge/"};
   if (strstr(path, "/ruby/preload=") != NULL) return 1; /* not a folder: a list for the adapter */
+  if (is_in_shared_memory(path)) return 0;
   for (size_t i = 0; i < sizeof kBegin / sizeof *kBegin; ++i) {
     if (strncmp(path, kBegin[i], strlen(kBegin[i])) == 0) return 1;
   }
   return 0;
+}
+
+static long read_link_of(long fd, char *path, size_t bytes) {
+  char link[40];
+  snprintf(link, sizeof link, "/proc/self/fd/%ld", fd);
+  long length = raw_call(SYS_readlinkat, AT_FDCWD, link, path, bytes - 1);
+  if (length < 0) return length;
+  path[length] = '\0';
+  return length;
+}
+
+/* The path that means the same to the bridge: of one that begins in another folder than the current
+ * one, or that goes through /proc or /dev to somebody's file (/proc/self/cwd/settings). A path that
+ * leads nowhere stays as it is. */
+static const char *path_for_all(int directory, const char *path, char text[kPathBytes]) {
+  if (path[0] != '/' && directory != AT_FDCWD) {
+    long length = read_link_of(directory, text, kPathBytes);
+    if (length <= 0 || text[0] != '/' || (size_t)length + strlen(path) + 2 > kPathBytes)
+      return path;
+    strcpy(stpcpy(text + length, "/"), path);
+    path = text;
+  }
+  if (path[0] != '/' || !is_no_file(path)) return path;
+  long fd = raw_call(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+  if (fd < 0) return path;
+  char found[kPathBytes];
+  long length = read_link_of(fd, found, sizeof found);
+  raw_call(SYS_close, fd);
+  if (length <= 0 || found[0] != '/') return path;
+  return strcpy(text, found);
 }
 
 /* What packages install: if a program makes use of it, it reads it as well. */
@@ -121,9 +159,12 @@ static int is_missing(long result) {
 /* For a folder or a socket only its existence counts: its times change with each use. */
 void lookups_see_look(int directory, const char *path, const void *caller) {
   struct stat status;
+  char text[kPathBytes];
   clean_note_path(path);
-  if (!is_watching() || !may_be_memory(path) || (directory != AT_FDCWD && path[0] != '/')) return;
+  if (!is_watching() || !may_be_memory(path) || path[0] == '\0') return;
   if (is_of_this_library(caller)) return;
+  path = path_for_all(directory, path, text);
+  if (path[0] != '/' && directory != AT_FDCWD) return;
   trial_see_path(path);
   int failure = errno;
   long result = raw_call(SYS_newfstatat, AT_FDCWD, path, &status, 0);
@@ -136,11 +177,12 @@ void lookups_see_look(int directory, const char *path, const void *caller) {
 }
 
 void lookups_see_folder(const char *path, const void *caller) {
+  char text[kPathBytes];
   clean_note_path(path);
   if (!is_watching() || !may_be_memory(path)) return;
   if (!is_of_this_library(caller)) trial_see_path(path);
   int failure = errno;
-  note_path(&state.lookups.read, path, "", caller);
+  note_path(&state.lookups.read, path_for_all(AT_FDCWD, path, text), "", caller);
   errno = failure;
 }
 
@@ -155,7 +197,10 @@ static int is_run_by_site(const char *path) {
 
 void lookups_see_open(int directory, const char *path, int flags, const void *caller) {
   struct stat status;
-  if (!is_watching() || !may_be_memory(path) || (directory != AT_FDCWD && path[0] != '/')) return;
+  char text[kPathBytes];
+  if (!is_watching() || !may_be_memory(path) || path[0] == '\0') return;
+  path = path_for_all(directory, path, text);
+  if (path[0] != '/' && directory != AT_FDCWD) return;
   if (!is_of_this_library(caller)) trial_see_path(path);
   int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
   if (is_early && !state.load.is_on && is_run_by_site(path)) load_watch_begin("");
