@@ -92,6 +92,43 @@ def test_what_constructors_do_to_the_environment_is_done_to_each_request_s(folde
             assert warm.ask(env=env).seen() == plain.seen()
 
 
+OWN_ALLOCATOR = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char heap[1 << 22] __attribute__((aligned(16)));
+static unsigned long used, key;
+static int calls;
+void *malloc(size_t bytes) {
+  pthread_mutex_lock(&lock);
+  if (++calls == FIRST) getrandom(&key, sizeof key, 0);
+  char *piece = heap + used;
+  used += (bytes + 15) / 16 * 16;
+  if (used > sizeof heap) abort();
+  pthread_mutex_unlock(&lock);
+  return piece; }
+void free(void *piece) { }
+void *calloc(size_t count, size_t bytes) { return memset(malloc(count * bytes), 0, count * bytes); }
+void *realloc(void *piece, size_t bytes) {
+  return piece ? memmove(malloc(bytes), piece, bytes) : malloc(bytes); }
+static void *kept;
+__attribute__((constructor)) static void early(void) { calls = 0; kept = malloc(10); kept = malloc(10); }
+int main() { printf("%d\n", kept != 0); return 0; }
+"""
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_program_s_own_allocator_that_draws_is_not_called_again_meanwhile(folder, first):
+    program = folder.compile("own.c", OWN_ALLOCATOR, "-fno-builtin", f"-DFIRST={first}")
+    assert run_plainly([program]).text == "1\n"
+    with Zygote([program], reset="rewind") as zygote:
+        assert not zygote.stands
+        assert "random" in zygote.note(SHALLOWER)[0], zygote.notes
+
+
 def test_a_native_program_is_warm_if_the_operator_accepts_it(folder):
     program = folder.compile("early.cc", EARLY % "time(nullptr)")
     with Zygote([program], reset="rewind", accept="time,random") as zygote:

@@ -88,7 +88,10 @@ static int ruby_place(char *place, size_t bytes) {
   return 1;
 }
 
+/* Before main() no language runs, and the program's own malloc() may be what is noted: looking for
+ * a language would call it again. */
 int load_place(char *place, size_t bytes) {
   if (program_is_go()) return go_place(place, bytes);
+  if (state.level == LEVEL_LINKED) return 0;
   return perl_place(place, bytes) || ruby_place(place, bytes);
 }
