@@ -149,3 +149,82 @@ def test_a_mask_that_names_the_signal_of_the_calls_is_the_thread_s_own(folder):
     plain = run_plainly([program])
     assert plain.stdout.count(b"handled\n") == 4
     driver.answers_in_one_worker([program], plain, times=4)
+
+
+ACTIONS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int depth;
+static sigjmp_buf back;
+static void say(const char *what) { write(1, what, strlen(what)); }
+static int blocks(int number) {
+  sigset_t now; sigprocmask(SIG_SETMASK, NULL, &now); return sigismember(&now, number);
+}
+static void on_other(int number) { say("other\n"); }
+static void on_signal(int number) {
+  say(blocks(SIGUSR1) ? "USR1 blocked\n" : "USR1 free\n");
+  say(blocks(SIGSYS) ? "SYS blocked\n" : "SYS free\n");
+  raise(SIGUSR1);
+  if (++depth < 3) raise(SIGSYS);
+  say("end of the handler\n");
+}
+static void on_leave(int number) { siglongjmp(back, 1); }
+static void on_change(int number, siginfo_t *info, void *context) {
+  sigaddset(&((ucontext_t *)context)->uc_sigmask, SIGSYS);
+}
+static void on_alarm(int number) {}
+static void install(void (*handler)(int), int flags, int with_mask) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+  if (with_mask) sigaddset(&action.sa_mask, SIGUSR1);
+  sigaction(SIGSYS, &action, NULL);
+}
+static void state(void) {
+  struct sigaction now; sigaction(SIGSYS, NULL, &now);
+  printf("%d %d %d\n", now.sa_handler == SIG_DFL, blocks(SIGUSR1), blocks(SIGSYS));
+  fflush(stdout);
+}
+static void interrupted(int flags) {
+  int ends[2]; char byte; pipe(ends);
+  install(on_alarm, flags, 0);
+  pid_t parent = getpid(), child = fork();
+  if (child == 0) { usleep(30000); kill(parent, SIGSYS); usleep(30000); write(ends[1], "x", 1); _exit(0); }
+  ssize_t got = read(ends[0], &byte, 1);
+  printf("%zd %d\n", got, got < 0 ? errno : 0); fflush(stdout);
+  waitpid(child, NULL, 0);
+}
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "";
+  signal(SIGUSR1, on_other);
+  if (!strcmp(what, "mask")) { install(on_signal, 0, 1); raise(SIGSYS); }
+  if (!strcmp(what, "deferred")) { install(on_signal, 0, 0); raise(SIGSYS); }
+  if (!strcmp(what, "not deferred")) { install(on_signal, SA_NODEFER, 1); raise(SIGSYS); }
+  if (!strcmp(what, "once")) { install(on_alarm, SA_RESETHAND, 0); raise(SIGSYS); state(); raise(SIGSYS); }
+  if (!strcmp(what, "left") && sigsetjmp(back, 1) == 0) { install(on_leave, 0, 1); raise(SIGSYS); }
+  if (!strcmp(what, "changed")) {
+    struct sigaction action = {.sa_sigaction = on_change, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSYS, &action, NULL); raise(SIGSYS);
+  }
+  if (!strcmp(what, "ends a read")) interrupted(0);
+  if (!strcmp(what, "goes on")) interrupted(SA_RESTART);
+  state();
+}
+"""
+
+
+@pytest.mark.parametrize("what", ["", "mask", "deferred", "not deferred", "once", "left", "changed",
+                                  "ends a read", "goes on"])
+def test_an_action_for_the_signal_of_the_calls_is_obeyed(folder, what):
+    argv = [folder.compile("actions.c", ACTIONS, "-static")]
+    plain, untouched = run_plainly([*argv, what]), run_plainly(argv)
+    with driver.Warm(argv) as warm:
+        for _ in range(2):
+            assert warm.ask(what).seen() == plain.seen()
+            assert warm.ask().seen() == untouched.seen()

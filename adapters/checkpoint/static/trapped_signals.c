@@ -85,6 +85,10 @@ static long trapped_sigaction(const long *words) {
   if (words[0] == SIGSYS) {
     struct signal_action before;
     own_signal_act(words[1] != 0 ? &action : NULL, &before);
+    if (words[1] != 0) {
+      note_signal(SIGSYS);
+      traps_in_child(); /* it may interrupt calls, or not */
+    }
     return old == NULL ? 0 : copy_out(words[2], &before, sizeof before);
   }
   if (words[1] == 0) return raw_call(SYS_rt_sigaction, words[0], NULL, old, kMaskBytes);
@@ -208,6 +212,28 @@ static _Noreturn void trapped_sigreturn(const ucontext_t *context) {
   __builtin_unreachable();
 }
 
+int own_signal_restarts(void) {
+  int is_handled = own_action.handler != SIG_DFL && own_action.handler != SIG_IGN;
+  return !is_handled || (own_action.flags & SA_RESTART) != 0;
+}
+
+/* The program's handler runs within ours: what the kernel does for a handler is done here. */
+static void handle(int number, siginfo_t *info, ucontext_t *context) {
+  const struct signal_action action = own_action;
+  const uint64_t blocked = action.mask & ~kTrapSignal;
+  uint64_t after;
+  if ((action.flags & SA_RESETHAND) != 0) own_action.handler = SIG_DFL;
+  if (blocked != 0) raw_call(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, NULL, kMaskBytes);
+  block_own_signal((action.flags & SA_NODEFER) == 0 || (action.mask & kTrapSignal) != 0);
+  ((void (*)(int, siginfo_t *, void *))(uintptr_t)action.handler)(number, info, context);
+  memcpy(&after, &context->uc_sigmask, sizeof after); /* the handler may have changed it */
+  int stays_blocked = (after & kTrapSignal) != 0;
+  after &= ~kTrapSignal;
+  memcpy(&context->uc_sigmask, &after, sizeof after);
+  block_own_signal(stays_blocked); /* the kernel, too, delivers this one before others */
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &after, NULL, kMaskBytes);
+}
+
 void own_signal_came(int number, siginfo_t *info, void *context) {
   int *blocker = blocker_here();
   if (blocker != NULL) {
@@ -215,10 +241,7 @@ void own_signal_came(int number, siginfo_t *info, void *context) {
     return;
   }
   if (own_action.handler == SIG_IGN) return;
-  if (own_action.handler != SIG_DFL) {
-    ((void (*)(int, siginfo_t *, void *))(uintptr_t)own_action.handler)(number, info, context);
-    return;
-  }
+  if (own_action.handler != SIG_DFL) return handle(number, info, context);
   struct signal_action none = {.handler = SIG_DFL};
   raw_call(SYS_rt_sigaction, SIGSYS, &none, NULL, kMaskBytes);
   raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), SIGSYS);

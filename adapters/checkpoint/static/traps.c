@@ -332,7 +332,8 @@ static int handle_traps(int flags) {
 
 int traps_in_child(void) {
   /* It is a timer's as well; see go/threads.c. */
-  return handle_traps(program_is_go() ? SA_ONSTACK | SA_RESTART : 0);
+  if (program_is_go()) return handle_traps(SA_ONSTACK | SA_RESTART);
+  return handle_traps(own_signal_restarts() ? SA_RESTART : 0);
 }
 
 int traps_in_child_aside(void) {

@@ -81,6 +81,7 @@ long trapped_signal_call(long number, const long *words, ucontext_t *context);
  * program that is to be left alone, in the handler with this context. */
 void own_signal_begin(void);
 void own_signal_came(int number, siginfo_t *info, void *context);
+int own_signal_restarts(void); /* whether a call that it interrupts goes on */
 void own_signal_give_back(ucontext_t *context);
 /* Whether the calling thread blocks it, as far as the program can see. A new thread says so if its
  * maker did, and so does a child, which has a copy of the memory; of one that is gone nothing is
