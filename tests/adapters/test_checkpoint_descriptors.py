@@ -153,7 +153,7 @@ def test_what_each_worker_gets_of_its_own(folder, name, reset):
 REFUSED = {
     "stdout's copy": ("one = dup(1);", "a copy of a standard stream"),
     "stderr, kept": ("one = fcntl(2, F_DUPFD_CLOEXEC, 10);", "a copy of a standard stream"),
-    "a terminal's master": ('one = open("/dev/ptmx", O_RDWR | O_NOCTTY);', "a device"),
+    "a terminal's master": ('one = open("/dev/ptmx", O_RDWR | O_NOCTTY);', "reads its input"),
     "a file for writing": ('one = open("/tmp", O_TMPFILE | O_RDWR, 0600);', "changes files"),
     "an epoll instance that tells an event once": (
         'one = epoll_create1(0); look_at(one, eventfd(1, 0), EPOLLIN | EPOLLET);', "have reported"),

@@ -95,12 +95,19 @@ static enum impurity kind_of_file(int fd) {
   return system.f_type == SYSFS_MAGIC ? kind_in_sys(path) : kind_in_proc(place_in_proc(path));
 }
 
-/* A pipe by a name: the program's own standard input. */
+/* Standard input by another name, or a pipe that has a name of its own; but not another pipe of the
+ * process's, by a link of /proc. */
+static int is_input(const struct stat *pipe) {
+  struct stat own;
+  int knows = raw_call(SYS_fstat, 0, &own) == 0 && own.st_dev == pipe->st_dev;
+  return !knows || own.st_ino == pipe->st_ino;
+}
+
 static enum impurity kind_of(int directory, const char *path) {
   struct stat file;
   if (raw_call(SYS_newfstatat, directory, path, &file, 0) != 0) return IMPURITIES;
   if (S_ISCHR(file.st_mode)) return kind_of_device(&file);
-  if (S_ISFIFO(file.st_mode)) return IMPURE_INPUT;
+  if (S_ISFIFO(file.st_mode)) return is_input(&file) ? IMPURE_INPUT : IMPURITIES;
   if (!S_ISREG(file.st_mode) || major(file.st_dev) != 0) return IMPURITIES; /* on a disk */
   long fd = raw_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC, 0);
   if (fd < 0) return IMPURITIES;
