@@ -94,6 +94,12 @@ void go_mark_pass(const struct go_mark *mark, ucontext_t *context) {
     case GO_WAITS_AND_LOADS_THREAD:
       memcpy(&registers[REG_RCX], (const char *)registers[REG_R14] + kThreadAt, sizeof(greg_t));
       break;
+    case GO_WAITS_AND_COPIES:
+      registers[REG_RCX] = (greg_t)(uint32_t)registers[REG_RAX];
+      break;
+    case GO_LOADS_ARGUMENT:
+      memcpy(&registers[REG_RDI], (const char *)registers[REG_RSP] + 8, sizeof(greg_t));
+      break;
     case GO_BEGINNINGS:
       break;
   }

@@ -14,6 +14,8 @@ static const struct {
     {"syscall.Clearenv", GO_CHANGES_VARIABLES},
     {"plugin.open", GO_PLUGIN},
     {"time.now", GO_TIME},
+    {"runtime.nanotime", GO_TIME},
+    {"syscall.gettimeofday", GO_TIME}, /* of the kernel's library, without a call */
     {"time.startTimer", GO_TIMER},
     {"time.newTimer", GO_TIMER},
     {"time.Sleep", GO_TIMER},
@@ -26,8 +28,21 @@ static const struct {
     {"math/rand.(*runtimeSource).Uint64", GO_RANDOM},
     {"math/rand/v2.runtimeSource.Uint64", GO_RANDOM},
     {"math/rand/v2.(*runtimeSource).Uint64", GO_RANDOM},
+    /* hash/maphash, package os's names of temporary files, and packages that link to them. */
+    {"runtime.rand", GO_RANDOM},
+    {"runtime.randn", GO_RANDOM},
+    {"runtime.cheaprand", GO_RANDOM},
+    {"runtime.cheaprandn", GO_RANDOM},
+    {"runtime.cheaprand64", GO_RANDOM},
+    {"runtime.fastrand", GO_RANDOM},
+    {"runtime.fastrandn", GO_RANDOM},
+    {"runtime.fastrandu", GO_RANDOM},
+    {"runtime.fastrand64", GO_RANDOM},
+    {"runtime.vgetrandom", GO_RANDOM},
+    {"os.fastrand", GO_RANDOM},
+    {"net.fastrandu", GO_RANDOM},
 };
-_Static_assert(sizeof kWatched / sizeof *kWatched <= kGoMarksMax, "there is room for all");
+_Static_assert(2 * sizeof kWatched / sizeof *kWatched <= kGoMarksMax, "there is room for all");
 
 /* Functions whose code is read. */
 enum code {
@@ -70,8 +85,11 @@ static void find_by_name(struct go_places *places, const struct go_known *known,
       if (strcmp(kRefused[i].name, function.name) == 0) found->refused = kRefused[i].reason;
     }
     for (size_t i = 0; i < sizeof kWatched / sizeof *kWatched; ++i) {
-      if (strcmp(kWatched[i].name, function.name) != 0 || places->mark_count == kGoMarksMax)
+      if (strcmp(kWatched[i].name, function.name) != 0) continue;
+      if (places->mark_count == kGoMarksMax) {
+        found->refused = "it has several functions of one name that would be watched";
         continue;
+      }
       places->marks[places->mark_count++] = (struct go_mark){
           .place = function.start, .kind = kWatched[i].kind, .name = kWatched[i].name};
     }
@@ -245,7 +263,9 @@ static const struct {
                                 [GO_HAS_FRAME] = {"\x55\x48\x89\xe5", 4, 4},
                                 [GO_MAKES_ROOM] = {"\x48\x83\xec", 3, 4},
                                 [GO_LOADS_THREAD] = {"\x49\x8b\x4e\x30", 4, 4},
-                                [GO_WAITS_AND_LOADS_THREAD] = {"\x90\x49\x8b\x4e\x30", 5, 5}};
+                                [GO_WAITS_AND_LOADS_THREAD] = {"\x90\x49\x8b\x4e\x30", 5, 5},
+                                [GO_WAITS_AND_COPIES] = {"\x90\x89\xc1", 3, 3},
+                                [GO_LOADS_ARGUMENT] = {"\x48\x8b\x7c\x24\x08", 5, 5}};
 
 size_t go_beginning_bytes(enum go_beginning beginning) {
   return kBeginnings[beginning].bytes;

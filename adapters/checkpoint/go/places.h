@@ -32,7 +32,8 @@ struct go_image {
 #define GO_KNOWN_BY_ENTRY(entry) ((struct go_known){"_rt0_amd64_linux", "_rt0_amd64", entry})
 #define GO_KNOWN_BY_MAIN(main) ((struct go_known){"main", "runtime.rt0_go", main})
 
-/* Functions that are watched from the start until the checkpoint. */
+/* Functions that are watched from the start until the checkpoint; those of the runtime's own, whose
+ * names begin with "runtime.", only if other packages call them. */
 enum go_watched {
   GO_MAIN,     /* main.main(): the checkpoint itself */
   GO_VARIABLE, /* asks for one variable of the environment */
@@ -44,7 +45,7 @@ enum go_watched {
   GO_PLUGIN
 };
 
-enum { kGoMarksMax = 24, kGoMarkBytes = 2 };
+enum { kGoMarksMax = 70, kGoMarkBytes = 2 };
 
 /* Where a goroutine (struct g) says which of the runtime's threads (struct m) runs it. */
 enum { kThreadAt = 0x30 };
@@ -62,6 +63,8 @@ enum go_beginning {
   GO_MAKES_ROOM,             /* SUBQ $x, SP */
   GO_LOADS_THREAD,           /* MOVQ 48(R14), CX: the thread that runs it (struct m) */
   GO_WAITS_AND_LOADS_THREAD, /* the same, after a NOP */
+  GO_WAITS_AND_COPIES,       /* NOP; MOVL AX, CX */
+  GO_LOADS_ARGUMENT,         /* MOVQ 8(SP), DI */
   GO_BEGINNINGS
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "calls/rare_calls.h"
+#include "go/map_seed.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "static/traps.h"
@@ -170,25 +171,45 @@ static const char *give_variable(ucontext_t *context) {
   return NULL;
 }
 
+/* Packages by way of which others ask. */
+static int passes_on(const char *name) {
+  return is_of_runtime(name) || starts_with(name, "time.") || starts_with(name, "math/rand");
+}
+
+/* Who calls a function of the runtime's: itself; the code of a map, on a stack; package time, for
+ * the start that is renewed (renewal.c). */
+static int is_runtimes_business(const struct go_mark *mark, const struct go_function *caller,
+                                uintptr_t after) {
+  if (is_of_runtime(caller->name) || strcmp(caller->name, "time.init") == 0) return 1;
+  if (strcmp(mark->name, "runtime.rand") == 0)
+    return go_is_map_seed(caller, after, sizeof(uint64_t));
+  return strcmp(mark->name, "runtime.fastrand") == 0 &&
+         go_is_map_seed(caller, after, sizeof(uint32_t));
+}
+
 /* Packages of Go's own that ask for something and keep it to themselves: a time to measure from,
  * the seed of a hash. */
 static int is_kept(const struct go_mark *mark, const ucontext_t *context) {
   static const struct {
-    const char *asked, *asks;
-  } kKept[] = {{"time.", "crypto/internal/"},
-               {"math/rand", "internal/concurrent."},
-               {"math/rand", "internal/sync."},
-               {"math/rand", "unique."}};
+    enum go_watched kind;
+    const char *asks;
+  } kKept[] = {{GO_TIME, "crypto/internal/"},
+               {GO_TIME, "sync.runtime_nanotime"},
+               {GO_TIME, "internal/sync.runtime_nanotime"},
+               {GO_RANDOM, "internal/sync."},
+               {GO_RANDOM, "internal/concurrent."},
+               {GO_RANDOM, "unique."}};
   const struct go_table *table = &state.executable.go.places.table;
   struct walk walk = walk_begin(context);
   struct go_function function = {.name = ""};
+  if (go_table_function_at(table, walk.address, &function) != 0) return 0;
+  if (starts_with(mark->name, "runtime.") && is_runtimes_business(mark, &function, walk.address))
+    return 1;
+  while (passes_on(function.name)) {
+    if (walk_on(&walk) != 0 || go_table_function_at(table, walk.address, &function) != 0) return 0;
+  }
   for (size_t i = 0; i < sizeof kKept / sizeof *kKept; ++i) {
-    if (!starts_with(mark->name, kKept[i].asked)) continue;
-    /* Finds who asks, skipping the functions of the package that is asked. */
-    while (go_table_function_at(table, walk.address, &function) == 0 &&
-           starts_with(function.name, kKept[i].asked) && walk_on(&walk) == 0) {
-    }
-    if (starts_with(function.name, kKept[i].asks)) return 1;
+    if (mark->kind == kKept[i].kind && starts_with(function.name, kKept[i].asks)) return 1;
   }
   return 0;
 }
@@ -261,6 +282,16 @@ static void note_file(int directory, const char *path, int flags, const void *ca
 
 static void note_call(long number, const long *words, const void *caller) {
   switch (number) {
+    case SYS_gettid:
+      return load_watch_note(IMPURE_PID, "gettid", caller);
+    case SYS_clock_gettime: /* any clock: a seed may be made of it */
+      return load_watch_note(IMPURE_TIME, "clock_gettime", caller);
+    case SYS_times:
+      return load_watch_note(IMPURE_TIME, "times", caller);
+    case SYS_getrusage:
+      return load_watch_note(IMPURE_TIME, "getrusage", caller);
+    case SYS_sysinfo:
+      return load_watch_note(IMPURE_TIME, "sysinfo", caller);
     case SYS_read:
     case SYS_pread64:
     case SYS_readv:

@@ -4,6 +4,7 @@ package main
 import (
 	crand "crypto/rand"
 	"fmt"
+	"hash/maphash"
 	"math/rand"
 	"net"
 	"os"
@@ -11,7 +12,22 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 )
+
+// As some packages do for themselves.
+//
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64
+
+//go:linkname fastrand runtime.fastrand
+func fastrand() uint32
+
+//go:linkname fastrandn runtime.fastrandn
+func fastrandn(most uint32) uint32
+
+//go:linkname fastrand64 runtime.fastrand64
+func fastrand64() uint64
 
 var found string
 
@@ -29,6 +45,21 @@ var early = map[string]func(){
 	"long":       func() { found = os.Getenv(strings.Repeat("LONG", 100)) },
 	"when":       func() { found = fmt.Sprint(time.Now().UnixNano()) },
 	"token":      func() { token := make([]byte, 8); crand.Read(token); found = fmt.Sprintf("%x", token) },
+	"hash seed":  func() { found = fmt.Sprint(maphash.MakeSeed()) },
+	"hash":       func() { var hash maphash.Hash; hash.WriteString("a"); found = fmt.Sprint(hash.Sum64()) },
+	"clock":      func() { var now syscall.Timeval; syscall.Gettimeofday(&now); found = fmt.Sprint(now.Nano()) },
+	"seconds":    func() { now, _ := syscall.Time(nil); found = fmt.Sprint(now > 0) },
+	"ticks":      func() { var times syscall.Tms; ticks, _ := syscall.Times(&times); found = fmt.Sprint(ticks > 0) },
+	"tid":        func() { found = fmt.Sprint(syscall.Gettid() > 0) },
+	"usage":      func() { var usage syscall.Rusage; found = fmt.Sprint(syscall.Getrusage(0, &usage)) },
+	"uptime":     func() { var info syscall.Sysinfo_t; found = fmt.Sprint(syscall.Sysinfo(&info)) },
+	"by number":  func() { found = fmt.Sprint(since(1) > 0) },
+	"at random":  func() { drawn := make([]byte, 8); random(drawn); found = fmt.Sprintf("%x", drawn) },
+	"monotonic":  func() { found = fmt.Sprint(nanotime() > 0) },
+	"word":       func() { found = fmt.Sprint(fastrand()) },
+	"below":      func() { found = fmt.Sprint(fastrandn(1 << 31)) },
+	"two words":  func() { found = fmt.Sprint(fastrand64()) },
+	"temporary":  func() { _, err := os.CreateTemp("/nonexistent", "*"); found = fmt.Sprint(err) },
 	"many":       func() { found = os.Getenv("HTTP_HOST") + many() },
 	"aside":      func() { aside(func() { found = fmt.Sprint(time.Now().IsZero()) }) },
 	"aside all":  func() { aside(func() { found = fmt.Sprint(len(os.Environ())) }) },
@@ -49,7 +80,20 @@ var early = map[string]func(){
 	"looks":      func() { _, err := os.Stat("/etc/nothing-there"); found = fmt.Sprint(err) },
 	"setting":    func() { found = os.Getenv("SERVER_NAME") },
 	"goroutine":  func() { go func() { select {} }() },
+	"map":        func() { found = fmt.Sprint(different("a", "b", "a")) },
 	"nothing":    func() {},
+}
+
+// By the numbers of system calls: a clock that counts from the machine's start, and random bytes.
+func since(clock uintptr) int64 {
+	var now syscall.Timespec
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&now)), 0)
+	return now.Nano()
+}
+
+func random(bytes []byte) {
+	const getrandom = 318
+	syscall.RawSyscall(getrandom, uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)), 0)
 }
 
 // What another goroutine does, while this one waits.
@@ -57,6 +101,15 @@ func aside(do func()) {
 	done := make(chan bool)
 	go func() { do(); done <- true }()
 	<-done
+}
+
+// By a map that is on the stack, and draws its seed there.
+func different(words ...string) int {
+	seen := map[string]bool{}
+	for _, word := range words {
+		seen[word] = true
+	}
+	return len(seen)
 }
 
 // One after another, with what they leave.
