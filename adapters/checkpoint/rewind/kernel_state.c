@@ -17,80 +17,7 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 
-enum { kStatText = 1024 };
 static const uint64_t kLibcSignals = 3ull << 31; /* 32 and 33 */
-
-/* ---- /proc/self/stat ---- */
-
-static const char *next_word(const char *text) {
-  while (*text != ' ' && *text != '\0') ++text;
-  return *text == ' ' ? text + 1 : text;
-}
-
-static long to_number(const char *text) {
-  int negative = *text == '-';
-  long value = 0;
-  for (text += negative; *text >= '0' && *text <= '9'; ++text) value = value * 10 + (*text - '0');
-  return negative ? -value : value;
-}
-
-/* "pid (name) state ppid ...": fields are counted as in proc(5), from 1. */
-static int words_read(int fd, struct process_words *words) {
-  char text[kStatText];
-  long got = raw_call(SYS_pread64, fd, text, sizeof text - 1, 0);
-  if (got <= 0) return -1;
-  text[got] = '\0';
-  const char *open = strchr(text, '('), *close = strrchr(text, ')');
-  if (open == NULL || close == NULL || close - open >= (long)sizeof words->name) return -1;
-  memset(words, 0, sizeof *words);
-  memcpy(words->name, open + 1, (size_t)(close - open - 1));
-  const char *at = close + 2;
-  for (int word = 3; word <= 41 && *at != '\0'; ++word, at = next_word(at)) {
-    long value = to_number(at);
-    switch (word) {
-      case 5:
-        words->process_group = value;
-        break;
-      case 6:
-        words->session_id = value;
-        break;
-      case 7:
-        words->terminal = value;
-        break;
-      case 11:
-      case 13:
-        words->faults_of_children += (uint64_t)value;
-        break;
-      case 18:
-        words->priority = value;
-        break;
-      case 19:
-        words->nice = value;
-        break;
-      case 23:
-        words->address_space = (uint64_t)value;
-        break;
-      case 31:
-        words->pending = (uint64_t)value;
-        break;
-      case 33:
-        words->ignored = (uint64_t)value;
-        break;
-      case 34:
-        words->caught = (uint64_t)value;
-        break;
-      case 40:
-        words->real_time_priority = value;
-        break;
-      case 41:
-        words->policy = value;
-        return 0;
-      default:
-        break;
-    }
-  }
-  return -1;
-}
 
 /* ---- signals ---- */
 
@@ -353,7 +280,7 @@ static enum retirement words_put_back(struct engine *engine, const struct proces
 /* ---- all of it ---- */
 
 int kernel_state_read(const struct engine *engine, struct kernel_state *kernel) {
-  if (words_read(engine->stat_fd, &kernel->words) != 0) return -1;
+  if (process_words_read(engine->stat_fd, &kernel->words) != 0) return -1;
   kernel->umask = (mode_t)raw_call(SYS_umask, 0);
   raw_call(SYS_umask, kernel->umask);
   for (int signal = 1; signal < kSignalsMax; ++signal) action_get(signal, &kernel->actions[signal]);
@@ -381,7 +308,7 @@ enum retirement kernel_state_put_back(struct engine *engine) {
       signals_put_back(engine, engine->touched_signals);
     return RETIRED_NOT;
   }
-  if (words_read(engine->stat_fd, &now) != 0) {
+  if (process_words_read(engine->stat_fd, &now) != 0) {
     strcpy(engine->reason, "/proc/self/stat cannot be read any more");
     return RETIRED_FAULT;
   }

@@ -23,6 +23,9 @@ struct process_words {
   uint64_t address_space; /* bytes mapped */
 };
 
+/* process_words.c: fd: of /proc/PID/stat. 0, or -1 if it is not as expected. */
+int process_words_read(int fd, struct process_words *words);
+
 /* As the kernel takes it. aarch64 uses the restorer only for 32-bit programs, but always has room
  * for it. */
 struct signal_action {
