@@ -7,6 +7,10 @@ module CGIBridge
                   \A(?:QUERY_STRING|PATH_INFO|PATH_TRANSLATED|AUTH_TYPE|HTTPS|DOCUMENT_URI|
                        UNIQUE_ID|SCRIPT_URI|SCRIPT_URL|COOKIE)\z/x.freeze
 
+  # A library may give the constants' names to something else.
+  ENVIRONMENT = ENV
+  WORDS = ARGV
+
   # Notices looks at the environment, at the request's words, at exit handlers, and at who loads a library,
   # by methods that replace Ruby's own. The rest is watched by the checkpoint library.
   class Watch
@@ -41,28 +45,52 @@ module CGIBridge
     end
 
     def put_on
-      environment = ENV.singleton_class
-      (ENV.singleton_methods(false) - HARMLESS).each { |name| stand_in_for_environment(environment, name) }
+      environment = ENVIRONMENT.singleton_class
+      @is_on = true
+      @read = environment.instance_method(:[]).bind(ENVIRONMENT)
+      (environment.instance_methods(false) - HARMLESS).each { |name| stand_in_for_environment(environment, name) }
       [Kernel, Kernel.singleton_class].each do |owner|
         %i[caller caller_locations].each { |name| stand_in_for_caller(owner, name) }
         stand_in_for_exit(owner)
       end
       (Array.instance_methods(false) + %i[dup clone]).each { |name| stand_in_for_words(name) }
+      @standing = methods_standing
     end
 
+    # What was put on must be there still, and by no other name: what a library has put in its place would be
+    # lost, and an alias would stay.
+    def look_at_methods
+      @trouble ||= 'changes methods of ENV, of ARGV, or of Kernel' if methods_standing != @standing
+    end
+
+    # A library may have kept a method of ours, which then does what Ruby's own does.
     def take_off
+      look_at_methods
+      @is_on = false
       silently do
         @own.each do |owner, name, method, is_private|
           owner.send(:define_method, name, method)
           owner.send(:private, name) if is_private
         end
-        @of_words.each { |name| ARGV.singleton_class.send(:remove_method, name) }
+        @of_words.each { |name| WORDS.singleton_class.send(:remove_method, name) }
       end
       @own.clear
       @of_words.clear
     end
 
     private
+
+    # Including what stands before Ruby's own, and ours by other names. A library may add methods: `pp` does.
+    def methods_standing
+      environment = ENVIRONMENT.singleton_class
+      before = environment.ancestors.take_while { |one| one != environment }
+      names = environment.instance_methods(false) + environment.private_instance_methods(false)
+      ours = names.sort.select { |name| environment.instance_method(name).source_location&.first == __FILE__ }
+      standing = @own + @of_words.map { |name| [WORDS.singleton_class, name] }
+      [ENV.__id__, ARGV.__id__, before, ours, standing.map { |owner, name| owner.instance_method(name) }]
+    rescue NameError
+      nil # one was undefined
+    end
 
     # Ruby warns about methods that are defined again.
     def silently
@@ -82,7 +110,7 @@ module CGIBridge
 
     def stand_in_for_environment(owner, name)
       watch = self
-      method = owner.instance_method(name).bind(ENV)
+      method = owner.instance_method(name).bind(ENVIRONMENT)
       stand_in(owner, name) do |*words, &block|
         watch.send(:look_at_environment, name, words)
         method.call(*words, &block)
@@ -90,6 +118,8 @@ module CGIBridge
     end
 
     def look_at_environment(name, words)
+      return unless @is_on
+
       if WRITERS.include?(name)
         @trouble ||= 'writes the environment'
       elsif READERS.include?(name)
@@ -99,11 +129,13 @@ module CGIBridge
       end
     end
 
+    # Of a string, only its bytes count, not its methods.
     def look_at_variable(name)
-      return unless name.is_a?(String)
+      return @trouble ||= 'reads the environment by a name that is no string' unless String === name
 
-      @reads[name] = @own.find { |_, method, *| method == :[] }[2].bind(ENV).call(name)
-      @trouble ||= "reads the environment's #{name}" if name.match?(REQUEST_NAME)
+      name = String.new(name).b
+      @reads[name] = @read.call(name)
+      @trouble ||= "reads the environment's #{name}" if REQUEST_NAME.match?(name)
     end
 
     # Two frames of this file are in between: the body's, and that of the method's call.
@@ -128,9 +160,9 @@ module CGIBridge
 
     def stand_in_for_words(name)
       watch = self
-      method = ARGV.method(name)
+      method = WORDS.method(name)
       @of_words << name
-      ARGV.define_singleton_method(name) do |*words, &block|
+      WORDS.define_singleton_method(name) do |*words, &block|
         watch.has_words = true
         method.call(*words, &block)
       end
@@ -138,6 +170,8 @@ module CGIBridge
 
     # Ruby's own library looks at its nearest caller only.
     def look_at_caller(found)
+      return unless @is_on
+
       own = "#{OWN.command.folder}/"
       return unless found && found.any? { |one| one.to_s.start_with?(own) }
       return if @ruby_s && found.first.to_s.start_with?(@ruby_s)
@@ -231,6 +265,7 @@ module CGIBridge
       end
       chosen = (@watch.reads.keys - known).find { |variable| @text.include?(variable.b) }
       return "reads #{chosen}, which the program may set" if chosen
+      @watch.look_at_methods
       changed = Ahead.shared_state.find { |part, value| shared[part] != value }
       @watch.trouble || trouble_of_process(written) || (changed && "changes #{changed[0]}")
     end

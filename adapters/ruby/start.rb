@@ -92,7 +92,7 @@ module CGIBridge
       text = ask('whole/argv').b
       words = text == @command.usual ? [] : @command.words_behind_script(text)
       take_environment
-      @read.each { |name, value| start_anew("ENV[#{name}]", words) if ENV[name] != value }
+      @read.each { |name, value| start_anew("ENV[#{name}]", words) if ENVIRONMENT[name] != value }
       start_anew('ARGV', words) if @has_words && !words.empty?
       @command.run_plainly(words) if !words.empty? && @command.takes_words
       ARGV.replace(words) unless words.empty? && ARGV.empty?
@@ -149,7 +149,7 @@ module CGIBridge
         name, value = line.force_encoding(Encoding.find('locale')).split('=', 2)
         given[name] ||= value if value && !name.empty? # the first of two with one name counts
       end
-      ENV.replace(given)
+      ENVIRONMENT.replace(given)
     end
 
     def start_anew(what, words)

@@ -70,6 +70,26 @@ IMPURE = {
     "a thread that ended": ("KEY = Thread.new { 1 }.value", "thread"),
     "a pipe's end": ("KEEP, other = IO.pipe; other.close; KEY = 1", "descriptor"),
     "the request": ("KEY = ENV['QUERY_STRING']", "QUERY_STRING"),
+    "the request by a kept method": ("GET = ENV.method(:[]); KEY = GET.call('QUERY_STRING')", "QUERY_STRING"),
+    "the request by a method of all": ("KEY = Kernel.instance_method(:method).bind(ENV).call(:[]).unbind"
+                                       ".bind(ENV).call('QUERY_STRING')", "QUERY_STRING"),
+    "the request by an object": ("KEY = ENV[Struct.new(:to_str).new('QUERY_STRING')]", "no string"),
+    "the request by a string": ("name = +'QUERY_STRING'; def name.match?(*) = false; KEY = ENV[name]",
+                                "QUERY_STRING"),
+    "an alias": ("class << ENV; alias_method :get, :[]; end; KEY = ENV.get('HOME')", "methods of ENV"),
+    "another method": ("def ENV.[](name) = name == 'OWN' ? 1 : fetch(name, nil); KEY = ENV['OWN']",
+                       "methods of ENV"),
+    "a method around": ("M = Module.new { def [](name) = name == 'OWN' ? 1 : super }\n"
+                        "ENV.singleton_class.prepend(M); KEY = ENV['OWN']", "methods of ENV"),
+    "a method by an alias": ("class << ENV; alias plain fetch; def fetch(*w) = plain(*w) + '!'; end; "
+                             "KEY = ENV.fetch('PATH')", "methods of ENV"),
+    "no method": ("class << ENV; undef_method :to_h; end; KEY = ENV.respond_to?(:to_h)", "methods of ENV"),
+    "another ENV": ("PLAIN = ENV; Object.send(:remove_const, :ENV); "
+                    "ENV = Class.new { def [](name) = name == 'OWN' ? 1 : PLAIN[name] }.new\n"
+                    "KEY = ENV['OWN']",
+                    "methods of ENV"),
+    "another ARGV": ("Object.send(:remove_const, :ARGV); ARGV = %w[a]; KEY = 1", "methods of ENV"),
+    "another at_exit": ("module Kernel; def at_exit = 1; end; KEY = 1", "methods of ENV"),
     "all variables": ("KEY = ENV.to_h.size > 1", "lists"),
     "a variable that is set": ("ENV['TZ'] = 'EST5'; KEY = Time.at(0).hour", "writes"),
 }
@@ -157,6 +177,37 @@ PURE = {
 }
 
 
+KEEPS = """
+KEPT = ENV.method(:[]), ENV.method(:fetch), ENV.method(:to_h), ENV.singleton_class.instance_method(:key?)
+CALLER, EXIT, WORDS = Kernel.method(:caller), Kernel.method(:at_exit), ARGV.method(:size)
+BLOCK = ENV.method(:values_at).to_proc
+KEY = KEPT[0].call('PATH')
+"""
+CALLS_THEM = """
+require 'impure'
+get, fetch, all, has = KEPT
+p get.call('QUERY_STRING'), fetch.call('QUERY_STRING') { 1 }, all.call == ENV.to_h
+p has.bind(ENV).call('QUERY_STRING')
+p BLOCK.call('HOME', 'HTTP_X'), (fetch.call('NONE') rescue $!.class), WORDS.call, KEY
+p CALLER.call(0).first[/x.rb:[0-9]+/], (def f = CALLER.call(1); f.size)
+EXIT.call { puts 'at exit' }
+ENV['HTTP_X'] = 'mine'
+p get.call('HTTP_X')
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_a_method_that_a_library_keeps_is_ruby_s_own_in_a_request(folder, reset):
+    zygote, _ = zygote_with(folder, KEEPS, script=CALLS_THEM, reset=reset)
+    with zygote:
+        assert zygote.note(WARNING) == [] and "/installed/impure.rb" in files_ahead(zygote)
+        for query in ("a", "b"):
+            env = {**zygote.request_env, "QUERY_STRING": query, "HTTP_X": f"x{query}"}
+            plain = run_plainly(zygote.argv, env=env)
+            assert plain.code == 0 and query in plain.text, plain
+            assert zygote.ask(env=env).seen() == plain.seen()
+
+
 @pytest.mark.parametrize("kind", PURE)
 def test_what_is_pure_is_loaded_ahead(folder, kind):
     zygote, plain = zygote_with(folder, PURE[kind])
@@ -197,6 +248,14 @@ def test_libraries_of_the_first_line_are_watched_as_well(folder):
     script = folder.script("x.rb", "p KEY")
     with ruby_zygote(script, f"-I{folder.path}/lib", "-rearly", accept="time") as zygote:
         assert zygote.stands
+
+
+def test_a_library_of_the_first_line_that_changes_methods_costs_the_level(folder):
+    for kind in ("an alias", "another method", "a method around", "a method by an alias", "no method",
+                 "another ENV", "another ARGV", "another at_exit", "the request by a kept method"):
+        text, why = IMPURE[kind]
+        folder.script("lib/early.rb", text)
+        assert why in refusal(folder.script("x.rb", "p KEY"), f"-I{folder.path}/lib", "-rearly"), kind
 
 
 def test_words_that_a_library_of_the_first_line_looked_at_start_the_program_anew(folder):
