@@ -39,7 +39,7 @@ function builtinsOf(script) {
   for (let i = 0; i < files.length && i < kFilesMax; ++i) {
     for (const [, , name] of (textOf(files[i]) ?? '').matchAll(kNames)) {
       const plain = name.replace(/^node:/, '');
-      if (known.has(plain) && !kNever.has(plain) && !plain.startsWith('_')) found.add(plain);
+      if (known.has(plain) && !kNever.has(plain) && !/^(_|internal\/)/.test(plain)) found.add(plain);
       const file = /^\.{0,2}\//.test(name) ? ownFile(name, files[i]) : undefined;
       if (file !== undefined && !files.includes(file)) files.push(file);
     }

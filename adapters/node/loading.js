@@ -7,6 +7,8 @@ const Module = require('module');
 const { endOfFirst } = require('./imports.js');
 
 const { defineProperty } = Object;
+// Gives a program what a trial cannot guard.
+const kInternals = /^--expose[-_]internals/;
 const kPlain = { writable: true, enumerable: true, configurable: true };
 
 // A sum of the names of all modules, in the order in which they were loaded: whether a process went the same
@@ -79,7 +81,7 @@ function numbersOf(used) {
 // what a request has to know. stop(): the checkpoint. Returns whether the program goes on to it.
 function begin({ call, say, ahead, launch, tried, stop }) {
   const [found, foundTrace, ...used] = tried === undefined ? [] : tried.split(' ', 1)[0].split(',');
-  if (found === '0') return false;
+  if (found === '0' || process.execArgv.some((word) => kInternals.test(word))) return false;
   const first = endOfFirst(process.argv[1]);
   const end = (why) => say('trial/end', why);
   ahead.loadCommon();

@@ -10,6 +10,7 @@
 const { readFileSync } = require('fs');
 const Module = require('module');
 const vm = require('vm');
+const { answer, replace, stand, ...shown } = require('./shown.js');
 
 const words = (text) => new Set(text.split(/\s+/).filter(Boolean));
 
@@ -83,19 +84,13 @@ const kOfConsole = words('Console context createTask');
 const kOfWebAssembly = words('Module Instance Memory Table Global Tag JSTag Exception CompileError LinkError ' +
                              'RuntimeError validate');
 
+// A realm of its own has what this one has.
 const ofLanguage = new Set(vm.runInNewContext('Object.getOwnPropertyNames(globalThis)'));
+ofLanguage.delete('ShadowRealm');
 // The standard streams, and files of modules that are being closed.
 const kNodesOwn = words('PipeWrap CloseReq');
 const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf } = Object;
 const { apply, construct } = Reflect;
-
-function replace(object, name, value) {
-  defineProperty(object, name, { ...getOwnPropertyDescriptor(object, name), value });
-}
-
-function answer(object, name, get, more = {}) {
-  defineProperty(object, name, { configurable: true, enumerable: true, get, ...more });
-}
 
 let end; // end(what): starts over
 let isNodes = false; // what is done now is Node's own
@@ -133,10 +128,10 @@ function guarded(target, name) {
 
 // A class that may be looked at and extended, but of which nothing is made, by a call neither.
 function unmade(target, name) {
-  return new Proxy(target, {
+  return stand(target, new Proxy(target, {
     apply: (_, self, values) => (isNodes ? apply(target, self, values) : end(`makes ${name}`)),
     construct: (_, values, as) => made(target, name, values, as),
-  });
+  }));
 }
 
 function guardedResult(get, name) {
@@ -161,7 +156,7 @@ function guard(object, harmless, label, isModule = false) {
       delete object[name];
       accessors.push(() => defineProperty(object, name, { ...is, get: is.get && get, set: is.set && tell }));
     } else if (typeof is.value === 'function') {
-      replace(object, name, guarded(is.value, full));
+      replace(object, name, stand(is.value, guarded(is.value, full)));
     }
   }
   return () => accessors.forEach((define) => define());
@@ -182,6 +177,12 @@ function guardModule(name) {
   return guardAccessors;
 }
 
+const plainName = (request) => String(request).replace(/^node:/, '');
+
+function endIfRare(name) {
+  if (kRare.has(name)) end(`loads ${name}`);
+}
+
 function guardModules() {
   const names = Object.keys(kHarmless).filter((name) => name !== 'cluster' && Module.isBuiltin(name));
   const rest = [...names.map(guardModule), guard(require('fs').promises, words('constants'), 'fs.promises.'),
@@ -192,8 +193,8 @@ function guardModules() {
   const { _load } = Module;
   let knowsCluster = false;
   Module._load = function (request, ...more) {
-    const name = String(request).replace(/^node:/, '');
-    if (kRare.has(name)) end(`loads ${name}`);
+    const name = plainName(request);
+    endIfRare(name);
     const exports = apply(_load, this, [request, ...more]);
     if (name === 'cluster' && !knowsCluster) {
       knowsCluster = true;
@@ -228,11 +229,16 @@ function guardGlobals() {
   const { webcrypto } = require('crypto');
   for (let at = performance; at !== Object.prototype && at !== EventTarget.prototype; at = getPrototypeOf(at)) {
     guard(at, words('constructor addEventListener removeEventListener dispatchEvent'), 'performance.')();
+    for (const name of ['timeOrigin', 'nodeTiming']) { // plain values, until Node 19 and in all
+      if (Object.hasOwn(at, name)) answer(at, name, () => end(`uses performance.${name}`));
+    }
   }
-  answer(performance, 'timeOrigin', () => end('uses performance.timeOrigin')); // a plain value, until Node 19
+  shown.guardInspection(performance, 'performance');
+  guard(EventTarget.prototype, allBut(EventTarget.prototype, 'dispatchEvent'), 'EventTarget.')(); // an event has a time
   guard(getPrototypeOf(webcrypto), words('constructor subtle'), 'crypto.')();
   guard(getPrototypeOf(webcrypto.subtle), words('constructor'), 'crypto.subtle.')();
   guard(AbortSignal, words('abort any'), 'AbortSignal.')();
+  guard(URL, allBut(URL, 'createObjectURL'), 'URL.')(); // draws a name
   guard(WebAssembly, kOfWebAssembly, 'WebAssembly.')();
   guard(Math, allBut(Math, 'random'), 'Math.')();
   guard(Atomics, allBut(Atomics, 'wait', 'waitAsync'), 'Atomics.')();
@@ -245,6 +251,7 @@ function guardGlobals() {
     if (!Object.hasOwn(globalThis, name)) continue;
     defineProperty(globalThis, name, { configurable: true, value: unmade(globalThis[name], name) });
   }
+  if (globalThis.Temporal) guard(globalThis.Temporal.Now, words(''), 'Temporal.Now.')();
   guardDate();
 }
 
@@ -278,13 +285,20 @@ function onlyTypeIsAsked(name) {
 }
 
 function guardProcess(taken) {
-  const { argv, emit } = process;
+  const { argv, emit, getBuiltinModule } = process;
   process.emit = function (name, ...more) {
     if (name !== 'newListener' && name !== 'removeListener') end(`emits ${String(name)}`);
     return apply(emit, this, [name, ...more]);
   };
+  if (getBuiltinModule) {
+    replace(process, 'getBuiltinModule', function (id) {
+      endIfRare(plainName(id));
+      return apply(getBuiltinModule, this, [id]);
+    });
+  }
   guard(process, kOfProcess, 'process.')();
   guard(getPrototypeOf(process), kOfProcess, 'process.')();
+  shown.guardInspection(process, 'process');
   // A plain value of a process's own.
   for (const name of ['pid', 'ppid', 'title']) {
     const value = process[name];
@@ -315,11 +329,16 @@ function begin(library, watchModules, isImported) {
     if (busy.length > before) end(`begins something that ends later: ${busy.at(-1)}`);
   };
   ({ end } = library);
+  shown.begin(end);
   guardProcess(() => used.add('words'));
   guardStreams(library.streams, (number) => used.add(`stream${number}`));
   guardEnvironment();
   guardModules();
+  shown.guardStatus(require('fs'));
+  Module.syncBuiltinESMExports();
   guardGlobals();
+  shown.guardBases();
+  shown.guardDescriptors();
   // What an addon begins in the pool's threads is not seen.
   if (isImported) replace(process, 'dlopen', () => end('loads an addon'));
   watchModules((trace) => {

@@ -1,10 +1,11 @@
 """Shared by the tests of Node."""
 
 import os
+import re
 
 import pytest
 
-from driver import Zygote, adapters_dir, run_plainly
+from driver import LAUNCH_ENV, REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
 
 NODE = os.environ.get("CGIBRIDGE_NODE", "/usr/bin/node")  # another version than the machine's
 START = f"{adapters_dir()}/node/start.js"
@@ -39,3 +40,29 @@ def answers_like_plain(script, switches=(), words=(), body=b"", env=None, launch
     answer = ask_once(script, *words, switches=switches, launch_env=launch_env, body=body, env=env)
     assert answer.seen() == plain.seen()
     return answer
+
+
+def found_by_trial(zygote):
+    """(how many modules were loaded ahead, what was noted, why no more)"""
+    with open(f"/proc/{zygote.process.pid}/environ", "rb") as file:
+        [said] = re.findall(rb"CGIBRIDGE_TRIAL=([^\0]*)", file.read())
+    noted, _, why = said.decode().partition(" ")
+    count, *used = noted.split(",")
+    return count if count == "imports" else int(count), used, why
+
+
+def stand(script, reset="rewind", switches=(), **env):
+    zygote = Warm([NODE, "--require", START, *switches, script], level="compiled", reset=reset, has_pipe=True,
+                  env={**LAUNCH_ENV, "OWN": os.path.dirname(script), **env})
+    zygote.argv = [NODE, *switches, script]
+    return zygote
+
+
+def request_of(script, **env):
+    return {"env": {**REQUEST_ENV, "HTTP_HOST": "a.example", "OWN": os.path.dirname(script), **env},
+            "body": b"the body"}
+
+
+def seen(answer):
+    """Without the process's number in a warning."""
+    return answer.stdout, re.sub(rb"node:\d+", b"node", answer.stderr), answer.code

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from driver import SHALLOWER, Warm
-from node import NODE, START, needs_node
+from driver import SHALLOWER
+from node import needs_node, stand
 
 pytestmark = [needs_node, pytest.mark.skipif(os.uname().machine != "x86_64", reason="threads stay elsewhere")]
 SWITCHES = ("--experimental-shadow-realm",)
@@ -33,17 +33,11 @@ def program(tmp_path):
     return program
 
 
-def stand(script, reset):
-    zygote = Warm([NODE, "--require", START, *SWITCHES, script], level="compiled", reset=reset, has_pipe=True)
-    zygote.argv = [NODE, *SWITCHES, script]
-    return zygote
-
-
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
 @pytest.mark.parametrize("named", ["", "require('vm');"])
 def test_each_context_draws_its_own_numbers_in_each_request(program, reset, named):
     script = program(PACKAGE, f"{named} console.log(...require('./package').drawn());")
-    with stand(script, reset) as zygote:
+    with stand(script, reset, SWITCHES) as zygote:
         assert zygote.reset == reset and zygote.note(SHALLOWER) == []
         drawn = [word for _ in range(6) for word in zygote.ask().text.split()]
         assert len(set(drawn)) == len(drawn) == 6 * 9
@@ -54,7 +48,7 @@ def test_numbers_that_were_drawn_before_the_checkpoint_are_noticed(program):
     """As by a module that does in its trial what it does not do otherwise."""
     script = program("if (!require('util').types.isProxy(process.env)) Math.random();",
                      "require('./package'); console.log(Math.random());")
-    with stand(script, "rewind") as zygote:
+    with stand(script) as zygote:
         answers = [zygote.ask() for _ in range(3)]
         assert len({answer.text for answer in answers}) == 3
         assert "seeded before the checkpoint" in str(answers[0].notes)

@@ -8,8 +8,8 @@ import time
 import pytest
 
 import driver
-from driver import LAUNCH_ENV, REQUEST_ENV, Warm, run_plainly
-from node import NODE, START, needs_node
+from driver import run_plainly
+from node import NODE, found_by_trial, needs_node, request_of, seen, stand
 
 pytestmark = [needs_node, pytest.mark.skipif(os.uname().machine != "x86_64", reason="threads stay elsewhere")]
 LEVELS = {1: "linked", 2: "booted", 3: "compiled"}
@@ -200,32 +200,6 @@ def program(tmp_path):
             (tmp_path / file).write_text(text)
         return str(tmp_path / name)
     return program
-
-
-def found_by_trial(zygote):
-    """(how many modules were loaded ahead, what was noted, why no more)"""
-    with open(f"/proc/{zygote.process.pid}/environ", "rb") as file:
-        [said] = re.findall(rb"CGIBRIDGE_TRIAL=([^\0]*)", file.read())
-    noted, _, why = said.decode().partition(" ")
-    count, *used = noted.split(",")
-    return count if count == "imports" else int(count), used, why
-
-
-def stand(script, reset="rewind", switches=(), **env):
-    zygote = Warm([NODE, "--require", START, *switches, script], level="compiled", reset=reset, has_pipe=True,
-                  env={**LAUNCH_ENV, "OWN": os.path.dirname(script), **env})
-    zygote.argv = [NODE, *switches, script]
-    return zygote
-
-
-def request_of(script, **env):
-    return {"env": {**REQUEST_ENV, "HTTP_HOST": "a.example", "OWN": os.path.dirname(script), **env},
-            "body": b"the body"}
-
-
-def seen(answer):
-    """Without the process's number in a warning."""
-    return answer.stdout, re.sub(rb"node:\d+", b"node", answer.stderr), answer.code
 
 
 def answers_as_plainly(zygote, script, times=3):
