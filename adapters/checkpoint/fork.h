@@ -24,6 +24,10 @@ void child_forget(void);
 /* syscall(2) for one of the numbers that make a process: its result, as the kernel returns it. */
 int child_by_number(long number);
 long child_make_by_number(long number, const long *words);
+/* Whether it is a copy of this process, which goes on where the call returns. */
+int child_is_plain_copy(long number, const long *words);
+/* Notes what another kind of child shares, whose call the program makes itself. */
+void child_note_other(long number, const long *words);
 
 /* fork_handlers.c: the program's pthread_atfork() handlers, in their order. */
 void fork_handlers_prepare(void);

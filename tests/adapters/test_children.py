@@ -1,6 +1,7 @@
 """reset=rewind: what processes that a request makes have of the worker, and can do to it."""
 
 import os
+import platform
 
 import pytest
 
@@ -20,6 +21,17 @@ INCLUDES = r"""
     #include <sys/syscall.h>
     #include <sys/wait.h>
     #include <unistd.h>
+    static long by_instruction(long number, long flags) {
+    #if defined(__x86_64__)
+      long result;
+      register long r10 __asm__("r10") = 0, r8 __asm__("r8") = 0;
+      __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(flags), "S"(0), "d"(0), "r"(r10), "r"(r8)
+                       : "rcx", "r11", "memory");
+      return result;
+    #else
+      return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    #endif
+    }
     """
 
 WAYS = {
@@ -27,6 +39,10 @@ WAYS = {
     "_Fork": "_Fork()",
     "fork by number": "syscall(SYS_fork)",
     "clone by number": "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)",
+    "fork by an instruction": "by_instruction(SYS_fork, 0)",
+    "clone by an instruction": "by_instruction(SYS_clone, SIGCHLD)",
+    "fork by a later instruction": "(umask(022), by_instruction(SYS_getpriority, 0), "
+                                   "by_instruction(SYS_fork, 0))",
     "clone": "clone(child, stack + sizeof stack, SIGCHLD, 0)",
 }
 
@@ -57,6 +73,40 @@ def test_a_child_has_none_of_the_library_s_descriptors(folder, way):
         answers = [warm.ask() for _ in range(3)]
         assert [answer.text for answer in answers] == ["done\n"] * 3
         assert not warm.retired, warm.retired
+
+
+UNSEEN = {
+    "after a mask": "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, NULL);",
+    "after a child": 'system("true");',
+    "": "",
+}
+
+
+@pytest.mark.parametrize("how", ["by_instruction(SYS_fork, 0)", "fork()"])
+@pytest.mark.parametrize("before", UNSEEN)
+def test_who_outlives_the_request_has_nothing_of_it_or_costs_the_worker(folder, before, how):
+    """While no call is handed back, a child that an instruction makes is not seen, and keeps everything."""
+    argv = [folder.compile("daemon.c", INCLUDES + r"""
+        int main(void) {
+          """ + UNSEEN[before] + r"""
+          if (""" + how + r""" == 0) {
+            setsid();
+            if (""" + how + r""" != 0) by_instruction(SYS_exit_group, 0);
+            for (int i = 0; i < 3; ++i) close(i);
+            usleep(700000);
+            _exit(0);
+          }
+          wait(NULL);
+          puts("end");
+          return 0;
+        }
+        """)]
+    unseen = before and how != "fork()" and platform.machine() == "x86_64"
+    with Warm(argv) as warm:
+        for _ in range(2):
+            answer = warm.ask()
+            assert answer.text == "end\n"
+            assert answer.retirement == ("children" if unseen else None), answer.reason
 
 
 @pytest.mark.parametrize("flags", ["CLONE_FILES", "CLONE_FS", "CLONE_FILES | CLONE_FS"])

@@ -104,6 +104,25 @@ int child_by_number(long number) {
   return number == SYS_clone || number == SYS_clone3;
 }
 
+static int has_own_stack(long number, const long *words) {
+  if (number == SYS_clone) return words[1] != 0;
+  const struct clone_args *wanted = (const struct clone_args *)words[0];
+  return number == SYS_clone3 && may_be_memory(wanted) && wanted->stack != 0;
+}
+
+int child_is_plain_copy(long number, const long *words) {
+  return child_by_number(number) && (flags_by_number(number, words) & CLONE_VM) == 0 &&
+         !has_own_stack(number, words);
+}
+
+void child_note_other(long number, const long *words) {
+  unsigned long flags = flags_by_number(number, words);
+  call_touch(TOUCHED_SIGSYS);
+  if ((flags & CLONE_VFORK) != 0) return; /* it is waited for */
+  doubt_sharing(flags);
+  if ((flags & CLONE_VM) == 0) call_doubt(RETIRED_CHILDREN, "clone, for a child with its stack");
+}
+
 long child_make_by_number(long number, const long *words) {
   unsigned long flags = flags_by_number(number, words);
   doubt_sharing(flags);

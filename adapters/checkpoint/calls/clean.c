@@ -172,8 +172,12 @@ static void on_call(int number, siginfo_t *info, void *frame) {
                  (!state.is_clean || ++state.engine->clean.answered < kAnsweredMost);
   int is_ours = is_of_this_library(info->si_call_addr);
   if (!is_known && !is_ours) note_call(call, words, is_of_64_bits);
+  int is_copied = is_of_64_bits && child_is_plain_copy(call, words);
+  if (is_of_64_bits && child_by_number(call) && !is_copied) child_note_other(call, words);
   if (only_program_can_make(call, words, frame)) expect_anything(TOUCHED_SIGSYS | TOUCHED_THREADS);
-  if (state.hands_back) {
+  if (is_copied) { /* which returns from here, too */
+    registers[REG_RAX] = child_make_by_number(call, words);
+  } else if (state.hands_back) {
     registers[REG_RAX] = make(call, words);
   } else {
     registers[REG_RIP] -= kCallBytes; /* its number is still in place */

@@ -32,6 +32,12 @@ int group_is_ours_alone(const struct engine *engine) {
   return raw_call(SYS_setpgid, 0, own) == 0 && others == -ESRCH;
 }
 
+/* By an instruction of the program's own, while no call was handed back. */
+static int may_have_unseen_child(const struct engine *engine) {
+  return !program_has_traps() &&
+         (!engine->clean.hands_back_calls || (engine->touched & TOUCHED_SIGSYS) != 0);
+}
+
 /* struct rseq: the kernel looks at what a program leaves there whenever it interrupts the process,
  * even when the memory that it points into is gone. */
 static void leave_restart_section(const struct engine *engine) {
@@ -63,5 +69,5 @@ enum retirement first_look(struct engine *engine) {
     strcat(engine->reason, state.doubtful_call);
     return state.doubt;
   }
-  return RETIRED_NOT;
+  return may_have_unseen_child(engine) ? own_files_check(engine) : RETIRED_NOT;
 }

@@ -1,5 +1,6 @@
 /* Descriptors at the end of a request: closing them releases its locks, leases and sockets, and the
  * ends that others wait for. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -119,6 +120,33 @@ enum retirement descriptors_check(struct engine *engine) {
     return RETIRED_NOT;
   strcpy(engine->reason, "a descriptor of the library's own was closed, or replaced");
   return RETIRED_DESCRIPTORS;
+}
+
+/* A child made past our functions has copies of all that the library has open, for as long as it
+ * lives. A lock of flock() belongs to a description and its copies: it is still held when ours is
+ * gone. */
+long own_files_hold(const struct engine *engine) {
+  return raw_call(SYS_flock, engine->stat_fd, LOCK_EX | LOCK_NB);
+}
+
+/* The number may be above a limit that the request has set. */
+static long replace_own(const struct engine *engine, long fd) {
+  long result = raw_call(SYS_dup3, fd, engine->stat_fd, O_CLOEXEC);
+  if (result != -EBADF) return result;
+  raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, &engine->kernel.limits[RLIMIT_NOFILE], NULL);
+  return raw_call(SYS_dup3, fd, engine->stat_fd, O_CLOEXEC);
+}
+
+enum retirement own_files_check(struct engine *engine) {
+  long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (fd >= 0 && replace_own(engine, fd) < 0) {
+    strcpy(engine->reason, "a limit of descriptors that the program changed cannot be put back");
+    return RETIRED_LIMITS;
+  }
+  if (fd >= 0) raw_call(SYS_close, fd);
+  if (fd >= 0 && own_files_hold(engine) == 0) return RETIRED_NOT;
+  strcpy(engine->reason, "a process that the request started has descriptors of the library's");
+  return RETIRED_CHILDREN;
 }
 
 /* A handler would find its files closed, and Ruby's then aborts. */
