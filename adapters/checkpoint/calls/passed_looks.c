@@ -137,9 +137,21 @@ static int is_put_back(long fd) {
   return 0;
 }
 
+/* Who has such a file, a child or who was sent it, sees or marks what later requests have in
+ * memory. (A static program's path may be no memory, which is known only as long as it is clean.)
+ */
+static int shows_memory(const char *path) {
+  if ((program_has_traps() && !state.is_clean) || !may_be_memory(path)) return 0;
+  const char *name = strrchr(path, '/');
+  name = name != NULL ? name + 1 : path;
+  return strcmp(name, "mem") == 0 || strcmp(name, "pagemap") == 0;
+}
+
 void note_open(int directory, const char *path, int flags) {
+  int only_reads = (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0;
+  int shows = shows_memory(path);
   clean_note_path(path);
-  if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) return;
+  if (only_reads && !shows) return;
   if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND) return;
   struct statfs status;
   long fd = libc_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
@@ -150,7 +162,9 @@ void note_open(int directory, const char *path, int flags) {
     call_touch(TOUCHED_STREAMS);
   }
   if (known == 0 && is_of_processes(&status)) {
-    if (is_put_back(fd)) {
+    if (shows) {
+      call_doubt(RETIRED_CALL, "open, to see its memory");
+    } else if (is_put_back(fd)) {
       call_touch(TOUCHED_BY_OTHERS | TOUCHED_PRCTL);
     } else {
       call_doubt(RETIRED_CALL, "open, to write to a file of the kernel's");
