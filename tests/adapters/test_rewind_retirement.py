@@ -3,6 +3,7 @@ one meets a new process."""
 
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import subprocess
@@ -220,3 +221,32 @@ int main() {}
     with Zygote([program], reset="rewind") as zygote:
         assert zygote.threads == 2 and "for a limited time" in zygote.weaker
     assert os.path.exists(library())
+
+
+LEAVES_TERMINAL = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+int main(int argc, char **argv) {
+  (void)argv;
+  int terminal = open("/dev/tty", O_RDWR);
+  puts(terminal >= 0 ? "has one" : "has none");
+  if (argc > 1) ioctl(terminal, TIOCNOTTY);
+}
+"""
+
+
+def test_who_leaves_its_terminal(folder):
+    program = folder.compile("leaves.c", LEAVES_TERMINAL)
+    pid, master = pty.fork()
+    if pid == 0:  # with a terminal, which a zygote and its workers inherit
+        try:
+            with Warm([program]) as warm:
+                said = [warm.ask(*words).text for words in ([], ["leave"], [])]
+                why = [kind for kind, _ in warm.retired]
+            os._exit(0 if said == ["has one\n"] * 3 and why == ["session"] else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(master)
