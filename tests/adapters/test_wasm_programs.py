@@ -96,3 +96,42 @@ def test_random_numbers_are_new_in_each_request(programs, reset):
     with programs.warm("clocks", reset) as warm:
         drawn = [re.search(rb"drawn ([0-9a-f]{32})\n", warm.ask().stdout)[1] for _ in range(20)]
     assert len(set(drawn)) == 20
+
+
+LEAVES = ["", "closed", "moved", "open", "flags", "memory", "read", "late", "exit", "trap"]
+
+
+def told(answer):
+    """Without what is each one's own."""
+    return re.sub(rb"(?m)^own.*\n", b"", answer.stdout), answer.code
+
+
+@pytest.mark.parametrize("reset", RESETS)
+def test_it_cannot_tell_whether_its_worker_was_warm_or_who_was_there_before(programs, reset):
+    (programs.data / "file").write_text("text")
+    argv = programs.argv("tells")
+    wanted = {what: driver.run_plainly(argv, env=env_of(what), body=b"body") for what in LEAVES}
+    assert [answer.code for answer in wanted.values()][-3:] != [0, 0, 0]
+    assert len(set(told(answer)[0] for answer in wanted.values())) > 1, "it sees its query"
+    with programs.warm("tells", reset) as warm:
+        drawn, ages = set(), []
+        for what in LEAVES * 2:
+            for query in (what, ""):
+                answer = warm.ask(env=env_of(query), body=b"body")
+                assert told(answer) == told(wanted[query]), (what, query)
+                drawn.add(re.search(rb"own drawn 0 (\w+)", answer.stdout)[1])
+                ages.append([int(age) for age in re.search(rb"own age (\d+) (\d+)", answer.stdout).groups()])
+        assert len(drawn) == 4 * len(LEAVES)
+        # A module's monotonic clock is the machine's. A component has no clock of processor time.
+        of_worker = [age[programs.make is module] for age in ages]
+        assert of_worker != sorted(of_worker)
+
+
+@pytest.mark.parametrize("reset", RESETS)
+def test_a_module_cannot_tell_by_its_globals_and_tables_who_was_there_before(tmp_path, reset):
+    programs = Programs(tmp_path, module)
+    plain = driver.run_plainly(programs.argv("tells_state"))
+    assert plain.stdout.endswith(b"\n\r\n1211\n"), plain.stdout
+    with programs.warm("tells_state", reset) as warm:
+        for _ in range(5):
+            assert warm.ask().seen() == plain.seen()

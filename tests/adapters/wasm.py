@@ -9,13 +9,13 @@ class Programs:
     harness.components.component(), with a folder and a cache of the test."""
 
     def __init__(self, folder, make):
-        self.folder, self.data, self._make = folder, folder / "data", make
+        self.folder, self.data, self.make = folder, folder / "data", make
         self.data.mkdir()
         self.switches = [f"--dir=/data={self.data}", f"--cache={folder}/cache", "--memory=67108864"]
 
     def made(self, name):
         """The program's file."""
-        return self._make(name, self.folder)
+        return self.make(name, self.folder)
 
     def argv(self, name, *switches):
         return [str(RUNNER), *self.switches, *switches, str(self.made(name))]
