@@ -14,6 +14,7 @@ SOURCE = r"""
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ SOURCE = r"""
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -106,6 +108,19 @@ static void act(const char *what) {
     printf("%ld %d\n", result, came);
     if (restarts) wait(NULL);
   }
+  /* All signals are blocked while the handler runs. */
+  if (!strncmp(what, "masked ", 7)) {
+    sigset_t all, one;
+    sigfillset(&all); sigdelset(&all, SIGALRM);
+    sigemptyset(&one); sigaddset(&one, SIGALRM);
+    signal(SIGALRM, on_signal);
+    sigprocmask(SIG_BLOCK, &one, NULL);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    if (strstr(what, "suspend")) result = sigsuspend(&all);
+    if (strstr(what, "poll")) result = ppoll(NULL, 0, NULL, &all);
+    if (strstr(what, "select")) result = pselect(0, NULL, NULL, NULL, NULL, &all);
+    printf("%d\n", came);
+  }
   if (!strcmp(what, "fork")) {
     long child = raw(SYS_fork, 0, 0, 0, 0);
     if (child == 0) { raw(SYS_umask, 0, 0, 0, 0); raw(SYS_exit_group, 7, 0, 0, 0); }
@@ -132,7 +147,8 @@ BEGINS = ["umask", "a limit", "a call", "a library", "a stack", "a name"]
 UNSEEN = ["a mask", "a look"]  # from then on no call is handed back
 SETS = ["limit", "personality", "processor", "slack", "name", "stack", "mask", "action"]
 COSTS = ["policy", "old policy", "owner"]
-DOES = ["own action", "wait", "fork", "map", "exec", "end"]
+DOES = ["own action", "wait", "fork", "map", "exec", "end", "masked suspend", "masked poll",
+        "masked select"]
 
 
 @pytest.fixture

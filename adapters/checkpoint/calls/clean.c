@@ -313,6 +313,11 @@ void clean_note_mask(int how, const sigset_t *mask) {
   if (how != SIG_UNBLOCK && has_our_signal(mask)) call_touch(TOUCHED_SIGSYS);
 }
 
+void clean_note_waiting_mask(const sigset_t *mask) {
+  if ((!state.is_clean && !state.hands_back) || !may_be_memory(mask)) return;
+  if (has_our_signal(mask)) call_touch(TOUCHED_SIGSYS);
+}
+
 /* /proc/self/stat and its like show which signals are handled. */
 void clean_note_path(const char *path) {
   if ((!state.is_clean && !state.hands_back) || !may_be_memory(path)) return;

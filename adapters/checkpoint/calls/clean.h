@@ -53,6 +53,8 @@ void clean_note_mask(int how, const sigset_t *mask);
 /* Whether the program's action for this signal blocks SIGSYS, although the kernel was told not to.
  */
 int clean_opened_mask_of(int number);
+/* A mask for as long as it waits: the handlers that run then may make calls. */
+void clean_note_waiting_mask(const sigset_t *mask);
 void clean_note_path(const char *path);
 
 /* Whether a call with this number leaves nothing, or only what is noted elsewhere. */

@@ -32,7 +32,7 @@ extern struct passed_call passed_clone;
 look_function look_at_wait; /* go/threads.c */
 /* waking_calls.c */
 look_function look_at_condition, look_at_semaphore, look_at_rwlock, look_at_thread, look_at_threads,
-    look_at_awaited, look_at_wait_for_all;
+    look_at_awaited, look_at_wait_for_all, look_at_wait_with_mask;
 /* go/linked.c */
 look_function look_at_thrd_create, look_at_unseen_thread;
 extern struct passed_call passed_thrd_create;

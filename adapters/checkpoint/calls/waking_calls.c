@@ -1,7 +1,9 @@
 /* Before these, threads of the checkpoint that are missing are made: see waking_list.h. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <string.h>
 
+#include "calls/clean.h"
 #include "calls/passed_calls.h"
 #include "rewind/threads_missing.h"
 
@@ -47,4 +49,11 @@ void *look_at_awaited(const struct passed_call *call, const long *arguments) {
 void *look_at_wait_for_all(const struct passed_call *call, const long *arguments) {
   threads_needed();
   return look_at_wait(call, arguments);
+}
+
+/* ppoll() has it as the fourth word, pselect() as the last, sigsuspend() has no other. */
+void *look_at_wait_with_mask(const struct passed_call *call, const long *arguments) {
+  int at = strstr(call->name, "ppoll") != NULL ? 3 : strcmp(call->name, "pselect") == 0 ? 5 : 0;
+  clean_note_waiting_mask((const sigset_t *)arguments[at]);
+  return look_at_wait_for_all(call, arguments);
 }
