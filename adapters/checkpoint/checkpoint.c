@@ -12,6 +12,7 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
+#include "uncopied.h"
 
 _Noreturn void checkpoint_refuse(const char *reason) {
   trial_fall_back(reason);
@@ -54,6 +55,8 @@ void checkpoint_stand(void) {
   if (state.level == LEVEL_LINKED && !state.is_ahead && environment_note_changes() != 0) {
     checkpoint_refuse("changes the environment before main()");
   }
+  const char *uncopied = state.is_ahead ? NULL : uncopied_streams();
+  if (uncopied != NULL) checkpoint_refuse(uncopied);
   load_watch_end();
   state.processor.before = usage_now(NULL);
   if (state.reset == RESET_REWIND) {

@@ -13,6 +13,7 @@
 #include "checkpoint.h"
 #include "ending.h"
 #include "raw_call.h"
+#include "uncopied.h"
 #include "usage.h"
 
 enum { kCannotStart = 71 }; /* exit code; the bridge logs it */
@@ -57,6 +58,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   fork_handlers_add_own(child_forget);
   descriptors_remember_start();
   load_watch_catch_streams();
+  uncopied_remember_start();
   if (state.folder.st_ino == 0) (void)stat(".", &state.folder);
   load_left_remember_start();
   state.loads_at_start = ending_count_loads();

@@ -10,6 +10,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "uncopied.h"
 
 /* Uses the system call itself: an ended thread may have held any of libc's locks. */
 unsigned threads_of_process(void) {
@@ -58,6 +59,7 @@ const char *stillness_of_process(void) {
   if (lookups_see_input()) held = "reads standard input before the checkpoint";
   if (alarm_runs()) held = "a timer runs at the checkpoint";
   if (child_stands()) held = "a child process stands at the checkpoint";
+  if (held == NULL) held = uncopied_of_process();
   if (shared_memory_is_mapped()) held = "shared writable memory is mapped at the checkpoint";
   return held;
 }

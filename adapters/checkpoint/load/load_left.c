@@ -48,6 +48,7 @@ void load_left_begin(void) {
   left->mask = mask_now();
   left->has_interpreters_thread = 0;
   state.touched_signals = 0;
+  left->touched |= state.touched;
   state.touched = 0;
   left->priority = raw_call(SYS_getpriority, PRIO_PROCESS, 0);
   strncpy(left->locale, locale_now(), sizeof left->locale - 1);

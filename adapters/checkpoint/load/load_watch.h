@@ -35,6 +35,7 @@ struct load_left {
   char locale[kLocaleMax];
   unsigned char open[kOpenNumbersMax / 8];
   int has_interpreters_thread; /* was started, and may have ended */
+  unsigned touched;            /* enum touched, before this load */
 };
 
 /* A standard stream that is a pipe until the checkpoint. */

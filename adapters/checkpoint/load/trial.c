@@ -111,6 +111,10 @@ int trial_is_on(void) {
   return is_on;
 }
 
+int trial_was_left(void) {
+  return was_left;
+}
+
 void trial_end(const char *why) {
   size_t length = strlen(entry);
   is_on = was_left = 0; /* what follows is not the program's */

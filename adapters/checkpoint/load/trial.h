@@ -22,6 +22,7 @@ void trial_leave(void);
 /* It went on, and its checkpoint fails: starts over, to load nothing ahead. Else returns. */
 void trial_fall_back(const char *why);
 int trial_is_on(void);
+int trial_was_left(void);
 /* The program opens, looks at or lists this: a device, or a file of the kernel's, ends a trial. */
 void trial_see_path(const char *path);
 /* Starts over. Called by any thread, and by a handler of a signal. */
