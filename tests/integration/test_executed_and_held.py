@@ -4,6 +4,7 @@ place or not."""
 import pytest
 
 from harness.executed import PROGRAM, WARM, answers, compare, differences, stood_in, warm_up
+from harness.processes import wait_until
 
 # What a program finds that was executed: in files, in itself, in its words and variables.
 FOUND = r"""
@@ -195,3 +196,42 @@ def test_a_process_keeps_what_it_holds(site, script, limits):
         if different or count != (2 if deed in HANDED else 0):
             wrong[deed] = (count, different)
     assert wrong == {}
+
+
+# Holds the lock; opens the locked file once more; tells whether it is still locked.
+IN_TURN = r"""
+    int main(void) {
+      struct flock all = {.l_type = F_WRLCK};
+      int fd = open(LOCK, O_RDWR | O_CREAT | FLAGS, 0600);
+      if (NUMBER == 1) fcntl(fd, F_SETLK, &all);
+      if (NUMBER < 3) execl(NEXT, NEXT, (char *)0);
+      printf("Content-Type: text/plain\n\n");
+      fflush(stdout);
+      if (fork() == 0) {
+        all.l_type = F_WRLCK;
+        puts(fcntl(fd, F_SETLK, &all) == 0 ? "free" : "locked");
+        return 0;
+      }
+      wait(NULL);
+      return 0;
+    }"""
+
+
+@pytest.mark.parametrize("flags, said", [("O_CLOEXEC", b"free\n"), ("0", b"locked\n")])
+def test_a_lock_ends_with_a_copy_that_is_closed_when_the_second_one_executes(site, flags, said):
+    lock, following = site.folder / "lock", "none"
+    for number, own in ((3, "O_CLOEXEC"), (2, flags), (1, "0")):
+        script = site.c(f"turn{number}", HEAD + IN_TURN, f'-DLOCK="{lock}"', f'-DNEXT="{following}"',
+                        f"-DNUMBER={number}", f"-DFLAGS={own}")
+        following = script
+    bridge = site.start_bridge(WARM, programs=PROGRAM)
+    warm_up(bridge, script)
+
+    def both_stand_in():
+        bridge.request(script)
+        rows = [row for row in bridge.status()["programs"] if " > " in row["path"]]
+        return len(rows) == 2 and all(row["requests"] > 2 for row in rows)
+    wait_until(both_stand_in, "the second one is executed itself")
+    assert [bridge.request(script).body for _ in range(3)] == [said] * 3
+    site.cgibridge("mode", "x", "classic", "--config", bridge.config)
+    assert bridge.request(script).body == said

@@ -302,6 +302,12 @@ static void close_others(const struct engine *engine, int peer,
   raw_call(SYS_close_range, last + 1, ~0u, 0);
 }
 
+static int let_go_if_closed(int fd, void *unused) {
+  (void)unused;
+  if (!is_own(state.engine, fd) && is_closed_at_exec(fd)) inherited_let_go(fd);
+  return 0;
+}
+
 /* Its descriptors are closed before the other program begins, as they would be by now. */
 static void try_it(struct engine *engine, const char *path, char *const argv[], char *const envp[],
                    char was_clean, uint32_t ignored) {
@@ -316,6 +322,7 @@ static void try_it(struct engine *engine, const char *path, char *const argv[], 
   }
   int peer = await(engine, MESSAGE_EXECUTED_BY);
   if (peer < 0) return;
+  if (engine->inherited.count > 0) descriptors_visit(engine->fds_fd, let_go_if_closed, NULL);
   close_others(engine, peer, &numbers);
   if (inherited_send(peer, &numbers) == 0) wait_for_its_end(engine, peer, &numbers, was_clean);
   raw_call(SYS_close, peer);
