@@ -100,6 +100,9 @@ void go_mark_pass(const struct go_mark *mark, ucontext_t *context) {
     case GO_LOADS_ARGUMENT:
       memcpy(&registers[REG_RDI], (const char *)registers[REG_RSP] + 8, sizeof(greg_t));
       break;
+    case GO_STORES_ARGUMENT:
+      memcpy((char *)registers[REG_RSP] + 8, &registers[REG_RAX], sizeof(uint32_t));
+      break;
     case GO_BEGINNINGS:
       break;
   }

@@ -265,7 +265,8 @@ static const struct {
                                 [GO_LOADS_THREAD] = {"\x49\x8b\x4e\x30", 4, 4},
                                 [GO_WAITS_AND_LOADS_THREAD] = {"\x90\x49\x8b\x4e\x30", 5, 5},
                                 [GO_WAITS_AND_COPIES] = {"\x90\x89\xc1", 3, 3},
-                                [GO_LOADS_ARGUMENT] = {"\x48\x8b\x7c\x24\x08", 5, 5}};
+                                [GO_LOADS_ARGUMENT] = {"\x48\x8b\x7c\x24\x08", 5, 5},
+                                [GO_STORES_ARGUMENT] = {"\x89\x44\x24\x08", 4, 4}};
 
 size_t go_beginning_bytes(enum go_beginning beginning) {
   return kBeginnings[beginning].bytes;

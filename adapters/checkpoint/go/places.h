@@ -65,6 +65,7 @@ enum go_beginning {
   GO_WAITS_AND_LOADS_THREAD, /* the same, after a NOP */
   GO_WAITS_AND_COPIES,       /* NOP; MOVL AX, CX */
   GO_LOADS_ARGUMENT,         /* MOVQ 8(SP), DI */
+  GO_STORES_ARGUMENT,        /* MOVL AX, 8(SP) */
   GO_BEGINNINGS
 };
 
