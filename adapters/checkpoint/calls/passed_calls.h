@@ -20,11 +20,11 @@ struct passed_call {
 look_function look_at_dlsym, look_at_dlvsym, look_at_dlopen, look_at_dlmopen, look_at_signal,
     look_at_sigaction, look_at_socket;
 look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_at_fopen;
-look_function look_at_path, look_at_path_in, look_at_folder;
+look_function look_at_path, look_at_path_in, look_at_folder, look_at_shared_file;
 look_function look_at_descriptor, look_at_descriptors, look_at_close, look_at_range;
 /* stream_calls.c */
 look_function look_at_stream, look_at_freopen, look_at_fdopen, look_at_ioctl, look_at_epoll_ctl,
-    look_at_message, look_at_lock, look_at_lockf;
+    look_at_message, look_at_messages, look_at_lock, look_at_lockf;
 /* children.c */
 look_function look_at_clone;
 extern struct passed_call passed_clone;
@@ -45,6 +45,7 @@ look_function look_at_getrusage, look_at_processor_time, look_at_times;
 /* load_watch.c */
 look_function look_at_random, look_at_time, look_at_pid, look_at_child, look_at_connection;
 look_function look_at_change, look_at_clock, look_at_input, look_at_output, look_at_fcntl;
+look_function look_at_machine, look_at_auxiliary;
 extern struct passed_call passed_writev;
 
 /* Where the address that the function returns to is found after its arguments. */

@@ -13,6 +13,7 @@
 
 #if defined(__x86_64__)
 #define PASSED_CALLS_OF_THE_MACHINE(X)              \
+  CALLS_OF_A_LOAD_BY_MACHINE(X)                     \
   X(iopl, 0, RETIRED_CALL, NULL)                    \
   X(ioperm, 0, RETIRED_CALL, NULL)                  \
   X(modify_ldt, 0, RETIRED_CALL, NULL)              \

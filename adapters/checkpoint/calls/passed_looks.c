@@ -31,6 +31,8 @@ static void *dlsym_by_handle(void *library, const char *name) {
   void *found = passed_dlsym_of_libc(library, name);
   Dl_info of_found, of_libc;
   if (found == NULL) return NULL;
+  if (strncmp(name, "__vdso_", 7) == 0)
+    load_watch_note(IMPURE_UNSEEN, name, __builtin_return_address(0));
   if (is_of_this_library(found)) return generators_offer(name, found, __builtin_return_address(0));
   void *real = dlsym(RTLD_NEXT, "malloc_info"); /* which nothing interposes */
   if (real == NULL || dladdr(found, &of_found) == 0 || dladdr(real, &of_libc) == 0 ||
@@ -65,29 +67,32 @@ void *look_at_dlvsym(const struct passed_call *call, const long *arguments) {
   const void *caller = caller_of(arguments);
   const char *name = (const char *)arguments[1];
   if (!is_of_this_library(caller)) state.goes_by = 1;
-  if (generators_have(name)) load_watch_note(IMPURE_RANDOM, name, caller);
+  if (load_calls_have(name)) load_watch_note(IMPURE_UNSEEN, name, caller);
   return NULL;
 }
 
 /* From then on another libc, or one that is found before this library, is called past our
  * functions. */
-static void bypass(const char *call) {
+static void bypass(const char *call, const void *caller) {
   if (state.role == ROLE_ANSWERING)
     call_doubt(RETIRED_CALL, call);
   else
     strncpy(state.bypass, call, sizeof state.bypass - 1);
+  load_watch_note(IMPURE_UNSEEN, call, caller);
 }
 
 void *look_at_dlopen(const struct passed_call *call, const long *arguments) {
   (void)call;
-  if ((arguments[1] & RTLD_DEEPBIND) != 0) bypass("dlopen with RTLD_DEEPBIND");
+  if ((arguments[1] & RTLD_DEEPBIND) != 0)
+    bypass("dlopen with RTLD_DEEPBIND", caller_of(arguments));
   if (state.role == ROLE_ANSWERING) go_linked_opens();
   return NULL;
 }
 
 void *look_at_dlmopen(const struct passed_call *call, const long *arguments) {
   (void)call;
-  if (arguments[0] != LM_ID_BASE || (arguments[2] & RTLD_DEEPBIND) != 0) bypass("dlmopen");
+  if (arguments[0] != LM_ID_BASE || (arguments[2] & RTLD_DEEPBIND) != 0)
+    bypass("dlmopen", caller_of(arguments));
   return NULL;
 }
 
@@ -205,6 +210,17 @@ void *look_at_path_in(const struct passed_call *call, const long *arguments) {
 void *look_at_folder(const struct passed_call *call, const long *arguments) {
   (void)call;
   lookups_see_folder((const char *)arguments[0], caller_of(arguments));
+  return NULL;
+}
+
+/* Its name, in the folder that libc opens it in. */
+void *look_at_shared_file(const struct passed_call *call, const long *arguments) {
+  char path[300];
+  const char *name = (const char *)arguments[0];
+  if (!state.load.is_on || !may_be_memory(name)) return NULL;
+  snprintf(path, sizeof path, "/dev/shm/%s", name + strspn(name, "/"));
+  note_open_of_load(call->name, AT_FDCWD, path, (int)arguments[1], caller_of(arguments));
+  lookups_see_open(AT_FDCWD, path, (int)arguments[1], caller_of(arguments));
   return NULL;
 }
 

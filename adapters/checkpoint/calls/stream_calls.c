@@ -151,13 +151,18 @@ void *look_at_epoll_ctl(const struct passed_call *call, const long *arguments) {
 
 /* Descriptors may be sent along. */
 void *look_at_message(const struct passed_call *call, const long *arguments) {
-  (void)call;
+  load_watch_note(IMPURE_SOCKETS, call->name, caller_of(arguments));
   const struct msghdr *message = (const struct msghdr *)arguments[1];
   go_threads_see_wait();
   if (!may_be_memory(message) || message->msg_controllen == 0) return NULL;
   threads_needed();
   call_touch(TOUCHED_STREAMS);
   return NULL;
+}
+
+void *look_at_messages(const struct passed_call *call, const long *arguments) {
+  load_watch_note(IMPURE_SOCKETS, call->name, caller_of(arguments));
+  return look_at_wait_for_all(call, arguments);
 }
 
 void *look_at_stream(const struct passed_call *call, const long *arguments) {

@@ -21,6 +21,16 @@ static struct passed_call *call_of(const char *name) {
   return NULL;
 }
 
+#define NAME(function, may_touch, why, how) #function,
+
+int load_calls_have(const char *name) {
+  static const char *const kNames[] = {CALLS_OF_A_LOAD(NAME) CALLS_OF_GENERATORS(NAME)};
+  for (size_t i = 0; name != NULL && i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strcmp(kNames[i], name) == 0) return 1;
+  }
+  return 0;
+}
+
 int generators_have(const char *name) {
   return call_of(name) != NULL;
 }

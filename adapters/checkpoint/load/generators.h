@@ -97,5 +97,7 @@ void *generators_instead(const char *name, void *found, const void *caller);
 void *generators_offer(const char *name, void *ours, const void *caller);
 /* Whether it is one of these. */
 int generators_have(const char *name);
+/* Or one that is watched for another reason (load_calls.h). */
+int load_calls_have(const char *name);
 
 #endif

@@ -90,6 +90,24 @@
   X(vsyslog, 0, RETIRED_NOT, look_at_connection)                              \
   X(__syslog_chk, 0, RETIRED_NOT, look_at_connection)                         \
   X(syslog, 0, RETIRED_NOT, look_at_connection)                               \
+  X(adjtimex, 0, RETIRED_NOT, look_at_time)                                   \
+  X(__adjtimex, 0, RETIRED_NOT, look_at_time)                                 \
+  X(clock_adjtime, 0, RETIRED_NOT, look_at_time)                              \
+  X(ntp_adjtime, 0, RETIRED_NOT, look_at_time)                                \
+  X(ntp_gettime, 0, RETIRED_NOT, look_at_time)                                \
+  X(ntp_gettimex, 0, RETIRED_NOT, look_at_time)                               \
+  X(getloadavg, 0, RETIRED_NOT, look_at_time)                                 \
+  X(sysinfo, 0, RETIRED_NOT, look_at_machine)                                 \
+  X(mktemp, 0, RETIRED_NOT, look_at_random)                                   \
+  X(tempnam, 0, RETIRED_NOT, look_at_random)                                  \
+  X(tmpnam, 0, RETIRED_NOT, look_at_random)                                   \
+  X(tmpnam_r, 0, RETIRED_NOT, look_at_random)                                 \
+  X(mkstemps64, 0, RETIRED_NOT, look_at_change)                               \
+  X(mkostemps, 0, RETIRED_NOT, look_at_change)                                \
+  X(mkostemps64, 0, RETIRED_NOT, look_at_change)                              \
+  X(mkfifoat, 0, RETIRED_NOT, look_at_change)                                 \
+  X(mknodat, 0, RETIRED_NOT, look_at_change)                                  \
+  X(shm_open, 0, RETIRED_NOT, look_at_shared_file)                            \
   X(lstat, 0, RETIRED_NOT, look_at_path)                                      \
   X(lstat64, 0, RETIRED_NOT, look_at_path)                                    \
   X(fstatat, 0, RETIRED_NOT, look_at_path_in)                                 \
@@ -101,5 +119,8 @@
   X(opendir, 0, RETIRED_NOT, look_at_folder)                                  \
   X(scandir, 0, RETIRED_NOT, look_at_folder)                                  \
   X(scandir64, 0, RETIRED_NOT, look_at_folder)
+
+/* Elsewhere a library may call it before this one has been relocated. */
+#define CALLS_OF_A_LOAD_BY_MACHINE(X) X(getauxval, 0, RETIRED_NOT, look_at_auxiliary)
 
 #endif

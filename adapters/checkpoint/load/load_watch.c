@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -31,6 +32,7 @@ static const struct {
                         {"sockets", "opens a connection"},
                         {"files", "changes files"},
                         {"seed", "seeds random numbers"},
+                        {"unseen", "calls what cannot be watched"},
                         {"restless", "looks at a file that changes all the time"}};
 
 void load_watch_accept(const char *list, size_t bytes) {
@@ -89,6 +91,8 @@ static void release_stream(struct caught_stream *stream, int fd) {
   stream->kept = 0;
 }
 
+static int has_byte; /* standard input, until it is read */
+
 /* Pipes, as a request has them: libraries look at their streams when they are loaded. A process
  * that will itself answer a request keeps what it has. */
 void load_watch_catch_streams(void) {
@@ -97,6 +101,7 @@ void load_watch_catch_streams(void) {
   int error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, descriptor_least_own());
   if (error >= 0) state.load.error.kept = error;
   if (pipe2(in, O_CLOEXEC) != 0) return;
+  if (state.level == LEVEL_LINKED) has_byte = raw_call(SYS_write, in[1], "\n", 1) == 1;
   catch_stream(&state.load.input, STDIN_FILENO, in[0]);
   close(in[0]);
   close(in[1]);
@@ -117,6 +122,13 @@ static int has_printed(void) {
   int bytes = 0;
   return state.load.counts_output && state.load.output.kept > 0 &&
          ioctl(state.load.printed, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+/* Constructors find one byte there, and whoever takes it away has read, by whatever call. */
+static int has_read(void) {
+  int bytes = 0;
+  return has_byte && state.load.input.kept > 0 && is_pipe(STDIN_FILENO, state.load.input.inode) &&
+         ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes == 0;
 }
 
 int load_watch_is_output(const struct stat *status) {
@@ -254,6 +266,10 @@ const char *load_watch_found(void) {
   if (load->is_on && load->found[0] == '\0' && !may_print && has_printed()) {
     strcpy(load->found, kKinds[IMPURE_OUTPUT].does);
   }
+  int may_read = (load->accepted >> IMPURE_INPUT & 1) != 0;
+  if (load->is_on && load->found[0] == '\0' && !may_read && has_read()) {
+    strcpy(load->found, kKinds[IMPURE_INPUT].does);
+  }
   if (load->is_on && load->found[0] == '\0' && lookups_left_folder()) {
     strcpy(load->found, "changes its working folder");
   }
@@ -273,11 +289,21 @@ LOOK(IMPURE_PID, look_at_pid)
 LOOK(IMPURE_CHILDREN, look_at_child)
 LOOK(IMPURE_FILES, look_at_change)
 
+/* Allocators and others measure the machine by it; only constructors would keep its moment. */
+void *look_at_machine(const struct passed_call *call, const long *arguments) {
+  return state.level == LEVEL_LINKED ? look_at_time(call, arguments) : NULL;
+}
+
+/* The kernel's own random numbers for a new process. */
+void *look_at_auxiliary(const struct passed_call *call, const long *arguments) {
+  return arguments[0] == AT_RANDOM ? look_at_random(call, arguments) : NULL;
+}
+
 /* Clocks that count from the machine's start do not give the time of day, but a generator may be
  * seeded by one, and an interval measured from there grows with the zygote's age. Interpreters read
  * them for their own purposes: in these it counts as the program's doing only if it comes through
  * Perl's Time::HiRes. */
-static int tells_time(clockid_t clock, const void *caller) {
+int load_watch_tells_time(clockid_t clock, const void *caller) {
   if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID) return 0;
   if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) return 1;
   if (state.level == LEVEL_LINKED) return 1;
@@ -285,67 +311,8 @@ static int tells_time(clockid_t clock, const void *caller) {
   return library != NULL && strcmp(library, "HiRes.so") == 0;
 }
 
-/* words: the folder's descriptor, and the path */
-static void note_open_by_syscall(const long *words, int flags, const void *caller) {
-  const char *path = (const char *)words[1];
-  note_open_of_load("syscall open", (int)words[0], path, flags, caller);
-  lookups_see_open((int)words[0], path, flags, caller);
-}
-
-enum { kFaccessat2 = 439 }; /* newer than some headers */
-
-void load_watch_note_number(long number, const long *words, const void *caller) {
-  if (!state.load.is_on) return;
-  switch (number) {
-    case SYS_getrandom:
-      return load_watch_note(IMPURE_RANDOM, "syscall getrandom", caller);
-    case SYS_clock_gettime:
-      if (!tells_time((clockid_t)words[0], caller)) return;
-      return load_watch_note(IMPURE_TIME, "syscall clock_gettime", caller);
-    case SYS_gettimeofday:
-      return load_watch_note(IMPURE_TIME, "syscall gettimeofday", caller);
-    case SYS_getpid:
-    case SYS_getpgid:
-    case SYS_getsid:
-      return load_watch_note(IMPURE_PID, "syscall for a process id", caller);
-    case SYS_connect:
-    case SYS_bind:
-    case SYS_sendto:
-      return load_watch_note(IMPURE_SOCKETS, "syscall of a socket", caller);
-    case SYS_flock:
-      return load_watch_note(IMPURE_FILES, "syscall flock", caller);
-    case SYS_openat:
-      return note_open_by_syscall(words, (int)words[2], caller);
-    case SYS_openat2: /* its flags are a structure's first word */
-      if (!may_be_memory((const void *)words[2])) return;
-      return note_open_by_syscall(words, *(const int *)words[2], caller);
-    case SYS_newfstatat:
-    case SYS_statx: /* libuv's way */
-    case SYS_faccessat:
-    case kFaccessat2:
-    case SYS_readlinkat:
-      return lookups_see_look((int)words[0], (const char *)words[1], caller);
-#ifdef SYS_fork
-    case SYS_open:
-      return note_open_by_syscall((const long[]){AT_FDCWD, words[0]}, (int)words[1], caller);
-    case SYS_time:
-      return load_watch_note(IMPURE_TIME, "syscall time", caller);
-    case SYS_getpgrp:
-      return load_watch_note(IMPURE_PID, "syscall getpgrp", caller);
-    case SYS_fork:
-    case SYS_vfork:
-      return load_watch_note(IMPURE_CHILDREN, "syscall fork", caller);
-#endif
-    case SYS_clone:
-      if ((words[0] & CLONE_THREAD) != 0) return;
-      return load_watch_note(IMPURE_CHILDREN, "syscall clone", caller);
-    default:
-      return;
-  }
-}
-
 void *look_at_clock(const struct passed_call *call, const long *arguments) {
-  if (state.load.is_on && tells_time((clockid_t)arguments[0], caller_of(arguments))) {
+  if (state.load.is_on && load_watch_tells_time((clockid_t)arguments[0], caller_of(arguments))) {
     load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
   }
   return processor_clock_instead((clockid_t)arguments[0]);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 
 enum impurity {
   IMPURE_RANDOM,
@@ -17,7 +18,8 @@ enum impurity {
   IMPURE_CHILDREN,
   IMPURE_SOCKETS,
   IMPURE_FILES,
-  IMPURE_SEED, /* no operator can allow this one and the next */
+  IMPURE_SEED, /* no operator can allow this one and the next ones */
+  IMPURE_UNSEEN,
   IMPURE_RESTLESS,
   IMPURITIES
 };
@@ -89,7 +91,9 @@ void perl_generator_leave(void);
 int v8_generator_find(void);
 int v8_generator_renew(void);
 int v8_generator_was_used(void);
-/* The same, by syscall(). */
+/* Whether this clock tells a program more than a duration. */
+int load_watch_tells_time(clockid_t clock, const void *caller);
+/* load_numbers.c: the same as load_watch_note(), by syscall(). */
 void load_watch_note_number(long number, const long *words, const void *caller);
 /* kernel_files.c: a file is about to be opened; notes what only the kernel's are: random numbers, a
  * clock, an id, somebody's input. */
