@@ -62,7 +62,7 @@ static const char *streams_held(int is_last_look) {
     if (((then->flags ^ now.flags) & ~unseen) != 0 ||
         (sees_numbers && then->number_flags != now.number_flags) || then->signal != now.signal ||
         then->pipe_bytes != now.pipe_bytes) {
-      return "changes a standard stream's flags before the checkpoint";
+      return "changes the flags of its standard streams before the checkpoint";
     }
   }
   return NULL;

@@ -57,6 +57,7 @@ NAMED = {
     "open(\"/proc/loadavg\", O_RDONLY)": "time", "open(\"/proc/stat\", O_RDONLY)": "time",
     "open(\"/proc/thread-self/stat\", O_RDONLY)": "process id",
     "open(\"/proc/self/../self/status\", O_RDONLY)": "process id",
+    "open(\"/proc/self/environ\", O_RDONLY)": "input",
     "in(\"/proc/self\", \"stat\")": "process id", "own(\"stat\")": "process id",
     "open(\"/proc/self/sched\", O_RDONLY)": "process id",
     "open(\"/proc/self/schedstat\", O_RDONLY)": "time",

@@ -37,9 +37,10 @@ static enum impurity kind_in(const struct kind_of_name *names, const char *name)
 
 /* Below /proc/N, or /proc/N/task/N. */
 static enum impurity kind_of_process_file(const char *name) {
-  static const struct kind_of_name kNames[] = {{"stat", IMPURE_PID},       {"status", IMPURE_PID},
-                                               {"sched", IMPURE_PID},      {"syscall", IMPURE_TIME},
-                                               {"schedstat", IMPURE_TIME}, {NULL, IMPURITIES}};
+  static const struct kind_of_name kNames[] = {
+      {"stat", IMPURE_PID},  {"status", IMPURE_PID},   {"environ", IMPURE_INPUT},
+      {"sched", IMPURE_PID}, {"syscall", IMPURE_TIME}, {"schedstat", IMPURE_TIME},
+      {NULL, IMPURITIES}};
   return kind_in(kNames, name);
 }
 
