@@ -227,10 +227,7 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if ((rest = rest_after(what, "accepts/")) != NULL) {
     return load_watch_accepts(rest) ? give_word(buffer, size, "yes") : refuse();
   }
-  if ((rest = rest_after(what, "own-folders/")) != NULL) {
-    lookups_forget_folders(rest);
-    return give_word(buffer, size, "noted");
-  }
+  if (lookups_leave_out(what)) return give_word(buffer, size, "noted");
   if (strcmp(what, "left") == 0) return give_text(buffer, size, load_left(LEFT_THREADS_COUNT));
   if (strcmp(what, "left/threads") == 0)
     return give_text(buffer, size, load_left(LEFT_THREADS_REST));

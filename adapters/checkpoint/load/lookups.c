@@ -215,22 +215,52 @@ void lookups_see_open(int directory, const char *path, int flags, const void *ca
   errno = failure;
 }
 
-/* The bridge ignores a line that is not an absolute path. */
-static void forget(struct path_list *list, const char *path, size_t length) {
+/* All lines with this path, or that begin so. The bridge ignores a line that is not an absolute
+ * path. */
+static void forget(struct path_list *list, const char *path, size_t length, int and_below) {
   for (char *line = list->lines; line < list->lines + list->bytes;) {
     char *end = memchr(line, '\n', (size_t)(list->lines + list->bytes - line));
-    if ((size_t)(end - line) == length && memcmp(line, path, length) == 0) *line = '-';
+    size_t bytes = (size_t)(end - line);
+    int is_it = bytes == length || (and_below && bytes > length && line[length] == '/');
+    if (is_it && memcmp(line, path, length) == 0) *line = '-';
     line = end + 1;
   }
 }
 
-void lookups_forget_folders(const char *paths) {
+static void forget_below(const char *path) {
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/') --length;
+  forget(&state.lookups.read, path, length, 1);
+  forget(&state.lookups.looked, path, length, 1);
+}
+
+/* A file that was opened by the folder's descriptor is known by the folder's own path. */
+static void forget_files(const char *path) {
+  char own[kPathBytes];
+  long folder = raw_call(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+  if (folder >= 0 && read_link_of(folder, own, sizeof own) > 0) forget_below(own);
+  if (folder >= 0) raw_call(SYS_close, folder);
+  forget_below(path);
+}
+
+static void forget_folders(const char *paths) {
   while (*paths != '\0') {
     size_t line = strcspn(paths, "\n"), length = line;
     while (length > 1 && paths[length - 1] == '/') --length; /* as note_path() */
-    if (length > 0) forget(&state.lookups.read, paths, length);
+    if (length > 0) forget(&state.lookups.read, paths, length, 0);
     paths += line + (paths[line] == '\n');
   }
+}
+
+int lookups_leave_out(const char *call) {
+  static const char kFolders[] = "own-folders/", kFiles[] = "own-files/";
+  if (strncmp(call, kFolders, sizeof kFolders - 1) == 0) {
+    forget_folders(call + sizeof kFolders - 1);
+    return 1;
+  }
+  if (strncmp(call, kFiles, sizeof kFiles - 1) != 0) return 0;
+  forget_files(call + sizeof kFiles - 1);
+  return 1;
 }
 
 int lookups_see_input(void) {

@@ -34,10 +34,10 @@ void lookups_see_open(int directory, const char *path, int flags, const void *ca
 void lookups_see_look(int directory, const char *path, const void *caller);
 /* A folder is about to be listed. */
 void lookups_see_folder(const char *path, const void *caller);
-/* Folders, one a line, that the interpreter has listed for itself: a new file there changes
- * nothing.
- */
-void lookups_forget_folders(const char *paths);
+/* An adapter's call: "own-folders/PATHS", folders, one a line, that the interpreter has listed for
+ * itself, so that a new file there changes nothing; "own-files/PATH", a folder whose files are its
+ * own, whatever becomes of them. 0: it is neither. */
+int lookups_leave_out(const char *call);
 /* Whether standard input was read, which no request has brought yet. */
 int lookups_see_input(void);
 /* Whether the current folder differs from the one at the start. */

@@ -30,9 +30,9 @@ impl Bridge {
         self.ask("note/file/", path);
     }
 
-    /// A folder that the runner has opened for itself: what is new in it changes nothing.
-    pub fn own_folder(&self, path: &[u8]) {
-        self.ask("own-folders/", path);
+    /// A folder whose files the runner keeps for itself: what becomes of them changes nothing.
+    pub fn own_files(&self, path: &[u8]) {
+        self.ask("own-files/", path);
     }
 
     pub fn reset(&self) -> Reset {

@@ -74,7 +74,7 @@ fn compile(options: &Options, bridge: &Bridge, source: Source) -> Result<Compile
     bridge.note_file(options.module.as_os_str().as_bytes());
     let compiled = compiler::optimized(options, &source)?;
     if let Some(folder) = compiler::cache_folder(options) {
-        bridge.own_folder(folder.as_os_str().as_bytes());
+        bridge.own_files(folder.as_os_str().as_bytes());
     }
     Ok(compiled)
 }
