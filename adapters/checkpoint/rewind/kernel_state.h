@@ -68,9 +68,8 @@ void descriptors_count(struct engine *engine); /* how many are open at rest */
  * others. */
 enum retirement descriptors_check(struct engine *engine);
 int descriptors_are_ours(const struct engine *engine);
-/* Holds the library's descriptors, so that it can be seen whether another process has copies. 0 or
- * -errno. If the kernel does not offer that, they count as shared. */
-long own_files_hold(const struct engine *engine);
+/* Whether another process has copies of the library's descriptors. If the kernel cannot tell, they
+ * count as shared. */
 enum retirement own_files_check(struct engine *engine);
 
 /* timers.c */

@@ -122,13 +122,6 @@ enum retirement descriptors_check(struct engine *engine) {
   return RETIRED_DESCRIPTORS;
 }
 
-/* A child made past our functions has copies of all that the library has open, for as long as it
- * lives. A lock of flock() belongs to a description and its copies: it is still held when ours is
- * gone. */
-long own_files_hold(const struct engine *engine) {
-  return raw_call(SYS_flock, engine->stat_fd, LOCK_EX | LOCK_NB);
-}
-
 /* The number may be above a limit that the request has set. */
 static long replace_own(const struct engine *engine, long fd) {
   long result = raw_call(SYS_dup3, fd, engine->stat_fd, O_CLOEXEC);
@@ -137,14 +130,20 @@ static long replace_own(const struct engine *engine, long fd) {
   return raw_call(SYS_dup3, fd, engine->stat_fd, O_CLOEXEC);
 }
 
+/* A lock of flock() belongs to a description and all its copies: it is still held when ours is
+ * gone, if a child made past our functions has one. The program never sees it. */
 enum retirement own_files_check(struct engine *engine) {
   long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  long held = raw_call(SYS_flock, engine->stat_fd, LOCK_EX | LOCK_NB);
   if (fd >= 0 && replace_own(engine, fd) < 0) {
     strcpy(engine->reason, "a limit of descriptors that the program changed cannot be put back");
     return RETIRED_LIMITS;
   }
   if (fd >= 0) raw_call(SYS_close, fd);
-  if (fd >= 0 && own_files_hold(engine) == 0) return RETIRED_NOT;
+  int is_free = fd >= 0 && held == 0 &&
+                raw_call(SYS_flock, engine->stat_fd, LOCK_EX | LOCK_NB) == 0 &&
+                raw_call(SYS_flock, engine->stat_fd, LOCK_UN) == 0;
+  if (is_free) return RETIRED_NOT;
   strcpy(engine->reason, "a process that the request started has descriptors of the library's");
   return RETIRED_CHILDREN;
 }

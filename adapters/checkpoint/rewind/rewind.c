@@ -233,7 +233,6 @@ static int open_own_all(struct engine *engine, int channel) {
   }
   engine->fds_fd = open_own(engine, "/proc/self/fd", O_RDONLY | O_DIRECTORY);
   engine->tracking_fd = open_own(engine, "/proc/self/pagemap", O_RDONLY);
-  own_files_hold(engine);
   return engine->channel < 0 || engine->maps_fd < 0 || engine->pagemap_fd < 0 ||
                  engine->stat_fd < 0 || engine->size_fd < 0 || engine->fds_fd < 0 ||
                  engine->tracking_fd < 0

@@ -153,7 +153,7 @@ fn kinds() -> Vec<Kind> { vec![
     kind!("output_elsewhere", "", target(2).starts_with("/etc"), unsafe { dup2(left_file(), 2) }),
     kind!("file_in_part", "descriptors", open_files(), { let mut file = fs::File::open("/etc/group").unwrap(); file.seek(SeekFrom::Start(3)).unwrap(); file.into_raw_fd() }),
     kind!("socket", "descriptors", open_files(), std::os::unix::net::UnixStream::pair().map(|(a, b)| (a.into_raw_fd(), b.into_raw_fd()))),
-    kind!("limit_of_files", "limits", limit(7), lower(7, 77)),
+    kind!("limit_of_files", "", limit(7), lower(7, 77)),
     kind!("limit_of_cores", "limits", limit(4), lower(4, 77)),
     kind!("limit_of_time", "limits", limit(0), lower(0, 1000)),
     kind!("limit_of_the_stack", "limits", limit(3), lower(3, 4 << 20)),

@@ -159,7 +159,7 @@ static void leave_lock_of_the_kept_file(void) {
   flock(kept_file, LOCK_SH);
 }
 
-KIND(lease, "descriptors")
+KIND(lease, "") /* it costs the worker in any case */
 static void look_lease(void) {
   look_lock_of_a_file();
 }
