@@ -342,8 +342,10 @@ def test_a_secret_of_the_request_before_is_nowhere_in_memory(folder, name, reset
             # It does find what it searches for in the request that it received itself.
             own = {**REQUEST_ENV, "QUERY_STRING": "spy", "HTTP_COOKIE": secret.decode()}
             assert "found 0" not in warm.ask(body=masked, env=own).text
-        if reset == "rewind":
-            assert warm.workers == 1, warm.retired
+        if reset == "rewind":  # who opens the memory of the process costs the worker
+            spies = 0 if name == "c" else 6
+            assert [kind for kind, _ in warm.retired] == ["call"] * spies
+            assert warm.workers <= 1 + spies
 
 
 def test_of_a_large_worker_only_what_changed_is_put_back(folder):

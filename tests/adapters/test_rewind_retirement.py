@@ -245,7 +245,7 @@ def test_who_leaves_its_terminal(folder):
             with Warm([program]) as warm:
                 said = [warm.ask(*words).text for words in ([], ["leave"], [])]
                 why = [kind for kind, _ in warm.retired]
-            os._exit(0 if said == ["has one\n"] * 3 and why == ["session"] else 1)
+            os._exit(0 if said == ["has one\n"] * 3 and why == ["call"] else 1)
         finally:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
