@@ -61,6 +61,9 @@ const char *context_prepare(struct context *context) {
   __asm__ volatile("rdsspq %0" : "+r"(guard)); /* does nothing where there is no shadow stack */
   if (guard != 0) return "the processor guards where its functions return to";
   if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0) return NULL;
+  enum { kOfStates = 13 }; /* CPUID: EBX is the size of an area for all that is in use */
+  if (__get_cpuid_count(kOfStates, 0, &a, &b, &c, &d) == 0 || b > kFirstStateBytes)
+    return "the processor has more registers than are known";
   /* The register of the keys is not part of a computation: it is put back as it was. */
   context->words[kFeatures] = features_in_use() & ~kKeysFeature;
   if ((features_in_use() & kKeysFeature) == 0) return NULL;

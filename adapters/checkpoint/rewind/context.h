@@ -4,13 +4,16 @@
 
 #include <stdint.h>
 
+enum { kFirstStateBytes = 16 * 1024 };
+
 /* What a called function must preserve: callee-saved registers, stack, return address, and the
  * floating-point modes. context_prepare() adds the rest of the processor's state. */
 struct context {
   uint64_t words[24];
   /* x86-64: an area for XRSTOR that says that it holds nothing, so that every component named is
-   * set to its initial state. aarch64: modes. */
-  _Alignas(64) unsigned char first_state[576];
+   * set to its initial state. The processor may read all of it, as far as its components reach (11
+   * KiB with matrices). aarch64: modes. */
+  _Alignas(64) unsigned char first_state[kFirstStateBytes];
 };
 
 /* Finds out what state the processor has; call it before context_save(). Returns NULL, or why a
