@@ -15,7 +15,7 @@ from driver import adapters_dir
 PLAIN = {"memchr", "memcmp", "memcpy", "memset", "strchr", "strcmp", "strlen", "strncmp", "strrchr"}
 # Called with libc's thread block: in libc_enter(), or before the program is entered.
 WITH_BLOCK = {
-    "linked.c": {"dl_iterate_phdr", "getauxval", "on_exit", "sched_yield", "strncat"},
+    "linked.c": {"dl_iterate_phdr", "on_exit", "sched_yield", "strncat"},
     "map.c": {"fstat", "mallopt", "memfd_create", "pread", "snprintf", "strerror", "strncpy"},
     "main_place.c": {"pread"},
     "program.c": {"snprintf", "stpcpy"},

@@ -17,7 +17,7 @@ STREAMS = r"""
       for (int fd = 0; fd < 3; ++fd) {
         struct stat status;
         int waiting = -1, result = fstat(fd, &status);
-        ioctl(fd, FIONREAD, &waiting);
+        if (fd > 0) ioctl(fd, FIONREAD, &waiting); /* how much input there is, a request alone can tell */
         long at = lseek(fd, 0, SEEK_CUR);
         snprintf(seen[fd], sizeof seen[fd], "%d: %d %o %ld %s %d flags %o", fd, result,
                  status.st_mode & S_IFMT, at, errno == ESPIPE ? "no place" : "", waiting,

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "calls/clean.h"
 #include "calls/passed_calls.h"
@@ -135,7 +136,8 @@ void note_ioctl(long fd, unsigned request) {
 }
 
 void *look_at_ioctl(const struct passed_call *call, const long *arguments) {
-  (void)call;
+  if (arguments[0] == STDIN_FILENO && (unsigned)arguments[1] == FIONREAD)
+    load_watch_note(IMPURE_INPUT, call->name, caller_of(arguments));
   note_ioctl(arguments[0], (unsigned)arguments[1]);
   return NULL;
 }

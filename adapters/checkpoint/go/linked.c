@@ -76,7 +76,7 @@ static _Noreturn void refuse(const char *why) {
 
 /* Its libraries must be above it: the kernel lets only one range pass. */
 static int libraries_are_above(uintptr_t end) {
-  return (uintptr_t)refuse > end && (uintptr_t)getauxval > end &&
+  return (uintptr_t)refuse > end && (uintptr_t)dl_iterate_phdr > end &&
          (uintptr_t)getauxval(AT_SYSINFO_EHDR) > end;
 }
 
