@@ -103,7 +103,7 @@ DID = r"""
       DEED("lease on 3", fcntl(opened(O_RDONLY, 3), F_SETLEASE, F_RDLCK))
       DEED("lease by a copy", opened(O_RDONLY, 3);
            fcntl(3, F_DUPFD, 7); fcntl(7, F_SETLEASE, F_RDLCK); close(7))
-      DEED("notify", fcntl(open("/tmp", O_RDONLY), F_NOTIFY, DN_CREATE | DN_MULTISHOT))
+      DEED("notify", fcntl(open(".", O_RDONLY), F_NOTIFY, DN_CREATE | DN_MULTISHOT))
       DEED("owner", fcntl(0, F_SETOWN, getpid()))
       DEED("owner by ioctl", socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
            fd = getpid(); ioctl(3, FIOSETOWN, &fd))
