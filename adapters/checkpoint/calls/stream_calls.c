@@ -53,7 +53,7 @@ static int sends_signals(int command, long argument) {
 void note_fcntl(long fd, long command, long argument) {
   threads_see_descriptor(fd);
   if (sends_signals((int)command, argument))
-    call_doubt(RETIRED_CALL, "fcntl, which has signals sent");
+    return call_doubt(RETIRED_CALL, "fcntl, which has signals sent");
   switch ((int)command) {
     case F_GETFD:
     case F_GETFL:
@@ -67,11 +67,6 @@ void note_fcntl(long fd, long command, long argument) {
       return;
     case F_SETFD:
       return note_number(fd);
-    case F_SETOWN:
-    case F_SETOWN_EX:
-    case F_SETLEASE:
-    case F_NOTIFY: /* seen through any copy, even when this one is closed */
-      return call_touch(TOUCHED_STREAMS);
     default:
       return note_file_of(fd);
   }
@@ -120,14 +115,6 @@ void note_ioctl(long fd, unsigned request) {
     case FIOCLEX:
     case FIONCLEX:
       note_number(fd);
-      break;
-    case FIOSETOWN:
-    case SIOCSPGRP:
-      call_touch(TOUCHED_STREAMS);
-      break;
-    case TIOCNOTTY:
-    case TIOCSCTTY:
-      call_touch(TOUCHED_ASKED);
       break;
     default:
       if (may_keep_process(fd)) call_doubt(RETIRED_CALL, "ioctl on a device");

@@ -263,14 +263,13 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
 const char *load_watch_found(void) {
   struct load_watch *load = &state.load;
   int may_print = (load->accepted >> IMPURE_OUTPUT & 1) != 0;
-  if (load->is_on && load->found[0] == '\0' && !may_print && has_printed()) {
-    strcpy(load->found, kKinds[IMPURE_OUTPUT].does);
-  }
   int may_read = (load->accepted >> IMPURE_INPUT & 1) != 0;
-  if (load->is_on && load->found[0] == '\0' && !may_read && has_read()) {
+  if (!load->is_on || load->found[0] != '\0') return load->found;
+  if (!may_print && has_printed()) {
+    strcpy(load->found, kKinds[IMPURE_OUTPUT].does);
+  } else if (!may_read && has_read()) {
     strcpy(load->found, kKinds[IMPURE_INPUT].does);
-  }
-  if (load->is_on && load->found[0] == '\0' && lookups_left_folder()) {
+  } else if (lookups_left_folder()) {
     strcpy(load->found, "changes its working folder");
   }
   return load->found;
