@@ -7,6 +7,8 @@ const { resolve } = require('path');
 
 // What Node, V8, OpenSSL and libuv read of the environment while they start.
 const kReadAtStart = /^(NODE_|UV_|SSL_CERT_|OPENSSL_|LC_|LANG$|LANGUAGE$|HOME$|FORCE_COLOR$|NO_COLOR$)/;
+// The bridge's own switch: room for the new objects of nearly every request.
+const kRoom = '--min-semi-space-size=16';
 // Switches of NODE_OPTIONS that run modules before this one.
 const kRunsBefore = /(^|\s)(-r|--require|--import|--loader|--experimental-loader)(=|\s)/;
 
@@ -34,8 +36,9 @@ function say(what, text) {
 // Leaves no trace of this file where a program, or a process that it starts, looks.
 function forget() {
   delete require.cache[__filename];
-  const [first, file] = process.execArgv;
-  if (first === '--require' && file.endsWith('/node/start.js')) process.execArgv.splice(0, 2);
+  const [first, file, third] = process.execArgv;
+  if (first !== '--require' || !file.endsWith('/node/start.js')) return;
+  process.execArgv.splice(0, third === kRoom ? 3 : 2);
 }
 
 function readAtStart() {

@@ -9,12 +9,13 @@ from driver import LAUNCH_ENV, REQUEST_ENV, Warm, Zygote, adapters_dir, run_plai
 
 NODE = os.environ.get("CGIBRIDGE_NODE", "/usr/bin/node")  # another version than the machine's
 START = f"{adapters_dir()}/node/start.js"
+BEFORE = ["--require", START, "--min-semi-space-size=16"]  # as the bridge launches it
 
 needs_node = pytest.mark.skipif(not os.path.exists(NODE), reason="no node")
 
 
 def node_argv(script, switches=()):
-    return [NODE, "--require", START, *switches, script]
+    return [NODE, *BEFORE, *switches, script]
 
 
 class Ahead(Zygote):
@@ -52,7 +53,7 @@ def found_by_trial(zygote):
 
 
 def stand(script, reset="rewind", switches=(), **env):
-    zygote = Warm([NODE, "--require", START, *switches, script], level="compiled", reset=reset, has_pipe=True,
+    zygote = Warm([NODE, *BEFORE, *switches, script], level="compiled", reset=reset, has_pipe=True,
                   env={**LAUNCH_ENV, "OWN": os.path.dirname(script), **env})
     zygote.argv = [NODE, *switches, script]
     return zygote

@@ -10,7 +10,8 @@ import pytest
 
 from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, answers_in_one_worker, library, run_plainly
 from harness.compiled import compile_library
-from node import NODE, Ahead, answers_like_plain, ask_once, needs_node, node_argv
+from node import (NODE, Ahead, answers_like_plain, ask_once, needs_node, node_argv, request_of,
+                  stand)
 
 pytestmark = needs_node
 
@@ -202,7 +203,7 @@ void *napi_register_module_v1(void *env, void *exports) {
 }
 """
 # What V8's own threads still work on at the end.
-GARBAGE = "let kept = []; for (let i = 0; i < 2e5; ++i) kept.push({ i, text: 'x' + i }); kept = null;"
+GARBAGE = "let kept = []; for (let i = 0; i < 6e5; ++i) kept.push({ i, text: 'x' + i }); kept = null;"
 
 
 @pytest.mark.parametrize("rest", [
@@ -336,6 +337,22 @@ def test_threads_and_children_of_the_script(folder):
           });
         }""")
     answers_like_plain(script)
+
+
+def test_some_megabytes_of_objects_need_no_collection(folder):
+    # A collection would need V8's threads, which the request would have to make.
+    script = folder.script("x.js", """
+        let collections = 0;
+        const count = (list) => { collections += list.getEntries().length; };
+        new (require('perf_hooks').PerformanceObserver)(count).observe({ entryTypes: ['gc'] });
+        const list = (length) => JSON.parse(`[${'{"name":"x","rank":1.5},'.repeat(length)}0]`).length;
+        for (let i = 0; i < 6; ++i) list(5000);
+        setTimeout(() => setTimeout(() => console.log(collections), 1), 1);""")
+    with stand(script) as zygote:
+        worker = zygote.worker()
+        for _ in range(3):
+            answer = worker.request(zygote.argv, **request_of(script))
+            assert (answer.text, answer.code) == ("0\n", 0)
 
 
 def test_a_child_that_outlives_the_request(folder):

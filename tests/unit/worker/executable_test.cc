@@ -180,8 +180,8 @@ TEST_F(ExecutableTest, node_gets_its_adapter_before_modules_that_its_first_line_
   EXPECT_EQ(level, config::Level::compiled);
   EXPECT_TRUE(may_be_ahead(executable.language, level));
   EXPECT_EQ(zygote_argv(executable, level, "/a", {}),
-            (Words{folder_ + "/node", "--require", "/a/node/start.js", "--require", "./own.js",
-                   folder_ + "/a.js"}));
+            (Words{folder_ + "/node", "--require", "/a/node/start.js", "--min-semi-space-size=16",
+                   "--require", "./own.js", folder_ + "/a.js"}));
 }
 
 TEST_F(ExecutableTest, java_gets_its_agent_before_the_words_of_its_first_line) {
