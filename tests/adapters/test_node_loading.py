@@ -427,3 +427,25 @@ def test_many_modules_in_each_others_folders(program, tmp_path):
         answers_as_plainly(zygote, script)
         files = "\n".join(zygote.note(driver.FILE)).split("\n")
         assert all(f"{tmp_path}/node_modules/m{number}/index.js" in files for number in range(60))
+
+
+# Called as often as is nearly enough for Node 18 and 20 to optimise it; from 22 on V8 counts otherwise.
+HOT = """let sum = 0;
+const hot = (x) => {
+%s  return sum;
+};
+for (let i = 0; i < (parseInt(process.versions.v8) < 11 ? 340 : 550); ++i) hot(i);
+module.exports = hot;""" % ("  sum = (sum * 3 + x) & 1023; sum = (sum ^ x) + 7;\n" * 30)
+IS_OPTIMISED = """const hot = require('./what.js');
+require('v8').setFlagsFromString('--allow-natives-syntax');
+const status = new Function('f', 'return %GetOptimizationStatus(f)');
+for (let i = 0; i < 100; ++i) hot(i);
+setTimeout(() => { hot(1); console.log(parseInt(process.versions.v8) < 12 ? status(hot) & 16 : 0); }, 30);"""
+
+
+def test_what_is_nearly_hot_at_the_checkpoint_is_not_optimised_in_each_request(program):
+    script = program(HOT, IS_OPTIMISED)
+    with stand(script) as zygote:
+        assert found_by_trial(zygote)[0] == 1
+        worker = zygote.worker()
+        assert [worker.request(zygote.argv, **request_of(script)).text for _ in range(2)] == ["0\n"] * 2
