@@ -1,6 +1,7 @@
 #include "cgi/script_reference.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "cgi/percent.h"
@@ -35,18 +36,58 @@ std::size_t common_suffix(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(end - a.rbegin());
 }
 
+// Whether the end of what the visitor asked for is the end of path, from the last "%" in path or
+// from before it: then that "%" is the visitor's own, because url is plain.
+bool shows_last_percent(std::string_view path, std::string_view url) {
+  return common_suffix(path, url) >= path.size() - path.rfind('%');
+}
+
+bool ends_with_request(std::string_view path, std::string_view name, std::string_view path_info,
+                       bool is_apache) {
+  // Apache with proxy-fcgi-pathinfo=unescape: PATH_INFO is the whole path.
+  if (name.empty()) return is_apache && !path_info.empty() && path == path_info;
+  const std::string segment(name.substr(name.rfind('/') + 1));
+  return path.ends_with("/" + segment + std::string(path_info));
+}
+
 // mod_proxy_fcgi passes the path on percent-encoded with ProxyPass and plain with SetHandler, and
-// nothing in the request says which; SCRIPT_NAME is always plain.
-std::string in_plain_spelling(std::string_view path, const Variables& variables) {
+// nothing in the request says which; SCRIPT_NAME is always plain. A visitor may write a "%" into a
+// name (%25), and anything into PATH_INFO: so PATH_INFO counts only after SCRIPT_NAME's end.
+std::string in_plain_spelling(std::string_view path, const Variables& variables, bool is_apache) {
   if (path.find('%') == std::string_view::npos) return std::string(path);
   std::optional<std::string> decoded = percent_decode(path);
   if (!decoded) return std::string(path);
   const std::string_view name = value_or_empty(variables, "SCRIPT_NAME");
-  const std::string url = std::string(name).append(value_or_empty(variables, "PATH_INFO"));
-  const auto agreement = [&](std::string_view spelling) {
-    return std::max(common_suffix(spelling, name), common_suffix(spelling, url));
-  };
-  return agreement(*decoded) > agreement(path) ? *std::move(decoded) : std::string(path);
+  const std::string_view path_info = value_or_empty(variables, "PATH_INFO");
+  const bool is_plain = shows_last_percent(path, name) ||
+                        shows_last_percent(path, std::string(name).append(path_info));
+  if (is_plain) return std::string(path);
+  const bool is_encoded = common_suffix(*decoded, name) > common_suffix(path, name) ||
+                          ends_with_request(*decoded, name, path_info, is_apache);
+  return is_encoded ? *std::move(decoded) : std::string(path);
+}
+
+// Whatever a setting makes it call itself: no other server sends this one.
+bool is_from_apache(const Variables& variables) {
+  return value_or_empty(variables, "SERVER_SOFTWARE").starts_with("Apache") ||
+         find(variables, "CONTEXT_DOCUMENT_ROOT");
+}
+
+// Apache compares its rules with a name as it is: a "?" in it is the visitor's (%3F).
+bool asks_with_question_mark(const Variables& variables) {
+  constexpr std::array<std::string_view, 2> kPlain = {"SCRIPT_NAME", "PATH_INFO"};
+  return std::any_of(kPlain.begin(), kPlain.end(), [&](std::string_view name) {
+    return value_or_empty(variables, name).find('?') != std::string_view::npos;
+  });
+}
+
+// Apache's GENERIC back end cuts such a name itself, after its rules, if what follows the "?" is
+// the query. ProxyPass sends the "?" as %3F.
+bool is_cut_at_question_mark(std::string_view path, const Variables& variables) {
+  const std::string_view name = value_or_empty(variables, "SCRIPT_NAME");
+  const std::string_view before = without_query(name, value_or_empty(variables, "QUERY_STRING"));
+  const auto has = [path](std::string_view mark) { return path.find(mark) != path.npos; };
+  return before.size() != name.size() && !has("?") && !has("%3F") && !has("%3f");
 }
 
 std::string below_document_root(const Variables& variables, std::string_view path) {
@@ -87,13 +128,17 @@ OrRefusal<std::string> script_path(const Variables& variables) {
   std::string_view sent = without_proxy_prefix(whole);
   // Other servers leave no query on it: there a "?" is part of a name, which the visitor has chosen
   // (%3F), and which the server has compared with its rules as it is.
-  const bool is_apache = value_or_empty(variables, "SERVER_SOFTWARE").starts_with("Apache");
-  if (is_apache || whole.size() != sent.size()) {
+  const bool is_apache = is_from_apache(variables) || whole.size() != sent.size();
+  if (is_apache && is_cut_at_question_mark(sent, variables)) {
+    return Refusal{404, "the web server has cut the script's name at a \"?\" (%3F) in it: " +
+                            std::string(sent)};
+  }
+  if (is_apache && !asks_with_question_mark(variables)) {
     sent = without_query(sent, value_or_empty(variables, "QUERY_STRING"));
   }
   std::string path = sent.empty()
                          ? below_document_root(variables, value_or_empty(variables, "SCRIPT_NAME"))
-                         : in_plain_spelling(sent, variables);
+                         : in_plain_spelling(sent, variables, is_apache);
   if (path.empty()) {
     return Refusal{404, "no script: the web server sent neither SCRIPT_FILENAME nor DOCUMENT_ROOT"};
   }

@@ -17,13 +17,16 @@ namespace cgi {
 //
 // It is SCRIPT_FILENAME without what Apache's mod_proxy_fcgi leaves on it:
 //   proxy:fcgi://host:port/path, proxy:unix:/socket|fcgi://host/path, proxy:balancer://name/path;
-//   a "?" and the query after the path (only from Apache, or with the prefix above);
-//   percent-encoding (ProxyPass encodes, SetHandler does not): of the spellings, plain or decoded,
-//   the one is taken that agrees longer with SCRIPT_NAME + PATH_INFO, which are never encoded.
+//   a "?" and the query after the path (only from Apache, or with the prefix above, and not if
+//   SCRIPT_NAME or PATH_INFO has a "?": then a visitor wrote it as %3F);
+//   percent-encoding (ProxyPass encodes, SetHandler does not): SCRIPT_NAME and PATH_INFO, which are
+//   never encoded, show whether a "%" in it is the visitor's own; if not, the decoded spelling is
+//   taken if it agrees longer with SCRIPT_NAME, or ends with both.
 // Without a SCRIPT_FILENAME it is DOCUMENT_ROOT + SCRIPT_NAME.
 //
-// Refuses a NUL byte with 400, and a missing or relative path with 404. Does not look at the file
-// system, so the router must check "..", links and roots.
+// Refuses a NUL byte with 400; a missing or relative path, and one that Apache has cut at a "?" of
+// the visitor, with 404. Does not look at the file system, so the router must check "..", links
+// and roots.
 OrRefusal<std::string> script_path(const Variables& variables);
 
 // The same request with PATH_INFO after SCRIPT_NAME and SCRIPT_FILENAME again, for a web server

@@ -235,3 +235,16 @@ def test_a_question_mark_in_a_name_is_no_query(site):
     nginx = site.start_nginx(bridge, locations=location)
     assert nginx.send_request("/cgi-bin/admin").status == 403
     assert nginx.send_request("/cgi-bin/admin%3Fx?x").status == 404
+
+
+@pytest.mark.parametrize("backend_type", [None, "GENERIC"])
+def test_apache_s_rules_are_about_the_program_that_runs(site, backend_type):
+    """Neither "%3F" nor "%25" in a name, with whatever follows it, leads to a program that Apache forbids."""
+    programs.hello(site, "admin")
+    bridge = site.start_bridge('mode = "classic"')
+    bridge.allow_log("adm")
+    apache = site.start_apache(bridge, backend_type=backend_type,
+                               extra='<Files "admin">\n  Require all denied\n</Files>')
+    assert apache.send_request("/cgi-bin/admin").status == 403
+    for name in ("admin%3Fx?x", f"adm%2569n{site.cgi_bin}/admin", "adm%2569n/admin"):
+        assert apache.send_request("/cgi-bin/" + name).status in (403, 404), name

@@ -89,6 +89,76 @@ TEST(ScriptReference, decodes_only_where_script_name_shows_the_decoded_spelling)
   }
 }
 
+// Apache with SetHandler, and nginx with fastcgi_split_path_info: what they compared with their
+// rules is the name with its "%".
+TEST(ScriptReference, leaves_a_percent_that_the_visitor_wrote_whatever_path_info_says) {
+  for (const std::string_view info : {"/d/c/admin", "/c/admin", "/admin", "/n", "/adm%69n", ""}) {
+    const auto path = cgi::script_path({{"SCRIPT_FILENAME", "/d/c/adm%69n"},
+                                        {"SCRIPT_NAME", "/c/adm%69n"},
+                                        {"PATH_INFO", info},
+                                        {"SERVER_SOFTWARE", "Apache/2.4"}});
+    EXPECT_EQ(path.value(), "/d/c/adm%69n") << info;
+  }
+  // The server gives the file another ending than the address has.
+  const auto renamed = cgi::script_path({{"SCRIPT_FILENAME", "/d/c/adm%69n.cgi"},
+                                         {"SCRIPT_NAME", "/tool/adm%69n"},
+                                         {"PATH_INFO", "/d/c/admin.cgi"}});
+  EXPECT_EQ(renamed.value(), "/d/c/adm%69n.cgi");
+  const auto nameless =
+      cgi::script_path({{"SCRIPT_FILENAME", "/d/c/adm%69n"}, {"PATH_INFO", "/d/c/admin"}});
+  EXPECT_EQ(nameless.value(), "/d/c/adm%69n");
+}
+
+// As recorded from Apache's ProxyPass with proxy-fcgi-pathinfo, and one more blank in the program.
+TEST(ScriptReference, decodes_a_path_info_that_apache_has_found_itself) {
+  const struct {
+    std::string_view name, info;
+  } cases[] = {
+      {"/c/s p.cgi", "/a%69 b"},    // first-dot, last-dot
+      {"", "/d/c/s p.cgi/a%69 b"},  // unescape
+      {"/c/s p.cgi/a%69 b", ""},
+  };
+  for (const auto& c : cases) {
+    const auto path = cgi::script_path({{"SCRIPT_FILENAME", "/d/c/s%20p.cgi/a%2569%20b"},
+                                        {"SCRIPT_NAME", c.name},
+                                        {"PATH_INFO", c.info},
+                                        {"SERVER_SOFTWARE", "Apache"}});
+    EXPECT_EQ(path.value(), "/d/c/s p.cgi/a%69 b") << c.name;
+  }
+}
+
+TEST(ScriptReference, leaves_a_question_mark_that_the_visitor_wrote) {
+  const struct { std::string_view name, info; } cases[] = {{"/c/admin?x", ""}, {"/c/admin", "?x"}};
+  for (const auto& c : cases) {
+    const auto path = cgi::script_path({{"SCRIPT_FILENAME", "/d/c/admin?x"},
+                                        {"SCRIPT_NAME", c.name},
+                                        {"PATH_INFO", c.info},
+                                        {"QUERY_STRING", "x"},
+                                        {"SERVER_SOFTWARE", "Apache"}});
+    EXPECT_EQ(path.value(), "/d/c/admin?x");
+  }
+}
+
+// As recorded from Apache 2.4.71, SetHandler and GENERIC, for /c/admin%3Fx?x and /s.cgi/a%3Fx?x.
+TEST(ScriptReference, refuses_a_name_that_apache_has_cut_at_the_visitor_s_question_mark) {
+  const struct {
+    std::string_view filename, name, info;
+    bool ok;
+  } cases[] = {{"/d/c/admin", "/c/admin?x", "", false},
+               {"/d/c/admin", "/tool/an-admin?x", "/p", false},
+               {"/d/s.cgi", "/s.cgi", "/a?x", true},
+               {"/d/s.cgi/a%3Fx", "/s.cgi/a?x", "", true}};
+  for (const auto& c : cases) {
+    const auto path = cgi::script_path({{"SCRIPT_FILENAME", c.filename},
+                                        {"SCRIPT_NAME", c.name},
+                                        {"PATH_INFO", c.info},
+                                        {"QUERY_STRING", "x"},
+                                        {"SERVER_SOFTWARE", "hidden"},
+                                        {"CONTEXT_DOCUMENT_ROOT", "/d"}});
+    EXPECT_EQ(path.ok(), c.ok) << c.filename;
+  }
+}
+
 TEST(ScriptReference, falls_back_to_document_root_and_script_name) {
   const auto path = cgi::script_path(
       {{"SCRIPT_FILENAME", ""}, {"DOCUMENT_ROOT", "/srv/"}, {"SCRIPT_NAME", "/s.cgi"}});
