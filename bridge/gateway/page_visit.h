@@ -40,10 +40,10 @@ using PageHandler = std::function<PageAnswer(const PageRequest&)>;
 class PageVisit {
  public:
   // Returns a visit if the request is for page_path or below it; an empty page_path matches
-  // nothing.
+  // nothing. A SCRIPT_NAME that leads elsewhere says that it is not, whatever REQUEST_URI says.
   static std::optional<PageVisit> of(const std::string& page_path, const cgi::Variables& variables);
 
-  // Returns a visit if the request is for exactly that path.
+  // Returns a visit if the request is for exactly that path, by REQUEST_URI if that is sent.
   static std::optional<PageVisit> exactly(const std::string& path, const cgi::Variables& variables);
 
   // False: the body exceeds kPageBodyMax.
@@ -53,6 +53,9 @@ class PageVisit {
   std::string answer(const PageHandler& handler) const;
 
  private:
+  PageVisit(std::string below, const cgi::Variables& variables)
+      : below_(std::move(below)), variables_(variables.begin(), variables.end()) {}
+
   std::string below_, body_;
   std::vector<std::pair<std::string, std::string>> variables_;
 };

@@ -147,3 +147,23 @@ class TestDrain:
             with pytest.raises(AssertionError, match="after"), Control(bridge.control) as control:
                 control.ask("drain", after=word)
         assert ask(bridge).status == 200
+
+
+def test_the_page_is_not_shown_in_place_of_a_refusal(site):
+    """nginx answers with a program of its own; REQUEST_URI still names what the visitor may not see."""
+    programs.hello(site, "sorry", "sorry")
+    bridge = site.start_bridge('mode = "classic"', bridge='page = { path = "/page" }\n')
+    nginx = site.start_nginx(bridge, locations=f"""
+        error_page 403 /cgi-bin/sorry;
+        location /cgi-bin/ {{
+          include /etc/nginx/fastcgi_params;
+          fastcgi_param SCRIPT_FILENAME {site.folder}$fastcgi_script_name;
+          fastcgi_pass bridge;
+        }}
+        location /page {{ deny all; include /etc/nginx/fastcgi_params; fastcgi_pass bridge; }}
+        location /page/metrics {{ include /etc/nginx/fastcgi_params; fastcgi_pass bridge; }}
+        """)
+    for below in ("", "/", "/data.json", "/data.json?x"):
+        answer = nginx.send_request("/page" + below)
+        assert (answer.status, answer.body) == (403, b"sorry\n"), below
+    assert nginx.send_request("/page/metrics").status == 200

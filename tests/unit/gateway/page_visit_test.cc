@@ -28,6 +28,21 @@ TEST(PageVisit, is_for_the_page_and_what_is_below_it) {
   EXPECT_EQ(below("/cgi-bin/cgibridge"), "not meant");
 }
 
+TEST(PageVisit, is_not_for_a_program_that_the_server_answers_with_instead) {
+  const auto is_for_page = [](std::string_view name, std::string_view info) {
+    return PageVisit::of(
+               "/page",
+               {{"REQUEST_URI", "/page/data.json"}, {"SCRIPT_NAME", name}, {"PATH_INFO", info}})
+        .has_value();
+  };
+  EXPECT_TRUE(is_for_page("/page/data.json", ""));
+  EXPECT_TRUE(is_for_page("/page", "/data.json"));
+  EXPECT_TRUE(is_for_page("", "/page/data.json"));
+  EXPECT_FALSE(is_for_page("/cgi-bin/sorry", ""));
+  EXPECT_FALSE(is_for_page("/cgi-bin/sorry", "/page/data.json"));
+  EXPECT_FALSE(is_for_page("/pages", "/data.json"));
+}
+
 TEST(PageVisit, is_nobodys_without_a_path) {
   EXPECT_FALSE(PageVisit::of("", request_for("/cgibridge")).has_value());
 }
