@@ -11,6 +11,7 @@
 #include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/kept_at_exec.h"
 #include "rewind/threads.h"
 #include "uncopied.h"
 
@@ -58,6 +59,7 @@ void checkpoint_stand(void) {
   const char *uncopied = state.is_ahead ? NULL : uncopied_streams();
   if (uncopied != NULL) checkpoint_refuse(uncopied);
   load_watch_end();
+  kept_remember_checkpoint();
   state.processor.before = usage_now(NULL);
   if (state.reset == RESET_REWIND) {
     passed_calls_find();

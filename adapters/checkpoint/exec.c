@@ -16,6 +16,7 @@
 #include "calls/real_calls.h"
 #include "checkpoint.h"
 #include "rewind/hand_over.h"
+#include "rewind/kept_at_exec.h"
 
 enum { kEnvironmentMax = 1024 };
 
@@ -31,14 +32,17 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
   char checkpoint[kLaunchWordsMax + 128];
   size_t count = 0;
   /* Where the first of them was started; placed before the name, which is the last word. */
-  int is_told = strncmp(state.launch_words, "from=", 5) == 0;
+  const char *words = state.launch_words;
+  const char *changed = kept_is_as_at_start_of_load() ? "" : "changed ";
+  if (strncmp(words, "changed ", 8) == 0) words += 8;
+  int is_told = strncmp(words, "from=", 5) == 0;
   char from[64] = "";
   if (!is_told) {
     snprintf(from, sizeof from, "from=%llx:%llx ", (unsigned long long)state.folder.st_dev,
              (unsigned long long)state.folder.st_ino);
   }
-  snprintf(checkpoint, sizeof checkpoint, "%s=fd=%d %s%s", MESSAGE_CHECKPOINT_VARIABLE,
-           state.channel, from, state.launch_words);
+  snprintf(checkpoint, sizeof checkpoint, "%s=fd=%d %s%s%.*s", MESSAGE_CHECKPOINT_VARIABLE,
+           state.channel, changed, from, kLaunchWordsMax - 1, words);
   entries[count++] = checkpoint;
   entries[count++] = state.preload_text;
   if (state.binds_early) entries[count++] = kBindNow;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "rewind/kept_at_exec.h"
 
 static const char kLibraryName[] = "libcgibridge_checkpoint.so";
 
@@ -41,7 +42,8 @@ static void parse_folder(const char *text) {
   state.folder.st_ino = *end == ':' ? strtoull(end + 1, NULL, 16) : 0;
 }
 
-/* "fd=N level=NAME reset=NAME tracking=NAME"; words that are unknown here are for others. */
+/* "fd=N level=NAME reset=NAME tracking=NAME"; words that are unknown here are for others. "changed"
+ * comes from a wrapper. */
 static int parse_checkpoint(const char *text) {
   state.channel = -1;
   state.level = 0;
@@ -58,6 +60,7 @@ static int parse_checkpoint(const char *text) {
     if (is_word(text, length, "reset=rewind")) state.reset = RESET_REWIND;
     if (is_word(text, length, "reset=none")) state.reset = RESET_NONE;
     if (is_word(text, length, "ahead")) state.is_ahead = 1;
+    if (is_word(text, length, "changed")) kept_doubt_start();
     if (is_word(text, length, "learn=all")) state.learn = LEARN_ALL;
     if (is_word(text, length, "learn=none")) state.learn = LEARN_NONE;
     if (is_word(text, length, "tracking=compare")) state.tracking = TRACKING_COMPARE;

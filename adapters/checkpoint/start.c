@@ -13,6 +13,7 @@
 #include "checkpoint.h"
 #include "ending.h"
 #include "raw_call.h"
+#include "rewind/kept_at_exec.h"
 #include "uncopied.h"
 #include "usage.h"
 
@@ -51,6 +52,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   cpu_limit_remember();
   reset_signals();
+  kept_remember_start();
   int channel = descriptor_move_high(state.channel);
   if (channel < 0) give_up(70);
   channel_adopt(channel);

@@ -142,7 +142,7 @@ pid_t rewind_fork_worker(int channel);
 
 /* first_look.c: what retires the worker and can be seen at once. */
 enum retirement first_look(struct engine *engine);
-int group_is_ours_alone(const struct engine *engine);
+int group_is_ours_alone(const struct kernel_state *kernel);
 
 /* verify.c: in the zygote. */
 void verify_worker(const struct message_verify *verify);

@@ -11,22 +11,22 @@
 /* For when there is no group to move to: one call returns the best I/O priority in a group, and
  * this process's own can be made the worst for a moment. Members that have the worst themselves are
  * not seen. */
-static int seems_alone_in_group(const struct engine *engine) {
+static int seems_alone_in_group(const struct kernel_state *kernel) {
   enum { kProcess = 1, kGroup = 2, kIdle = 3 << 13 };
   if (raw_call(SYS_ioprio_set, kProcess, 0, kIdle) != 0) return 1;
-  long best = raw_call(SYS_ioprio_get, kGroup, engine->kernel.words.process_group);
-  raw_call(SYS_ioprio_set, kProcess, 0, engine->kernel.io_priority);
+  long best = raw_call(SYS_ioprio_get, kGroup, kernel->words.process_group);
+  raw_call(SYS_ioprio_set, kProcess, 0, kernel->io_priority);
   return best < 0 || best >> 13 == kIdle >> 13;
 }
 
 /* Whether the process group has no other member: a grandchild that nobody waits for would get the
  * next request's signals. No call lists a group, but a group that its leader has left for a moment
  * can be signalled only if there is somebody else in it. */
-int group_is_ours_alone(const struct engine *engine) {
-  long own = engine->kernel.words.process_group;
-  if (own != state.pid || engine->kernel.group_aside <= 0 ||
-      raw_call(SYS_setpgid, 0, engine->kernel.group_aside) != 0) {
-    return seems_alone_in_group(engine);
+int group_is_ours_alone(const struct kernel_state *kernel) {
+  long own = kernel->words.process_group;
+  if (own != state.pid || kernel->group_aside <= 0 ||
+      raw_call(SYS_setpgid, 0, kernel->group_aside) != 0) {
+    return seems_alone_in_group(kernel);
   }
   long others = raw_call(SYS_kill, -own, 0);
   return raw_call(SYS_setpgid, 0, own) == 0 && others == -ESRCH;
@@ -60,7 +60,7 @@ enum retirement first_look(struct engine *engine) {
     strcpy(engine->reason, "a child process was not waited for");
     return RETIRED_CHILDREN;
   }
-  if (!group_is_ours_alone(engine)) {
+  if (!group_is_ours_alone(&engine->kernel)) {
     strcpy(engine->reason, "a process that the request started lives on in its process group");
     return RETIRED_CHILDREN;
   }

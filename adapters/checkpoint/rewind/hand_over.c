@@ -7,17 +7,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/inherited.h"
+#include "rewind/kept_at_exec.h"
 #include "rewind/passed_files.h"
 #include "rewind/threads.h"
 
@@ -33,74 +31,6 @@ static int is_plain_executable(const char *path, struct stat *status) {
   return path[0] != '\0' && raw_call(SYS_newfstatat, AT_FDCWD, path, status, 0) == 0 &&
          S_ISREG(status->st_mode) && (status->st_mode & (S_ISUID | S_ISGID)) == 0 &&
          raw_call(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
-}
-
-/* No child, not even one that has ended, and no member of the process group. */
-static int is_alone(const struct engine *engine) {
-  siginfo_t child;
-  return raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) ==
-             -ECHILD &&
-         group_is_ours_alone(engine);
-}
-
-/* What prctl() sets for a process that the bridge starts, and a file that is executed keeps. */
-static int attributes_are_as_at_start(void) {
-  int signal = 0, reaps = 0;
-  raw_call(SYS_prctl, PR_GET_PDEATHSIG, &signal, 0, 0, 0);
-  raw_call(SYS_prctl, PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0);
-  return signal == SIGTERM && reaps == 0;
-}
-
-static int timers_run(void) {
-  struct itimerval timer;
-  for (int which = ITIMER_REAL; which <= ITIMER_PROF; ++which) {
-    if (raw_call(SYS_getitimer, which, &timer) != 0) return 1;
-    if (timer.it_value.tv_sec != 0 || timer.it_value.tv_usec != 0) return 1;
-  }
-  return 0;
-}
-
-/* A file that is executed may begin with these ignored: Python ignores them. */
-static const uint32_t kMayBeIgnored = 1u << (SIGPIPE - 1) | 1u << (SIGXFSZ - 1);
-
-static uint64_t ignored_signals(const struct kernel_state *kernel) {
-  uint64_t ignored = 0;
-  for (int signal = 1; signal < kSignalsMax; ++signal) {
-    if (kernel->actions[signal].handler == SIG_IGN) ignored |= 1ull << (signal - 1);
-  }
-  return ignored;
-}
-
-/* Those with an action of their own get the default when a file is executed; ignored ones stay
- * ignored, as do blocked ones, and those that are pending. */
-static int signals_are_as_at_start(const struct kernel_state *now, uint64_t mask) {
-  uint64_t pending = 0;
-  raw_call(SYS_rt_sigpending, &pending, kMaskBytes);
-  return (ignored_signals(now) & ~(uint64_t)kMayBeIgnored) == 0 && mask == 0 && pending == 0;
-}
-
-#define IS_SAME(field) (memcmp(&now.field, &then->field, sizeof now.field) == 0)
-
-static int kernel_state_is_as_at_start(const struct engine *engine, uint64_t mask,
-                                       uint32_t *ignored) {
-  const struct kernel_state *then = &engine->kernel;
-  struct kernel_state now;
-  memset(&now, 0, sizeof now);
-  if (kernel_state_read(engine, &now) != 0) return 0;
-  *ignored = (uint32_t)ignored_signals(&now);
-  /* The limit of processor time counts from the request's start. */
-  struct rlimit *processor = &now.limits[RLIMIT_CPU];
-  if (state.processor.seconds != 0 && processor->rlim_cur == state.processor.until)
-    processor->rlim_cur = then->limits[RLIMIT_CPU].rlim_cur;
-  return signals_are_as_at_start(&now, mask) && IS_SAME(words.process_group) &&
-         IS_SAME(words.session_id) && IS_SAME(words.terminal) && IS_SAME(words.priority) &&
-         IS_SAME(words.nice) && IS_SAME(words.real_time_priority) && IS_SAME(words.policy) &&
-         IS_SAME(umask) && IS_SAME(uids) && IS_SAME(gids) && now.group_count == then->group_count &&
-         memcmp(now.groups, then->groups, (size_t)now.group_count * sizeof(gid_t)) == 0 &&
-         IS_SAME(capabilities) && IS_SAME(seccomp) && IS_SAME(no_new_privileges) &&
-         IS_SAME(dumpable) && IS_SAME(personality) && IS_SAME(io_priority) &&
-         IS_SAME(session_keyring) && IS_SAME(prctls) && IS_SAME(limits) && IS_SAME(affinity) &&
-         IS_SAME(schedule) && IS_SAME(oom_score_adj) && IS_SAME(coredump_filter);
 }
 
 static int is_closed_at_exec(int fd) {
@@ -166,8 +96,7 @@ static int is_ordinary_environment(char *const *envp) {
 static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean,
                               uint32_t *ignored) {
   return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT && threads_have_ended() &&
-         timers_are_noted() && kernel_state_is_as_at_start(engine, mask, ignored) &&
-         attributes_are_as_at_start() && !timers_run() && (was_clean || is_alone(engine)) &&
+         timers_are_noted() && kept_is_as_at_start(mask, !was_clean, ignored) &&
          descriptors_are_ours(engine);
 }
 

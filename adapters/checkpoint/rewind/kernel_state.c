@@ -279,8 +279,8 @@ static enum retirement words_put_back(struct engine *engine, const struct proces
 
 /* ---- all of it ---- */
 
-int kernel_state_read(const struct engine *engine, struct kernel_state *kernel) {
-  if (process_words_read(engine->stat_fd, &kernel->words) != 0) return -1;
+int kernel_state_read(int fd, struct kernel_state *kernel) {
+  if (process_words_read(fd, &kernel->words) != 0) return -1;
   kernel->umask = (mode_t)raw_call(SYS_umask, 0);
   raw_call(SYS_umask, kernel->umask);
   for (int signal = 1; signal < kSignalsMax; ++signal) action_get(signal, &kernel->actions[signal]);

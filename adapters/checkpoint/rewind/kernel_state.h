@@ -12,6 +12,7 @@
 struct engine;
 
 enum { kSignalsMax = 65, kGroupsMax = 128, kFileOfOneMax = 32 };
+enum { kPrctlOfHugePages = 3 }; /* in prctls */
 
 /* The fields of /proc/self/stat that a program can change. */
 struct process_words {
@@ -55,8 +56,8 @@ struct kernel_state {
   char oom_score_adj[kFileOfOneMax], coredump_filter[kFileOfOneMax];
 };
 
-/* kernel_state.c: all of it, from the kernel. 0 or -1 */
-int kernel_state_read(const struct engine *engine, struct kernel_state *kernel);
+/* kernel_state.c: all of it, from the kernel; fd: of /proc/self/stat. 0 or -1 */
+int kernel_state_read(int fd, struct kernel_state *kernel);
 enum retirement kernel_state_put_back(struct engine *engine);
 
 /* let_go.c: puts descriptors back as at the checkpoint and closes those of a request. */

@@ -244,7 +244,7 @@ static int open_own_all(struct engine *engine, int channel) {
  * continued after its checkpoint. */
 static _Noreturn void begin(void) {
   struct engine *engine = state.engine;
-  if (kernel_state_read(engine, &engine->kernel) != 0) give_up(kBadRequest);
+  if (kernel_state_read(engine->stat_fd, &engine->kernel) != 0) give_up(kBadRequest);
   enum retirement why = heap_end_put_back(engine);
   if (why == RETIRED_NOT) why = descriptors_put_back(engine);
   if (why == RETIRED_NOT) why = kernel_state_put_back(engine);
