@@ -12,6 +12,7 @@
 #include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/hand_over.h"
 #include "rewind/inherited.h"
 #include "rewind/take_request.h"
 #include "rewind/threads.h"
@@ -142,6 +143,11 @@ void worker_done(int exit_code) {
   /* A mapped file is released only with the process, whose end then completes the answer. */
   if ((state.touched & TOUCHED_FILES) == 0) say_done(exit_code, 0);
   state.role = ROLE_DONE;
+}
+
+_Noreturn void worker_handed_over(void) {
+  if (let_go_for_good(state.channel) == 0) say_done(0, 0);
+  give_up(0);
 }
 
 /* What exit() itself does: it does not wait for a stream that another thread has locked. */

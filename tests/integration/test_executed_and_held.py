@@ -180,9 +180,10 @@ def script(site):
     return site.c("did", HEAD + DID, f'-DLOCK="{lock}"', f'-DTARGET="{target}"')
 
 
-@pytest.mark.parametrize("limits", ["", 'limits = { cpu_time = "100s" }'], ids=["", "limited"])
-def test_a_process_keeps_what_it_holds(site, script, limits):
-    bridge = site.start_bridge(f"{WARM}\n{limits}", programs=PROGRAM)
+@pytest.mark.parametrize("settings", ["", 'limits = { cpu_time = "100s" }', 'reset = "fork"'],
+                         ids=["", "limited", "forked"])
+def test_a_process_keeps_what_it_holds(site, script, settings):
+    bridge = site.start_bridge(f"{WARM}\n{settings}", programs=PROGRAM)
     warm_up(bridge, script)
     wrong = {}
     for deed in HANDED + EXECUTED:

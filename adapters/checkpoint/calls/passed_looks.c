@@ -157,7 +157,7 @@ void note_open(int directory, const char *path, int flags) {
   int shows = shows_memory(path);
   clean_note_path(path);
   if (only_reads && !shows) return;
-  if (state.role != ROLE_ANSWERING || state.reset != RESET_REWIND) return;
+  if (state.role != ROLE_ANSWERING || state.reset == RESET_NONE) return;
   struct statfs status;
   long fd = libc_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
   if (fd < 0) return;

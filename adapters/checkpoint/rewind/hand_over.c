@@ -25,6 +25,41 @@ enum { kStreams = MESSAGE_REQUEST_FDS, kMaskBytes = 8, kPartsMax = 1000 };
  * compared below. */
 enum { kKeptUnseen = TOUCHED_FILES | TOUCHED_SEMAPHORES | TOUCHED_LINGERS };
 
+/* What this library has open, in either kind of worker. */
+struct self {
+  int channel, first_own_fd, last_own_fd;
+  int fds_fd;      /* /proc/self/fd */
+  dev_t processes; /* the file system of /proc */
+  uint64_t request_id;
+};
+
+static int self_of_engine(const struct engine *engine, struct self *self) {
+  *self = (struct self){engine->channel, engine->first_own_fd,   engine->last_own_fd,
+                        engine->fds_fd,  engine->own_devices[0], engine->request_id};
+  return descriptors_are_ours(engine) ? 0 : -1;
+}
+
+/* A worker that ends after its request has only the channel. */
+static int self_of_fork(struct self *self) {
+  struct stat status;
+  if (!channel_is_ours()) return -1;
+  long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  int fds_fd = descriptor_move_aside((int)fd);
+  if (fds_fd < 0) return -1;
+  *self = (struct self){state.channel, state.channel, state.channel, fds_fd, 0, state.request.id};
+  if (raw_call(SYS_fstat, fds_fd, &status) == 0) self->processes = status.st_dev;
+  return 0;
+}
+
+static int look_at_self(struct self *self) {
+  return state.reset == RESET_REWIND ? self_of_engine(state.engine, self) : self_of_fork(self);
+}
+
+static void forget_self(const struct self *self) {
+  if (state.reset != RESET_REWIND) raw_call(SYS_close, self->fds_fd);
+}
+
 /* ---- whether it can be handed over ---- */
 
 static int is_plain_executable(const char *path, struct stat *status) {
@@ -38,26 +73,33 @@ static int is_closed_at_exec(int fd) {
   return flags < 0 || (flags & FD_CLOEXEC) != 0;
 }
 
-static int is_own(const struct engine *engine, int fd) {
-  return (fd >= engine->first_own_fd && fd <= engine->last_own_fd) || fd == inherited_peer();
+static int is_own(const struct self *self, int fd) {
+  return (fd >= self->first_own_fd && fd <= self->last_own_fd) || fd == self->fds_fd ||
+         fd == inherited_peer();
 }
 
-static int add_inherited(int fd, void *list) {
-  struct inherited_numbers *numbers = list;
-  const struct engine *engine = state.engine;
-  if (fd < kStreams || is_own(engine, fd) || is_closed_at_exec(fd)) return 0;
-  if (numbers->count == kInheritedMost || fd >= engine->first_own_fd) return -1;
+struct listing {
+  const struct self *self;
+  struct inherited_numbers *numbers;
+};
+
+static int add_inherited(int fd, void *context) {
+  const struct listing *listing = context;
+  struct inherited_numbers *numbers = listing->numbers;
+  if (fd < kStreams || is_own(listing->self, fd) || is_closed_at_exec(fd)) return 0;
+  if (numbers->count == kInheritedMost || fd >= listing->self->first_own_fd) return -1;
   numbers->fds[numbers->count++] = fd;
   return 0;
 }
 
 /* What the program gets beside 0, 1 and 2: 0, or -1 if these are not all there, or too many. */
-static int list_inherited(const struct engine *engine, struct inherited_numbers *numbers) {
+static int list_inherited(const struct self *self, struct inherited_numbers *numbers) {
+  struct listing listing = {self, numbers};
   numbers->count = 0;
   for (int fd = 0; fd < kStreams; ++fd) {
     if (is_closed_at_exec(fd)) return -1;
   }
-  return descriptors_visit(engine->fds_fd, add_inherited, numbers);
+  return descriptors_visit(self->fds_fd, add_inherited, &listing);
 }
 
 /* ---- the environment ---- */
@@ -93,11 +135,14 @@ static int is_ordinary_environment(char *const *envp) {
   return 1;
 }
 
-static int can_be_handed_over(const struct engine *engine, uint64_t mask, char was_clean,
-                              uint32_t *ignored) {
-  return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT && threads_have_ended() &&
-         timers_are_noted() && kept_is_as_at_start(mask, !was_clean, ignored) &&
-         descriptors_are_ours(engine);
+/* In a worker that is put back, each thread was noted. */
+static int is_alone(void) {
+  return threads_have_ended() && (state.reset == RESET_REWIND || threads_of_process() == 1);
+}
+
+static int can_be_handed_over(uint64_t mask, char was_clean, uint32_t *ignored) {
+  return (state.touched & kKeptUnseen) == 0 && state.doubt == RETIRED_NOT && is_alone() &&
+         timers_are_noted() && kept_is_as_at_start(mask, !was_clean, ignored);
 }
 
 /* ---- the bridge is asked ---- */
@@ -124,7 +169,7 @@ static int add_strings(struct letter *letter, char *const *strings, uint32_t *co
   return 0;
 }
 
-static long ask(const struct engine *engine, const char *path, const struct stat *file,
+static long ask(const struct self *self, const char *path, const struct stat *file,
                 char *const argv[], char *const envp[], uint32_t ignored) {
   struct letter letter;
   char folder[PATH_MAX];
@@ -146,18 +191,18 @@ static long ask(const struct engine *engine, const char *path, const struct stat
       .type = MESSAGE_EXECUTE,
       .body_bytes = (uint32_t)(letter.bytes - sizeof letter.header),
   };
-  letter.body.request_id = engine->request_id;
+  letter.body.request_id = self->request_id;
   letter.body.device = file->st_dev;
   letter.body.inode = file->st_ino;
   letter.body.ignored = ignored;
   letter.body.strings_bytes = letter.header.body_bytes - (uint32_t)sizeof letter.body;
   struct msghdr packet = {.msg_iov = letter.parts, .msg_iovlen = letter.count};
-  return raw_call(SYS_sendmsg, engine->channel, &packet, MSG_NOSIGNAL);
+  return raw_call(SYS_sendmsg, self->channel, &packet, MSG_NOSIGNAL);
 }
 
 /* The next message, of that type: its descriptor, or -1. Ends the process if the bridge is gone, or
  * says anything else. */
-static int await(const struct engine *engine, enum message_type type) {
+static int await(const struct self *self, enum message_type type) {
   struct message_header header;
   struct iovec part = {&header, sizeof header};
   _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
@@ -165,7 +210,7 @@ static int await(const struct engine *engine, enum message_type type) {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
   long got;
   do {
-    got = raw_call(SYS_recvmsg, engine->channel, &packet, MSG_CMSG_CLOEXEC);
+    got = raw_call(SYS_recvmsg, self->channel, &packet, MSG_CMSG_CLOEXEC);
   } while (got == -EINTR);
   if (got != (long)sizeof header || header.type != type || header.version != MESSAGE_VERSION)
     give_up(0);
@@ -189,10 +234,18 @@ static void hear_signals_by_default(void) {
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, kMaskBytes);
 }
 
+/* The request is over. */
+static _Noreturn void end(char was_clean) {
+  if (state.reset != RESET_REWIND) worker_handed_over();
+  state.is_clean = was_clean;
+  clean_end();
+  rewind_end(0, thread_that_leaves());
+}
+
 /* The files that were passed on are held meanwhile. */
-static _Noreturn void wait_for_its_end(struct engine *engine, int peer,
+static _Noreturn void wait_for_its_end(const struct self *self, int peer,
                                        const struct inherited_numbers *numbers, char was_clean) {
-  struct pollfd watched[] = {{engine->channel, POLLIN, 0}, {peer, POLLIN, 0}};
+  struct pollfd watched[] = {{self->channel, POLLIN, 0}, {peer, POLLIN, 0}};
   raw_call(SYS_close_range, 0, kStreams - 1, 0);
   inherited_keep(numbers);
   timers_put_back(was_clean);
@@ -201,85 +254,110 @@ static _Noreturn void wait_for_its_end(struct engine *engine, int peer,
     raw_call(SYS_ppoll, watched, 2, NULL, NULL, kMaskBytes);
     if (watched[1].revents != 0 && inherited_serve(peer) != 0) watched[1].fd = -1;
   }
-  await(engine, MESSAGE_EXECUTED);
-  state.is_clean = was_clean;
-  clean_end();
-  rewind_end(0, thread_that_leaves());
+  await(self, MESSAGE_EXECUTED);
+  end(was_clean);
 }
 
-static void close_between(int from, int to) {
-  if (from <= to) raw_call(SYS_close_range, from, to, 0);
+/* Descriptors that stay open. */
+struct kept_numbers {
+  struct {
+    int from, to;
+  } ranges[kInheritedMost + 4];
+  size_t count;
+};
+
+static void keep(struct kept_numbers *kept, int from, int to) {
+  kept->ranges[kept->count].from = from;
+  kept->ranges[kept->count++].to = to;
+}
+
+/* The index of the first range that does not end below from, or the count. */
+static size_t next_kept(const struct kept_numbers *kept, int from) {
+  size_t next = kept->count;
+  for (size_t i = 0; i < kept->count; ++i) {
+    if (kept->ranges[i].to < from) continue;
+    if (next == kept->count || kept->ranges[i].from < kept->ranges[next].from) next = i;
+  }
+  return next;
 }
 
 /* All but 0, 1 and 2, those that are passed on, peer, and our own. */
-static void close_others(const struct engine *engine, int peer,
+static void close_others(const struct self *self, int peer,
                          const struct inherited_numbers *numbers) {
+  struct kept_numbers kept = {.count = 0};
+  keep(&kept, self->first_own_fd, self->last_own_fd);
+  keep(&kept, self->fds_fd, self->fds_fd);
+  keep(&kept, peer, peer);
+  if (inherited_peer() >= 0) keep(&kept, inherited_peer(), inherited_peer());
+  for (size_t i = 0; i < numbers->count; ++i) keep(&kept, numbers->fds[i], numbers->fds[i]);
   int from = kStreams;
-  while (from < engine->first_own_fd) {
-    int next = peer >= from && peer < engine->first_own_fd ? peer : engine->first_own_fd;
-    for (size_t i = 0; i < numbers->count; ++i) {
-      if (numbers->fds[i] >= from && numbers->fds[i] < next) next = numbers->fds[i];
-    }
-    close_between(from, next - 1);
-    from = next + 1;
+  for (size_t next; (next = next_kept(&kept, from)) < kept.count; from = kept.ranges[next].to + 1) {
+    if (kept.ranges[next].from > from)
+      raw_call(SYS_close_range, from, kept.ranges[next].from - 1, 0);
   }
-  int last = engine->last_own_fd;
-  if (inherited_peer() > last) {
-    close_between(last + 1, inherited_peer() - 1);
-    last = inherited_peer();
-  }
-  raw_call(SYS_close_range, last + 1, ~0u, 0);
+  raw_call(SYS_close_range, from, ~0u, 0);
 }
 
-static int let_go_if_closed(int fd, void *unused) {
-  (void)unused;
-  if (!is_own(state.engine, fd) && is_closed_at_exec(fd)) inherited_let_go(fd);
+static int let_go_if_closed(int fd, void *self) {
+  if (!is_own(self, fd) && is_closed_at_exec(fd)) inherited_let_go(fd);
   return 0;
 }
 
 /* Its descriptors are closed before the other program begins, as they would be by now. */
-static void try_it(struct engine *engine, const char *path, char *const argv[], char *const envp[],
+static void try_it(struct self *self, const char *path, char *const argv[], char *const envp[],
                    char was_clean, uint32_t ignored) {
   struct inherited_numbers numbers;
   struct stat file;
   int may_hold = !was_clean || (state.touched & TOUCHED_STREAMS) != 0;
   if (!is_plain_executable(path, &file) || !is_ordinary_environment(envp) ||
-      list_inherited(engine, &numbers) != 0 ||
-      ((may_hold || numbers.count > 0) && !files_can_be_passed(engine, &numbers)) ||
-      ask(engine, path, &file, argv, envp, ignored) < 0) {
+      list_inherited(self, &numbers) != 0 ||
+      ((may_hold || numbers.count > 0) &&
+       !files_can_be_passed(self->fds_fd, self->processes, &numbers)) ||
+      ask(self, path, &file, argv, envp, ignored) < 0) {
     return;
   }
-  int peer = await(engine, MESSAGE_EXECUTED_BY);
+  int peer = await(self, MESSAGE_EXECUTED_BY);
   if (peer < 0) return;
-  if (engine->inherited.count > 0) descriptors_visit(engine->fds_fd, let_go_if_closed, NULL);
-  close_others(engine, peer, &numbers);
-  if (inherited_send(peer, &numbers) == 0) wait_for_its_end(engine, peer, &numbers, was_clean);
+  if (inherited_peer() >= 0) descriptors_visit(self->fds_fd, let_go_if_closed, self);
+  close_others(self, peer, &numbers);
+  if (inherited_send(peer, &numbers) == 0) wait_for_its_end(self, peer, &numbers, was_clean);
   raw_call(SYS_close, peer);
 }
 
+/* A worker that was started ahead instead of being forked may hold what nobody has looked at. */
+static int is_put_back_or_ends(void) {
+  if (state.reset == RESET_REWIND) return state.engine->left_out == 0;
+  return state.reset == RESET_FORK && !state.is_ahead && !state.goes_by && !program_has_traps() &&
+         state.bypass[0] == '\0';
+}
+
 int hand_over_is_possible(void) {
-  return state.role == ROLE_ANSWERING && state.reset == RESET_REWIND && getpid() == state.pid &&
-         gettid() == state.pid && state.engine->left_out == 0;
+  return state.role == ROLE_ANSWERING && is_put_back_or_ends() && getpid() == state.pid &&
+         gettid() == state.pid;
 }
 
 void hand_over(const char *path, char *const argv[], char *const envp[]) {
   const uint64_t all = ~0ull;
   uint64_t mask = 0;
   uint32_t ignored = 0;
+  struct self self;
   if (!hand_over_is_possible() || !may_be_memory(path) || !may_be_memory(argv) ||
       (envp != NULL && !may_be_memory(envp))) {
     return;
   }
-  struct engine *engine = state.engine;
   if (++state.executes > MESSAGE_EXECUTES_MAX) return;
+  int failure = errno;
   /* From here on the kernel hands no call back. */
   char was_clean = state.is_clean, handed_back = state.hands_back;
   state.is_clean = 0;
   state.hands_back = 0;
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, kMaskBytes);
-  if (can_be_handed_over(engine, mask, was_clean, &ignored))
-    try_it(engine, path, argv, envp, was_clean, ignored);
+  if (can_be_handed_over(mask, was_clean, &ignored) && look_at_self(&self) == 0) {
+    try_it(&self, path, argv, envp, was_clean, ignored);
+    forget_self(&self);
+  }
   raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, kMaskBytes);
   state.is_clean = was_clean;
   state.hands_back = handed_back;
+  errno = failure;
 }

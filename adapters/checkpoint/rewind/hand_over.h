@@ -11,11 +11,13 @@
 #ifndef CGIBRIDGE_HAND_OVER_H
 #define CGIBRIDGE_HAND_OVER_H
 
-/* Whether this is the program of a request, in a worker that is put back, and not a child of it. */
+/* Whether this is the program of a request, in a worker, and not a child of it. */
 int hand_over_is_possible(void);
 /* path: the file, as given to execve(). Returns only if the process has to execute it really; then
  * nothing has changed, except that descriptors which are closed at exec may be closed. errno is
  * kept. */
 void hand_over(const char *path, char *const argv[], char *const envp[]);
+/* worker.c: the end of the request, and of a worker that is not put back. */
+_Noreturn void worker_handed_over(void);
 
 #endif

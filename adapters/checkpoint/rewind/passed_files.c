@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "message/wire.h"
 #include "raw_call.h"
-#include "rewind/engine.h"
 
 enum { kStreams = MESSAGE_REQUEST_FDS, kInfoBytes = 2048, kDigits = 12 };
 
@@ -23,10 +23,10 @@ static void path_of_info(int fd, char *path) {
 }
 
 /* 0, or -1 if it cannot be read, or is longer. */
-static int info_read(const struct engine *engine, int fd, char *text) {
+static int info_read(int fds_fd, int fd, char *text) {
   char path[sizeof "../fdinfo/" + kDigits];
   path_of_info(fd, path);
-  long info = raw_call(SYS_openat, engine->fds_fd, path, O_RDONLY | O_CLOEXEC);
+  long info = raw_call(SYS_openat, fds_fd, path, O_RDONLY | O_CLOEXEC);
   if (info < 0) return -1;
   size_t bytes = 0;
   long got;
@@ -51,10 +51,10 @@ static enum held held_by_line(const char *line) {
   return strncmp(kind, "POSIX ", 6) == 0 ? HELD_LOCK : HELD_ELSE;
 }
 
-static enum held held_locks(const struct engine *engine, int fd) {
+static enum held held_locks(int fds_fd, int fd) {
   char text[kInfoBytes];
   enum held held = HELD_NOTHING;
-  if (info_read(engine, fd, text) != 0) return HELD_ELSE;
+  if (info_read(fds_fd, fd, text) != 0) return HELD_ELSE;
   for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
     if (*line == '\n') ++line;
     enum held by_line = held_by_line(line);
@@ -79,23 +79,22 @@ static int is_among(const struct stat *status, const struct stat *list, size_t c
 }
 
 /* streams: 0, 1 and 2 so far. They are closed when the others begin to wait; the files are not. */
-static int can_be_passed(const struct engine *engine, int fd, struct stat *status,
+static int can_be_passed(int fds_fd, dev_t processes, int fd, struct stat *status,
                          const struct stat *streams) {
-  if (raw_call(SYS_fstat, fd, status) != 0 || status->st_dev == engine->own_devices[0] ||
-      has_owner(fd))
+  if (raw_call(SYS_fstat, fd, status) != 0 || status->st_dev == processes || has_owner(fd))
     return 0;
-  enum held held = held_locks(engine, fd);
+  enum held held = held_locks(fds_fd, fd);
   if (held != HELD_LOCK) return held == HELD_NOTHING;
   return fd >= kStreams && S_ISREG(status->st_mode) && !is_among(status, streams, kStreams);
 }
 
-int files_can_be_passed(const struct engine *engine, const struct inherited_numbers *numbers) {
+int files_can_be_passed(int fds_fd, dev_t processes, const struct inherited_numbers *numbers) {
   struct stat streams[kStreams], status;
   for (int fd = 0; fd < kStreams; ++fd) {
-    if (!can_be_passed(engine, fd, &streams[fd], streams)) return 0;
+    if (!can_be_passed(fds_fd, processes, fd, &streams[fd], streams)) return 0;
   }
   for (size_t i = 0; i < numbers->count; ++i) {
-    if (!can_be_passed(engine, numbers->fds[i], &status, streams)) return 0;
+    if (!can_be_passed(fds_fd, processes, numbers->fds[i], &status, streams)) return 0;
   }
   return 1;
 }

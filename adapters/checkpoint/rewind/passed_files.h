@@ -6,11 +6,10 @@
 
 #include "rewind/inherited.h"
 
-struct engine;
-
 /* Whether 0, 1, 2 and these can be passed on, and nothing that this process holds in them is lost,
  * or stays with it: a lock of POSIX (but of a file among numbers: inherited.h), a lease, being the
- * one that gets their signals; nor do they show this process (/proc/self). Without libc. */
-int files_can_be_passed(const struct engine *engine, const struct inherited_numbers *numbers);
+ * one that gets their signals; nor do they show this process (/proc/self). fds_fd: /proc/self/fd;
+ * processes: the device of such files. Without libc. */
+int files_can_be_passed(int fds_fd, dev_t processes, const struct inherited_numbers *numbers);
 
 #endif
