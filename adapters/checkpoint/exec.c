@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "calls/clean.h"
 #include "calls/rare_calls.h"
 #include "calls/real_calls.h"
 #include "checkpoint.h"
@@ -68,7 +69,7 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
 static int exec_now(const char *path, char *const argv[], char *const envp[]) {
   if (is_before_checkpoint()) return exec_as_zygote(path, argv, envp);
   hand_over(path, argv, envp);
-  return (int)syscall(SYS_execve, path, argv, envp);
+  return (int)call_result(libc_call(SYS_execve, path, argv, envp));
 }
 
 /* execvp() in a request: the file that it will find first. */
@@ -114,6 +115,37 @@ INTERPOSED int execvp(const char *file, char *const argv[]) {
 
 INTERPOSED int execvpe(const char *file, char *const argv[], char *const envp[]) {
   return exec_found(file, argv, envp);
+}
+
+/* By a folder's descriptor, or a file's own, the program would find another name of itself. */
+static int is_at_path(int folder, const char *path, int flags) {
+  return (flags & ~AT_EMPTY_PATH) == 0 && may_be_memory(path) &&
+         (folder == AT_FDCWD || path[0] == '/');
+}
+
+INTERPOSED int execveat(int folder, const char *path, char *const argv[], char *const envp[],
+                        int flags) {
+  if (is_at_path(folder, path, flags)) hand_over(path, argv, envp);
+  return (int)call_result(libc_call(SYS_execveat, folder, path, argv, envp, flags));
+}
+
+/* The words of execve(), or NULL. */
+static const long *words_by_path(long number, const long *words) {
+  if (number == SYS_execve) return words;
+  if (number != SYS_execveat) return NULL;
+  return is_at_path((int)words[0], (const char *)words[1], (int)words[4]) ? words + 1 : NULL;
+}
+
+void hand_over_by_number(long number, const long *words) {
+  words = words_by_path(number, words);
+  if (words == NULL) return;
+  hand_over((const char *)words[0], (char *const *)words[1], (char *const *)words[2]);
+}
+
+void hand_over_trapped(long number, const long *words, uint64_t mask) {
+  words = words_by_path(number, words);
+  if (words == NULL) return;
+  hand_over_blocked((const char *)words[0], (char *const *)words[1], (char *const *)words[2], mask);
 }
 
 /* ---- words as arguments ---- */

@@ -112,9 +112,8 @@ base::Result<Received> decode_note(base::ByteView body) {
 
 base::Result<Received> decode_execute(base::ByteView body) {
   message_execute fields;
-  if (!take_struct(body, fields) || !is_text(body, fields.strings_bytes)) {
-    return malformed("execute");
-  }
+  if (!take_struct(body, fields)) return malformed("execute");
+  if (!is_text(body, fields.strings_bytes)) return malformed("execute");
   if (fields.argc == 0) return malformed("execute: without a word");
   return Received{.type = MESSAGE_EXECUTE,
                   .id = fields.request_id,

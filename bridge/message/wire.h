@@ -118,13 +118,15 @@ struct message_done {
 #define DONE_WALKED 8u    /* the rewind before it looked for changed pages: they were not known */
 
 /* strings_bytes of NUL-terminated strings: the current folder, an absolute path; the file's path,
- * as it was given; then argc words of argv, then envc of environment. */
+ * as it was given; then argc words of argv, then envc of environment. If the packet has no room for
+ * them, strings_bytes is 0, and they are the content of its descriptor, a memfd that is sealed. */
 struct message_execute {
   uint64_t request_id;
   uint64_t device, inode; /* of the file, as the worker finds it */
   uint32_t argc, envc, strings_bytes;
   uint32_t ignored; /* signals; bit 0 is signal 1 */
 };
+#define MESSAGE_EXECUTE_STRINGS_MAX (2u * 1024u * 1024u)
 #define MESSAGE_EXECUTES_MAX 8u /* in a request; after that the worker does not ask */
 
 struct message_retired {

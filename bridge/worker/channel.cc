@@ -1,7 +1,9 @@
 #include "worker/channel.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -25,11 +27,26 @@ base::Result<base::UniqueFd> make_memfd(base::ByteView content) {
   return fd;
 }
 
-// Like recv() into packet; sender: the process that sent it, as the kernel reports it. The kernel
-// closes descriptors that came along, because it finds no room for them.
-ssize_t receive_from(int fd, std::array<char, MESSAGE_TO_BRIDGE_MAX>& packet, pid_t& sender) {
+// What came with a packet. sender: the process that sent it, if the kernel reports it; memfd: a
+// descriptor, if there was one.
+struct Along {
+  pid_t sender = 0;
+  base::UniqueFd memfd{};
+};
+
+// There may be room for more than one. All but one are closed.
+void take_fds(cmsghdr& rights, base::UniqueFd& memfd) {
+  for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= rights.cmsg_len; at += sizeof(int)) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(&rights) + at, sizeof fd);
+    memfd = base::UniqueFd(fd);
+  }
+}
+
+// Like recv() into packet.
+ssize_t receive_from(int fd, std::array<char, MESSAGE_TO_BRIDGE_MAX>& packet, Along& along) {
   iovec part{packet.data(), packet.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(int))> control{};
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
@@ -37,12 +54,35 @@ ssize_t receive_from(int fd, std::array<char, MESSAGE_TO_BRIDGE_MAX>& packet, pi
   header.msg_controllen = control.size();
   const ssize_t size = ::recvmsg(fd, &header, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
   for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
-    if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_CREDENTIALS) continue;
-    ucred credentials{};
-    std::memcpy(&credentials, CMSG_DATA(at), sizeof credentials);
-    sender = credentials.pid;
+    if (at->cmsg_level != SOL_SOCKET) continue;
+    if (at->cmsg_type == SCM_CREDENTIALS) {
+      ucred credentials{};
+      std::memcpy(&credentials, CMSG_DATA(at), sizeof credentials);
+      along.sender = credentials.pid;
+    } else if (at->cmsg_type == SCM_RIGHTS) {
+      take_fds(*at, along.memfd);
+    }
   }
   return size;
+}
+
+// The strings of an EXECUTE. A program may send any file: from a memfd whose content is fixed, a
+// read does not wait.
+bool read_memfd(int fd, std::string& text) {
+  constexpr int kFixed = F_SEAL_WRITE | F_SEAL_SHRINK;
+  const int seals = fd < 0 ? -1 : ::fcntl(fd, F_GET_SEALS);
+  struct stat status = {};
+  if (seals < 0 || (seals & kFixed) != kFixed || ::fstat(fd, &status) != 0 ||
+      status.st_size > off_t{MESSAGE_EXECUTE_STRINGS_MAX}) {
+    return false;
+  }
+  text.resize(static_cast<std::size_t>(status.st_size));
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t got = ::pread(fd, text.data() + at, text.size() - at, static_cast<off_t>(at));
+    if (got <= 0) return false;
+    at += static_cast<std::size_t>(got);
+  }
+  return true;
 }
 
 }  // namespace
@@ -112,11 +152,8 @@ void Channel::drain() {
 bool Channel::receive() {
   if (broken_) return false;
   std::array<char, MESSAGE_TO_BRIDGE_MAX> packet;
-  pid_t sender = 0;
-  const ssize_t size =
-      introduction_ == Introduction::none
-          ? ::recv(fd_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_TRUNC)
-          : receive_from(fd_.get(), packet, sender);
+  Along along;
+  const ssize_t size = receive_from(fd_.get(), packet, along);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
   if (size < 0 && errno == ECONNRESET) {
     // This comes before what the other side sent, which can still be read.
@@ -130,10 +167,13 @@ bool Channel::receive() {
   } else if (static_cast<std::size_t>(size) > packet.size()) {
     break_off(ChannelEnd::fault, "a message too long");
   } else {
-    const auto received =
-        message::decode(base::ByteView(packet.data(), static_cast<std::size_t>(size)));
-    if (received && is_forged(received.value(), sender)) {
+    auto received = message::decode(base::ByteView(packet.data(), static_cast<std::size_t>(size)));
+    if (received && is_forged(received.value(), along.sender)) {
       break_off(ChannelEnd::fault, "a ready for another process");
+    } else if (received && received.value().type == MESSAGE_EXECUTE &&
+               received.value().text.empty() &&
+               !read_memfd(along.memfd.get(), received.value().text)) {
+      break_off(ChannelEnd::fault, "an execute without its strings");
     } else if (received) {
       owner_.on_message(received.value());
     } else {

@@ -10,6 +10,7 @@
 #include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/hand_over.h"
 #include "rewind/inherited.h"
 #include "rewind/threads.h"
 #include "rewind/threads_missing.h"
@@ -233,6 +234,7 @@ INTERPOSED long syscall(long number, ...) {
     return madvise_watched((void *)words[0], (size_t)words[1], (int)words[2]);
   }
   if (child_by_number(number)) return call_result(child_make_by_number(number, words));
+  hand_over_by_number(number, words);
   call_note_number(number, words);
   go_threads_see_c_call(number, words);
   return call_result(

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -14,12 +13,13 @@
 #include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/execution.h"
 #include "rewind/inherited.h"
 #include "rewind/kept_at_exec.h"
 #include "rewind/passed_files.h"
 #include "rewind/threads.h"
 
-enum { kStreams = MESSAGE_REQUEST_FDS, kMaskBytes = 8, kPartsMax = 1000 };
+enum { kStreams = MESSAGE_REQUEST_FDS, kMaskBytes = 8 };
 
 /* What a request may have done that a process keeps when it executes a file, and that is not
  * compared below. */
@@ -42,7 +42,10 @@ static int self_of_engine(const struct engine *engine, struct self *self) {
 /* A worker that ends after its request has only the channel. */
 static int self_of_fork(struct self *self) {
   struct stat status;
-  if (!channel_is_ours()) return -1;
+  if (raw_call(SYS_fstat, state.channel, &status) != 0 || status.st_dev != state.channel_dev ||
+      status.st_ino != state.channel_ino) {
+    return -1;
+  }
   long fd = raw_call(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return -1;
   int fds_fd = descriptor_move_aside((int)fd);
@@ -146,59 +149,6 @@ static int can_be_handed_over(uint64_t mask, char was_clean, uint32_t *ignored) 
 }
 
 /* ---- the bridge is asked ---- */
-
-/* What is sent, string by string. */
-struct letter {
-  struct message_header header;
-  struct message_execute body;
-  struct iovec parts[kPartsMax];
-  size_t count, bytes;
-};
-
-static int add(struct letter *letter, const void *part, size_t bytes) {
-  if (letter->count == kPartsMax || bytes > MESSAGE_TO_BRIDGE_MAX - letter->bytes) return -1;
-  letter->parts[letter->count++] = (struct iovec){(void *)(uintptr_t)part, bytes};
-  letter->bytes += bytes;
-  return 0;
-}
-
-static int add_strings(struct letter *letter, char *const *strings, uint32_t *count) {
-  for (; strings != NULL && *strings != NULL; ++strings, ++*count) {
-    if (!may_be_memory(*strings) || add(letter, *strings, strlen(*strings) + 1) != 0) return -1;
-  }
-  return 0;
-}
-
-static long ask(const struct self *self, const char *path, const struct stat *file,
-                char *const argv[], char *const envp[], uint32_t ignored) {
-  struct letter letter;
-  char folder[PATH_MAX];
-  memset(&letter.body, 0, sizeof letter.body);
-  letter.count = letter.bytes = 0;
-  long bytes = raw_call(SYS_getcwd, folder, sizeof folder);
-  /* One that cannot be reached has a path that begins otherwise. */
-  if (bytes <= 0 || folder[0] != '/' || argv[0] == NULL) return -1;
-  if (add(&letter, &letter.header, sizeof letter.header) != 0 ||
-      add(&letter, &letter.body, sizeof letter.body) != 0 ||
-      add(&letter, folder, (size_t)bytes) != 0 || add(&letter, path, strlen(path) + 1) != 0 ||
-      add_strings(&letter, argv, &letter.body.argc) != 0 ||
-      add_strings(&letter, envp, &letter.body.envc) != 0) {
-    return -1;
-  }
-  letter.header = (struct message_header){
-      .magic = MESSAGE_MAGIC,
-      .version = MESSAGE_VERSION,
-      .type = MESSAGE_EXECUTE,
-      .body_bytes = (uint32_t)(letter.bytes - sizeof letter.header),
-  };
-  letter.body.request_id = self->request_id;
-  letter.body.device = file->st_dev;
-  letter.body.inode = file->st_ino;
-  letter.body.ignored = ignored;
-  letter.body.strings_bytes = letter.header.body_bytes - (uint32_t)sizeof letter.body;
-  struct msghdr packet = {.msg_iov = letter.parts, .msg_iovlen = letter.count};
-  return raw_call(SYS_sendmsg, self->channel, &packet, MSG_NOSIGNAL);
-}
 
 /* The next message, of that type: its descriptor, or -1. Ends the process if the bridge is gone, or
  * says anything else. */
@@ -304,16 +254,14 @@ static int let_go_if_closed(int fd, void *self) {
 }
 
 /* Its descriptors are closed before the other program begins, as they would be by now. */
-static void try_it(struct self *self, const char *path, char *const argv[], char *const envp[],
-                   char was_clean, uint32_t ignored) {
+static void try_it(struct self *self, struct execution *execution, char was_clean) {
   struct inherited_numbers numbers;
-  struct stat file;
   int may_hold = !was_clean || (state.touched & TOUCHED_STREAMS) != 0;
-  if (!is_plain_executable(path, &file) || !is_ordinary_environment(envp) ||
-      list_inherited(self, &numbers) != 0 ||
+  if (!is_plain_executable(execution->path, &execution->file) ||
+      !is_ordinary_environment(execution->envp) || list_inherited(self, &numbers) != 0 ||
       ((may_hold || numbers.count > 0) &&
        !files_can_be_passed(self->fds_fd, self->processes, &numbers)) ||
-      ask(self, path, &file, argv, envp, ignored) < 0) {
+      execution_send(self->channel, self->request_id, execution) < 0) {
     return;
   }
   int peer = await(self, MESSAGE_EXECUTED_BY);
@@ -332,32 +280,36 @@ static int is_put_back_or_ends(void) {
 }
 
 int hand_over_is_possible(void) {
-  return state.role == ROLE_ANSWERING && is_put_back_or_ends() && getpid() == state.pid &&
-         gettid() == state.pid;
+  return state.role == ROLE_ANSWERING && is_put_back_or_ends() &&
+         libc_call(SYS_getpid) == state.pid && libc_call(SYS_gettid) == state.pid;
+}
+
+static int may_be_handed_over(const char *path, char *const argv[], char *const envp[]) {
+  return hand_over_is_possible() && may_be_memory(path) && may_be_memory(argv) &&
+         (envp == NULL || may_be_memory(envp)) && ++state.executes <= MESSAGE_EXECUTES_MAX;
+}
+
+void hand_over_blocked(const char *path, char *const argv[], char *const envp[], uint64_t mask) {
+  struct execution execution = {.path = path, .argv = argv, .envp = envp};
+  struct self self;
+  if (!may_be_handed_over(path, argv, envp)) return;
+  /* From here on the kernel hands no call back. */
+  char was_clean = state.is_clean, handed_back = state.hands_back;
+  state.is_clean = 0;
+  state.hands_back = 0;
+  if (can_be_handed_over(mask, was_clean, &execution.ignored) && look_at_self(&self) == 0) {
+    try_it(&self, &execution, was_clean);
+    forget_self(&self);
+  }
+  state.is_clean = was_clean;
+  state.hands_back = handed_back;
 }
 
 void hand_over(const char *path, char *const argv[], char *const envp[]) {
   const uint64_t all = ~0ull;
   uint64_t mask = 0;
-  uint32_t ignored = 0;
-  struct self self;
-  if (!hand_over_is_possible() || !may_be_memory(path) || !may_be_memory(argv) ||
-      (envp != NULL && !may_be_memory(envp))) {
-    return;
-  }
-  if (++state.executes > MESSAGE_EXECUTES_MAX) return;
-  int failure = errno;
-  /* From here on the kernel hands no call back. */
-  char was_clean = state.is_clean, handed_back = state.hands_back;
-  state.is_clean = 0;
-  state.hands_back = 0;
-  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, kMaskBytes);
-  if (can_be_handed_over(mask, was_clean, &ignored) && look_at_self(&self) == 0) {
-    try_it(&self, path, argv, envp, was_clean, ignored);
-    forget_self(&self);
-  }
-  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, kMaskBytes);
-  state.is_clean = was_clean;
-  state.hands_back = handed_back;
-  errno = failure;
+  if (!hand_over_is_possible()) return;
+  libc_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, kMaskBytes);
+  hand_over_blocked(path, argv, envp, mask);
+  libc_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, kMaskBytes);
 }

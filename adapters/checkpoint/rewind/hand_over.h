@@ -11,12 +11,21 @@
 #ifndef CGIBRIDGE_HAND_OVER_H
 #define CGIBRIDGE_HAND_OVER_H
 
+#include <stdint.h>
+
 /* Whether this is the program of a request, in a worker, and not a child of it. */
 int hand_over_is_possible(void);
 /* path: the file, as given to execve(). Returns only if the process has to execute it really; then
  * nothing has changed, except that descriptors which are closed at exec may be closed. errno is
  * kept. */
 void hand_over(const char *path, char *const argv[], char *const envp[]);
+/* The same if all signals are blocked already: mask has those that the program blocks. */
+void hand_over_blocked(const char *path, char *const argv[], char *const envp[], uint64_t mask);
+/* exec.c: the same for a call by its number, if it is one that executes. */
+void hand_over_by_number(long number, const long *words);
+/* The same for one that was handed back (static/traps.h), within libc_enter(). */
+void hand_over_trapped(long number, const long *words, uint64_t mask);
+
 /* worker.c: the end of the request, and of a worker that is not put back. */
 _Noreturn void worker_handed_over(void);
 

@@ -38,7 +38,8 @@ struct kept {
   unsigned long memory_nodes[kNodeWords];
 };
 
-static struct kept at_start;
+/* Not on the stack, which may be a small one. */
+static struct kept at_start, now_kept;
 static int is_known, is_doubted;
 
 static int kept_read(struct kept *kept) {
@@ -102,9 +103,8 @@ static int is_same_as_at_start(struct kept *now) {
 }
 
 int kept_is_as_at_start_of_load(void) {
-  struct kept now;
-  return is_same_as_at_start(&now) &&
-         now.kernel.words.process_group == at_start.kernel.words.process_group;
+  return is_same_as_at_start(&now_kept) &&
+         now_kept.kernel.words.process_group == at_start.kernel.words.process_group;
 }
 
 /* ---- what else a request may have changed ---- */
@@ -154,10 +154,10 @@ static int timers_run(void) {
 }
 
 int kept_is_as_at_start(uint64_t mask, int may_have_children, uint32_t *ignored) {
-  struct kept now;
-  if (!is_same_as_at_start(&now) || now.kernel.words.process_group != state.pid) return 0;
-  uint64_t all_ignored = ignored_signals(&now.kernel);
+  const struct kernel_state *now = &now_kept.kernel;
+  if (!is_same_as_at_start(&now_kept) || now->words.process_group != state.pid) return 0;
+  uint64_t all_ignored = ignored_signals(now);
   *ignored = (uint32_t)all_ignored;
   return signals_are_as_at_start(all_ignored, mask) && attributes_are_as_at_start() &&
-         !timers_run() && (!may_have_children || is_alone(&now.kernel));
+         !timers_run() && (!may_have_children || is_alone(now));
 }
