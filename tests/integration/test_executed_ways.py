@@ -139,3 +139,17 @@ def test_the_bridge_reads_no_strings_that_may_change_or_never_come(site, what):
     bridge.expect_log("an execute without its strings")
     assert bridge.request(forger).body.startswith(b"hello\n")
     bridge.wait_idle()
+
+
+def test_a_program_that_has_to_start_anew_is_not_executed_by_itself(site):
+    script = site.c("x", r"""
+        #include <stdio.h>
+        static char **kept;
+        __attribute__((constructor)) static void first(int argc, char **argv) { (void)argc; kept = argv; }
+        int main(void) { printf("Content-Type: text/plain\n\n%s\n", kept[1] ? kept[1] : ""); return 0; }""")
+    bridge = site.start_bridge(WARM)
+    bridge.request(script)
+    for number in range(3):
+        bridge.wait_warm(script)
+        assert bridge.request(script, query=f"a{number}").body == f"a{number}\n".encode()
+    assert [row["path"] for row in bridge.status()["programs"]] == [str(script)]
