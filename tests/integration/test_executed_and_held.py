@@ -172,17 +172,18 @@ EXECUTED = ["lock on 0", "lock on 2", "lockf on 0", "lock on a pipe", "lock by n
             "group", "limit"]
 
 
-@pytest.fixture
-def script(site):
+def did(site, *flags):
     lock = site.folder / "lock"
     lock.touch(0o600)
     target = site.c("found", HEAD + FOUND, f'-DLOCK="{lock}"').rename(site.folder / "found")
-    return site.c("did", HEAD + DID, f'-DLOCK="{lock}"', f'-DTARGET="{target}"')
+    return site.c("did", HEAD + DID, f'-DLOCK="{lock}"', f'-DTARGET="{target}"', *flags)
 
 
-@pytest.mark.parametrize("settings", ["", 'limits = { cpu_time = "100s" }', 'reset = "fork"'],
-                         ids=["", "limited", "forked"])
-def test_a_process_keeps_what_it_holds(site, script, settings):
+@pytest.mark.parametrize("settings, flags", [("", []), ('limits = { cpu_time = "100s" }', []),
+                                             ('reset = "fork"', []), ("", ["-static"])],
+                         ids=["", "limited", "forked", "static"])
+def test_a_process_keeps_what_it_holds(site, settings, flags):
+    script = did(site, *flags)
     bridge = site.start_bridge(f"{WARM}\n{settings}", programs=PROGRAM)
     warm_up(bridge, script)
     wrong = {}

@@ -81,8 +81,8 @@ HANDED = ["number", "number, nowhere", "number, nonsense", "number at", "at", "a
 EXECUTED = ["at a folder", "at, no link", "by descriptor", "too long a word", "too much"]
 
 
-@pytest.mark.parametrize("reset, flags", [("rewind", []), ("fork", [])],
-                         ids=["rewind", "fork"])
+@pytest.mark.parametrize("reset, flags", [("rewind", []), ("fork", []), ("rewind", ["-static"])],
+                         ids=["rewind", "fork", "static"])
 def test_the_same_is_found_in_whatever_way_it_is_executed(site, reset, flags):
     target = site.c("found", TARGET).rename(site.folder / "found")
     script = site.c("ways", WAYS, f'-DTARGET="{target}"', f'-DPLACE="{site.folder}"', "-Wno-nonnull", *flags)

@@ -132,6 +132,7 @@ void go_threads_see_wait(void) {
 
 #else
 
+void go_threads_expect_no_more(void) {}
 void go_threads_see_wait(void) {}
 
 void go_threads_see_c_call(long number, const long *words) {

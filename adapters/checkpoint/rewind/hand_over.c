@@ -198,6 +198,7 @@ static _Noreturn void wait_for_its_end(const struct self *self, int peer,
   struct pollfd watched[] = {{self->channel, POLLIN, 0}, {peer, POLLIN, 0}};
   raw_call(SYS_close_range, 0, kStreams - 1, 0);
   inherited_keep(numbers);
+  go_threads_expect_no_more();
   timers_put_back(was_clean);
   hear_signals_by_default();
   while (watched[0].revents == 0) {

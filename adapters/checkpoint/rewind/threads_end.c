@@ -188,7 +188,8 @@ static void expect_what_it_did(struct engine *engine) {
 
 int threads_have_ended(void) {
   enum { kLooks = 2 * kLooksAtOnce };
-  int has_others = parked_threads.count != 0 && !parked_threads.are_again;
+  /* Go's runtime has none that waits for anything by itself. */
+  int has_others = parked_threads.count != 0 && !parked_threads.are_again && !program_is_go();
   if ((state.touched & TOUCHED_THREADS) == 0 && parked_threads.count == 0) return 1;
   for (int looks = 0; !has_others && looks < kLooks; ++looks) {
     if (threads_of_process() == 1) return 1;

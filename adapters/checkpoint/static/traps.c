@@ -16,6 +16,7 @@
 #include "calls/clean.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/hand_over.h"
 #include "rewind/other_threads.h"
 #include "usage.h"
 
@@ -204,6 +205,17 @@ long as_it_came(long number, const long *words) {
   return raw_call6(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
+/* The program's own signal is this library's meanwhile. */
+static void trapped_exec(long number, const long *words) {
+  struct signal_action own;
+  if (number != SYS_execve && number != SYS_execveat) return;
+  own_signal_act(NULL, &own);
+  if (own_signal_is_blocked() || own.handler == SIG_IGN) return;
+  struct visit visit = libc_enter();
+  hand_over_trapped(number, words, visit.mask);
+  libc_leave(&visit);
+}
+
 static long trapped_call(long number, const long *words, ucontext_t *context) {
   uint64_t how;
   if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
@@ -212,6 +224,7 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
     go_threads_see_call(number, words);
     if (go_threads_hold(number, words)) return 0;
   }
+  trapped_exec(number, words);
   switch (number) {
     case SYS_exit_group:
       leave((int)words[0]);
