@@ -2,7 +2,6 @@
 place where nobody can tell the difference."""
 
 import concurrent.futures
-import time
 
 import pytest
 
@@ -265,39 +264,6 @@ def test_scripts_that_execute(site, wrapper, name):
     for _ in range(2):
         ask()
     assert stood_in(bridge, script) >= before + 4 * len(requests)
-
-
-# What is changed for all requests, before the first one comes.
-OF_LOAD = {
-    "perl, umask": "#!/usr/bin/perl\nBEGIN {{ umask 027 }} exec '{target}', 'a';\n",
-    "perl, nice": "#!/usr/bin/perl\nBEGIN {{ setpriority 0, 0, 3 }} exec '{target}', 'a';\n",
-    "a wrapper, nice": "#!/usr/bin/env -S nice -n 3 perl\nexec '{target}', 'a';\n",
-}
-
-
-def keeps_what_it_changed(site, script):
-    bridge = site.start_bridge(WARM, programs=PROGRAM)
-    classic = compare(site, bridge, script)
-    bridge.request(script)
-    for _ in range(10):
-        bridge.wait_warm(script)
-        assert differences(answers(bridge, script, 1)[0], classic) == {}
-        time.sleep(0.1)
-    assert stood_in(bridge, script) == 0
-
-
-@pytest.mark.parametrize("name", OF_LOAD)
-def test_what_was_changed_before_the_checkpoint_is_kept(site, wrapper, name):
-    target = site.folder / "elsewhere" / "target"
-    keeps_what_it_changed(site, site.script("x", OF_LOAD[name].format(target=target)))
-
-
-def test_what_a_constructor_changed_is_kept(site, wrapper):
-    keeps_what_it_changed(site, site.c("x", f"""
-        #include <sys/stat.h>
-        #include <unistd.h>
-        __attribute__((constructor)) static void first(void) {{ umask(027); }}
-        int main(void) {{ execl("{site.folder}/elsewhere/target", "x", (char *)0); return 1; }}"""))
 
 
 def test_visitors_words_make_no_new_programs(site, wrapper):
