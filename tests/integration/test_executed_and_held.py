@@ -219,12 +219,13 @@ IN_TURN = r"""
     }"""
 
 
+@pytest.mark.parametrize("linked", [[], ["-static"]], ids=["", "static"])
 @pytest.mark.parametrize("flags, said", [("O_CLOEXEC", b"free\n"), ("0", b"locked\n")])
-def test_a_lock_ends_with_a_copy_that_is_closed_when_the_second_one_executes(site, flags, said):
+def test_a_lock_ends_with_a_copy_that_is_closed_when_the_second_one_executes(site, flags, said, linked):
     lock, following = site.folder / "lock", "none"
     for number, own in ((3, "O_CLOEXEC"), (2, flags), (1, "0")):
         script = site.c(f"turn{number}", HEAD + IN_TURN, f'-DLOCK="{lock}"', f'-DNEXT="{following}"',
-                        f"-DNUMBER={number}", f"-DFLAGS={own}")
+                        f"-DNUMBER={number}", f"-DFLAGS={own}", *linked)
         following = script
     bridge = site.start_bridge(WARM, programs=PROGRAM)
     warm_up(bridge, script)

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "calls/clean.h"
 #include "checkpoint.h"
@@ -139,7 +138,8 @@ static void let_go_of(struct inherited_files *request, size_t index) {
 }
 
 static int has_files(void) {
-  return state.role == ROLE_ANSWERING && of_request()->count > 0 && getpid() == state.pid;
+  return state.role == ROLE_ANSWERING && of_request()->count > 0 &&
+         libc_call(SYS_getpid) == state.pid;
 }
 
 /* All descriptors of one file, because the locks are the process's and the file's. */
