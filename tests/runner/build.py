@@ -14,7 +14,9 @@ OPTIONS = {
     sections.PLAIN: ["-DCMAKE_BUILD_TYPE=RelWithDebInfo"],
     sections.SANITIZED: ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_CXX_COMPILER=clang++",
                          "-DCGIBRIDGE_SANITIZE=ON", "-DCGIBRIDGE_FUZZ=ON",
-                         f"-DCGIBRIDGE_WASM_TARGET={TOP / sections.PLAIN / 'wasm'}"],  # the same program
+                         # What is not sanitized is the same in both, and made once.
+                         f"-DCGIBRIDGE_WASM_TARGET={TOP / sections.PLAIN / 'wasm'}",
+                         f"-DCGIBRIDGE_GO_CACHE={TOP / sections.PLAIN / 'go-cache'}"],
 }
 
 
