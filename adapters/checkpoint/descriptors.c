@@ -121,12 +121,8 @@ static int is_event(const char *text, struct open_file *file) {
 }
 
 static int is_named(int fd, const char *name) {
-  char path[48], link[64];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  ssize_t length = readlink(path, link, sizeof link - 1);
-  if (length < 0) return 0;
-  link[length] = '\0';
-  return strncmp(link, name, strlen(name)) == 0;
+  char path[64];
+  return path_of_open_file(fd, path, sizeof path) >= 0 && strncmp(path, name, strlen(name)) == 0;
 }
 
 /* A timer that is not set and has not expired. */
@@ -245,8 +241,8 @@ static const char *look_at(int fd, const struct stat *status, struct open_file *
 
 static int open_again(const struct open_file *file) {
   if (file->kind != FILE_NAMED) return (int)make(file);
-  char path[48];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+  char path[kFilePathBytes];
+  path_to_open_file(file->fd, path);
   return open(path, (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC);
 }
 

@@ -46,6 +46,13 @@ int stillness_check(char *reason, size_t reason_bytes);
 const char *stillness_of_process(void);
 unsigned threads_of_process(void); /* 0: not known */
 
+/* open_file.c: /proc/self/fd/N; there must be room for kFilePathBytes. Without libc, like the next
+ * one. */
+enum { kFilePathBytes = 40 };
+void path_to_open_file(long fd, char *path);
+/* Where this open file is, or what it is ("pipe:[7]"): its length, or -errno. */
+long path_of_open_file(long fd, char *path, size_t bytes);
+
 /* descriptors.c */
 void descriptors_remember_start(void);
 /* Calls visit for each open descriptor but folder, which is /proc/self/fd, until it returns other

@@ -130,11 +130,8 @@ void note_open_of_load(const char *function, int directory, const char *path, in
 static int is_put_back(long fd) {
   static const char *const kNames[] = {"/comm", "/oom_score_adj", "/oom_adj", "/coredump_filter",
                                        "/timerslack_ns"};
-  char link[40], path[64];
-  snprintf(link, sizeof link, "/proc/self/fd/%ld", fd);
-  long length = libc_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
-  if (length < 0) return 0;
-  path[length] = '\0';
+  char path[64];
+  if (path_of_open_file(fd, path, sizeof path) < 0) return 0;
   const char *name = strrchr(path, '/');
   for (size_t i = 0; name != NULL && i < sizeof kNames / sizeof *kNames; ++i) {
     if (strcmp(name, kNames[i]) == 0) return 1;

@@ -267,12 +267,8 @@ int go_mark_reached(uintptr_t place, ucontext_t *context) {
 /* ---- calls ---- */
 
 static void look_at_listed_folder(long file, const void *caller) {
-  char link[32], path[PATH_MAX];
-  snprintf(link, sizeof link, "/proc/self/fd/%ld", file);
-  long length = raw_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
-  if (length <= 0) return;
-  path[length] = '\0';
-  lookups_see_folder(path, caller);
+  char path[PATH_MAX];
+  if (path_of_open_file(file, path, sizeof path) > 0) lookups_see_folder(path, caller);
 }
 
 static void note_file(int directory, const char *path, int flags, const void *caller) {

@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 
 #include "calls/rare_calls.h"
+#include "descriptors.h"
 #include "load/load_watch.h"
 #include "raw_call.h"
 
@@ -85,14 +86,11 @@ static const char *place_in_proc(char *path) {
 }
 
 static enum impurity kind_of_file(int fd) {
-  char link[32], path[1024];
+  char path[1024];
   struct statfs system;
   if (raw_call(SYS_fstatfs, fd, &system) != 0) return IMPURITIES;
   if (system.f_type != PROC_SUPER_MAGIC && system.f_type != SYSFS_MAGIC) return IMPURITIES;
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  long length = raw_call(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
-  if (length <= 0) return IMPURITIES;
-  path[length] = '\0';
+  if (path_of_open_file(fd, path, sizeof path) <= 0) return IMPURITIES;
   return system.f_type == SYSFS_MAGIC ? kind_in_sys(path) : kind_in_proc(place_in_proc(path));
 }
 

@@ -47,21 +47,12 @@ static int is_no_file(const char *path) {
   return 0;
 }
 
-static long read_link_of(long fd, char *path, size_t bytes) {
-  char link[40];
-  snprintf(link, sizeof link, "/proc/self/fd/%ld", fd);
-  long length = raw_call(SYS_readlinkat, AT_FDCWD, link, path, bytes - 1);
-  if (length < 0) return length;
-  path[length] = '\0';
-  return length;
-}
-
 /* The path that means the same to the bridge: of one that begins in another folder than the current
  * one, or that goes through /proc or /dev to somebody's file (/proc/self/cwd/settings). A path that
  * leads nowhere stays as it is. */
 static const char *path_for_all(int directory, const char *path, char text[kPathBytes]) {
   if (path[0] != '/' && directory != AT_FDCWD) {
-    long length = read_link_of(directory, text, kPathBytes);
+    long length = path_of_open_file(directory, text, kPathBytes);
     if (length <= 0 || text[0] != '/' || (size_t)length + strlen(path) + 2 > kPathBytes)
       return path;
     strcpy(stpcpy(text + length, "/"), path);
@@ -71,7 +62,7 @@ static const char *path_for_all(int directory, const char *path, char text[kPath
   long fd = raw_call(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
   if (fd < 0) return path;
   char found[kPathBytes];
-  long length = read_link_of(fd, found, sizeof found);
+  long length = path_of_open_file(fd, found, sizeof found);
   raw_call(SYS_close, fd);
   if (length <= 0 || found[0] != '/') return path;
   return strcpy(text, found);
@@ -238,7 +229,7 @@ static void forget_below(const char *path) {
 static void forget_files(const char *path) {
   char own[kPathBytes];
   long folder = raw_call(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
-  if (folder >= 0 && read_link_of(folder, own, sizeof own) > 0) forget_below(own);
+  if (folder >= 0 && path_of_open_file(folder, own, sizeof own) > 0) forget_below(own);
   if (folder >= 0) raw_call(SYS_close, folder);
   forget_below(path);
 }

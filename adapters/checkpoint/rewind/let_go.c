@@ -19,15 +19,8 @@
 static int file_put_back(const struct engine *engine, size_t index) {
   const struct open_file *file = &state.files[index];
   if (descriptor_is_made_anew(file)) return descriptor_make_anew(file);
-  char path[40] = "/proc/self/fd/";
-  char digits[12];
-  int count = 0, pristine = engine->pristine_fds[index];
-  for (int rest = pristine; rest > 0 || count == 0; rest /= 10) {
-    digits[count++] = (char)('0' + rest % 10);
-  }
-  char *end = path + strlen(path);
-  while (count > 0) *end++ = digits[--count];
-  *end = '\0';
+  char path[kFilePathBytes];
+  path_to_open_file(engine->pristine_fds[index], path);
   int flags = (file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_CLOEXEC;
   long fd = raw_call(SYS_openat, AT_FDCWD, path, flags);
   if (fd < 0) return -1;

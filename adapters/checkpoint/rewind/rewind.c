@@ -226,8 +226,8 @@ static int open_own_all(struct engine *engine, int channel) {
   engine->size_fd = open_own(engine, "/proc/self/statm", O_RDONLY);
   for (size_t i = 0; i < state.file_count; ++i) {
     if (descriptor_is_made_anew(&state.files[i])) continue;
-    char path[48];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", state.files[i].fd);
+    char path[kFilePathBytes];
+    path_to_open_file(state.files[i].fd, path);
     engine->pristine_fds[i] = open_own(engine, path, O_PATH);
     if (engine->pristine_fds[i] < 0) return -1;
   }
