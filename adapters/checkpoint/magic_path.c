@@ -360,16 +360,10 @@ INTERPOSED pid_t fork(void) {
   return REAL(fork)();
 }
 
-/* A link to the process's number. */
-static void look_at_own_name(const char *path, const void *caller) {
-  if (!state.load.is_on || strcmp(path, "/proc/self") != 0) return;
-  load_watch_note(IMPURE_PID, "readlink of /proc/self", caller);
-}
-
 INTERPOSED ssize_t readlink(const char *restrict path, char *restrict buffer, size_t size) {
   ssize_t result;
   if (magic_path_answer(path, buffer, size, &result)) return result;
-  look_at_own_name(path, __builtin_return_address(0));
+  answers_see_link("readlink", AT_FDCWD, path, __builtin_return_address(0));
   lookups_see_look(AT_FDCWD, path, __builtin_return_address(0));
   return REAL(readlink)(path, buffer, size);
 }
@@ -378,6 +372,7 @@ INTERPOSED ssize_t readlinkat(int directory, const char *restrict path, char *re
                               size_t size) {
   ssize_t result;
   if (magic_path_answer(path, buffer, size, &result)) return result;
+  answers_see_link("readlinkat", directory, path, __builtin_return_address(0));
   lookups_see_look(directory, path, __builtin_return_address(0));
   return REAL(readlinkat)(directory, path, buffer, size);
 }

@@ -316,7 +316,7 @@ sub become_fresh {
 sub leave_time_local {
     my %named = map { ($_ => 1) } map { split /:/ } grep { defined } map { $ENV{$_} } qw(PERL5LIB PERLLIB);
     ($time_local) = grep { -e } map { "$_/Time/Local.pm" } grep { !$named{$_} } @usual_folders;
-    $watch = "watch/$time_local" if defined $time_local;
+    $watch .= "\n$time_local" if defined $time_local;
 }
 
 sub keep_year {
@@ -339,7 +339,8 @@ delete @INC{ 'CGIBridge.pm', "$folder/Watched.pm" };
 # PERL5LIB may name the program's folder.
 my ($programs) = $0 =~ m{^(.*/)};
 @usual_folders = grep { !ref && m{^/} && !(defined $programs && index("$_/", $programs) == 0) } @INC;
-our ($launched_at, $watch, $time_local, $year) = (time, 'watch');
+# What this file itself looks at, a request does not keep: descriptors, and the numbers of their pipes.
+our ($launched_at, $watch, $time_local, $year) = (time, 'watch/' . __FILE__);
 leave_time_local() if defined $call;
 our %before_all = %ENV;
 our @launched_as = command_line();

@@ -272,10 +272,10 @@ module CGIBridge
 
     # What the checkpoint library saw.
     def trouble_of_process(written)
+      seen = OWN.ask('seen') # first: what follows lists threads itself
       return 'starts a thread' if Ahead.threads > @threads # for one, Ruby may write to its own eventfd
 
       now = Watch.bytes_written
-      seen = OWN.ask('seen')
       return "#{seen} while it is loaded" unless seen.empty?
 
       left = OWN.ask('left') # first: Ruby may have written for a thread that has ended

@@ -53,7 +53,7 @@ LEFT = {
 def test_a_program_that_leaves_what_no_copy_has_is_not_warm(folder, text):
     program = folder.compile("left.c", HEAD + "__attribute__((constructor)) static void early(void) { "
                              + text + "; }\nint main() { return 0; }\n")
-    with Zygote([program], reset="rewind") as zygote:
+    with Zygote([program], reset="rewind", accept="files") as zygote:
         if zygote.stands and "keyctl" in text:
             pytest.skip("this machine gives no keyrings")
         assert not zygote.stands

@@ -23,7 +23,8 @@ def table():
 
 def watched():
     """Functions that are watched only while a zygote loads, in addition to their class."""
-    return set(re.findall(r"X\((\w+),", (SOURCES / "load/load_calls.h").read_text()))
+    lists = [(SOURCES / "load" / name).read_text() for name in ("load_calls.h", "answers.h")]
+    return set(re.findall(r"X\((\w+),", "".join(lists)))
 
 
 def generators():

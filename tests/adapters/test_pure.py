@@ -34,6 +34,10 @@ IMPURE = {
     "a child": ("our $key = `echo hello`;", "process"),
     "a system": ("our $key = system('true');", "process"),
     "its input": ("our $key = do { sysread STDIN, my $t, 9; $t };", "input"),
+    "whether there is input": ("our $key = do { my $r = ''; vec($r, 0, 1) = 1; select $r, undef, undef, 0 };",
+                               "input"),
+    "its threads": ("our $key = do { opendir my $d, '/proc/self/task'; (grep { /\\d/ } readdir $d)[0] };",
+                    "process id"),
     "output": ("$| = 1; print \"X-Early: yes\\n\"; our $key = 1;", "prints"),
     "a word on stderr": ("print STDERR \"early\\n\"; our $key = 1;", "prints"),
     "a socket": ("use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0); "
@@ -51,7 +55,7 @@ SHOWS = ("print \"Content-Type: text/plain\\n\\n\", $main::key // $Own::key // $
 
 def is_stable(text):
     """Whether a separate process gives the same answer twice."""
-    return text not in (*DIFFERS_EACH_TIME, "a time", "a pid", "perl's start")
+    return text not in (*DIFFERS_EACH_TIME, "a time", "a pid", "its threads", "perl's start")
 
 
 def each_is_its_own(zygote, plain, kind, reset):

@@ -48,7 +48,8 @@ int main() { printf("%%lu\n", (unsigned long)early); }
     ("clearenv()", "environment"),
     ("std::chrono::steady_clock::now().time_since_epoch().count()", "time"), ("since_boot()", "time"),
     ("syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &moment)", "time"),
-    ("time(nullptr)", "time"), ("getpid()", "process id"), ("system(\"true\")", "process"),
+    ("time(nullptr)", "time"), ("clock()", "time"),
+    ("getpid()", "process id"), ("system(\"true\")", "process"),
     ("printf(\"early\") + fflush(stdout)", "prints"), ("write(2, \"early\", 5)", "prints")])
 def test_a_native_program_whose_constructors_do_it_is_not_warm(folder, text, why):
     program = folder.compile("early.cc", EARLY % text)
@@ -173,12 +174,6 @@ def test_only_libnuma_may_look_at_the_masks_of_its_process(folder, name, text, i
     """Its constructor does so. MapServer is linked with it, for example."""
     with Zygote([starts_with(folder, name, text)], reset="rewind") as zygote:
         assert bool(zygote.stands) == is_pure, zygote.notes
-
-
-@pytest.mark.parametrize("text", ["clock()", "std::clock() + getppid()"])
-def test_processor_time_before_main_is_no_time_of_day(folder, text):
-    with Zygote([folder.compile("early.cc", EARLY % text)], reset="rewind") as zygote:
-        assert zygote.stands, zygote.notes
 
 
 def test_what_main_does_is_each_request_s_own(folder):

@@ -20,7 +20,7 @@ struct passed_call {
 look_function look_at_dlsym, look_at_dlvsym, look_at_dlopen, look_at_dlmopen, look_at_signal,
     look_at_sigaction, look_at_socket;
 look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_at_fopen;
-look_function look_at_path, look_at_path_in, look_at_folder, look_at_shared_file;
+look_function look_at_path, look_at_path_in, look_at_shared_file;
 look_function look_at_descriptor, look_at_descriptors, look_at_close, look_at_range;
 /* stream_calls.c */
 look_function look_at_stream, look_at_freopen, look_at_fdopen, look_at_ioctl, look_at_epoll_ctl,
@@ -47,6 +47,17 @@ look_function look_at_random, look_at_time, look_at_pid, look_at_child, look_at_
 look_function look_at_change, look_at_clock, look_at_input, look_at_output, look_at_fcntl;
 look_function look_at_machine, look_at_auxiliary;
 extern struct passed_call passed_writev;
+
+/* answers_of_files.c, answers_of_others.c */
+look_function look_at_status, look_at_status_in, look_at_status_of, look_at_old_status,
+    look_at_old_status_in, look_at_old_status_of, look_at_place, look_at_working_folder;
+look_function look_at_folder, look_at_folder_in, look_at_opened_folder, look_at_listing,
+    look_at_listed, look_at_trees;
+look_function look_at_poll, look_at_poll_with_mask, look_at_select, look_at_select_with_mask,
+    look_at_moved, look_at_received, look_at_option, look_at_address;
+look_function look_at_sent, look_at_sent_to_thread, look_at_sender, look_at_awaited_signal,
+    look_at_thread_clock, look_at_processor;
+extern struct passed_call passed_raise, passed_killpg, passed_tgkill;
 
 /* Where the address that the function returns to is found after its arguments. */
 #if defined(__x86_64__)

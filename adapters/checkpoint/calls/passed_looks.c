@@ -1,10 +1,12 @@
 /* What the arguments of passed calls mean. */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/vfs.h>
 
@@ -26,6 +28,12 @@ int is_of_this_library(const void *address) {
   return (const char *)address >= __ehdr_start && (const char *)address < _end;
 }
 
+/* libc gives the vDSO's own function for some names. */
+static int is_of_vdso(const Dl_info *of_found) {
+  unsigned long vdso = getauxval(AT_SYSINFO_EHDR);
+  return vdso != 0 && (unsigned long)(uintptr_t)of_found->dli_fbase == vdso;
+}
+
 /* A program that asks a library for a libc function gets ours, like one that links with it. */
 static void *dlsym_by_handle(void *library, const char *name) {
   void *found = passed_dlsym_of_libc(library, name);
@@ -36,11 +44,18 @@ static void *dlsym_by_handle(void *library, const char *name) {
   if (is_of_this_library(found)) return generators_offer(name, found, __builtin_return_address(0));
   void *real = dlsym(RTLD_NEXT, "malloc_info"); /* which nothing interposes */
   if (real == NULL || dladdr(found, &of_found) == 0 || dladdr(real, &of_libc) == 0 ||
-      of_found.dli_fbase != of_libc.dli_fbase) {
+      (of_found.dli_fbase != of_libc.dli_fbase && !is_of_vdso(&of_found))) {
     return generators_instead(name, found, __builtin_return_address(0));
   }
   void *ours = dlsym(RTLD_DEFAULT, name);
   return is_of_this_library(ours) ? ours : found;
+}
+
+/* This library is the next one after the program itself. */
+static int is_programs_own(const void *caller) {
+  struct dl_find_object found;
+  return _dl_find_object((void *)(uintptr_t)caller, &found) == 0 &&
+         found.dlfo_link_map->l_name[0] == '\0';
 }
 
 /* A library that wraps a function of libc's asks for the next one after itself, which may be libc's
@@ -50,6 +65,8 @@ static void note_next(const char *name, const void *caller) {
   if (!is_of_this_library(passed_dlsym_of_libc(RTLD_DEFAULT, name))) return;
   state.goes_by = 1;
   call_touch(TOUCHED_ASKED);
+  if (!is_programs_own(caller) && load_calls_have(name))
+    load_watch_note(IMPURE_UNSEEN, name, caller);
 }
 
 void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
@@ -204,12 +221,6 @@ void *look_at_path_in(const struct passed_call *call, const long *arguments) {
   return NULL;
 }
 
-void *look_at_folder(const struct passed_call *call, const long *arguments) {
-  (void)call;
-  lookups_see_folder((const char *)arguments[0], caller_of(arguments));
-  return NULL;
-}
-
 /* Its name, in the folder that libc opens it in. */
 void *look_at_shared_file(const struct passed_call *call, const long *arguments) {
   char path[300];
@@ -297,7 +308,7 @@ void note_socket(long level, long option) {
 }
 
 void *look_at_socket(const struct passed_call *call, const long *arguments) {
-  (void)call;
+  answers_see_socket_option(call->name, arguments, caller_of(arguments));
   note_socket(arguments[1], arguments[2]);
   return NULL;
 }

@@ -54,7 +54,7 @@
   X(__close, 0, RETIRED_NOT, look_at_close)                    \
   X(fdopen, 0, RETIRED_NOT, look_at_fdopen)                    \
   X(_IO_fdopen, 0, RETIRED_NOT, look_at_fdopen)                \
-  X(fdopendir, 0, RETIRED_NOT, look_at_descriptor)             \
+  X(fdopendir, 0, RETIRED_NOT, look_at_opened_folder)          \
   X(dup2, 0, RETIRED_NOT, look_at_descriptors)                 \
   X(__dup2, 0, RETIRED_NOT, look_at_descriptors)               \
   X(dup3, 0, RETIRED_NOT, look_at_descriptors)                 \

@@ -4,6 +4,7 @@
 #include <linux/kd.h>
 #include <linux/vt.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -123,15 +124,15 @@ void note_ioctl(long fd, unsigned request) {
 }
 
 void *look_at_ioctl(const struct passed_call *call, const long *arguments) {
-  if (arguments[0] == STDIN_FILENO && (unsigned)arguments[1] == FIONREAD)
-    load_watch_note(IMPURE_INPUT, call->name, caller_of(arguments));
+  answers_see_ioctl(call->name, arguments, caller_of(arguments));
   note_ioctl(arguments[0], (unsigned)arguments[1]);
   return NULL;
 }
 
 /* As long as the file is open, an instance of the checkpoint's watches it. */
 void *look_at_epoll_ctl(const struct passed_call *call, const long *arguments) {
-  (void)call;
+  if ((int)arguments[1] != EPOLL_CTL_DEL)
+    answers_see_input(call->name, arguments[2], caller_of(arguments));
   threads_see_descriptor(arguments[0]);
   threads_see_descriptor(arguments[2]);
   note_file_of(arguments[2]);

@@ -5,26 +5,26 @@
 #ifndef CGIBRIDGE_STREAM_LIST_H
 #define CGIBRIDGE_STREAM_LIST_H
 
-#define CALLS_ON_STREAMS(X)                                   \
-  X(fclose, 0, RETIRED_NOT, look_at_stream)                   \
-  X(_IO_fclose, 0, RETIRED_NOT, look_at_stream)               \
-  X(_IO_file_close, 0, RETIRED_NOT, look_at_stream)           \
-  X(_IO_file_close_it, 0, RETIRED_NOT, look_at_stream)        \
-  X(_IO_file_finish, 0, RETIRED_NOT, look_at_stream)          \
-  X(fcloseall, TOUCHED_STREAMS, RETIRED_NOT, NULL)            \
-  X(__fcntl, 0, RETIRED_NOT, look_at_fcntl)                   \
-  X(ioctl, 0, RETIRED_NOT, look_at_ioctl)                     \
-  X(epoll_ctl, 0, RETIRED_NOT, look_at_epoll_ctl)             \
-  X(sendmsg, 0, RETIRED_NOT, look_at_message)                 \
-  X(sendmmsg, TOUCHED_STREAMS, RETIRED_NOT, look_at_messages) \
-  X(futimes, TOUCHED_STREAMS, RETIRED_NOT, NULL)              \
-  X(futimesat, TOUCHED_STREAMS, RETIRED_NOT, NULL)            \
-  X(lutimes, TOUCHED_STREAMS, RETIRED_NOT, NULL)              \
-  X(setxattr, TOUCHED_STREAMS, RETIRED_NOT, NULL)             \
-  X(lsetxattr, TOUCHED_STREAMS, RETIRED_NOT, NULL)            \
-  X(fsetxattr, TOUCHED_STREAMS, RETIRED_NOT, NULL)            \
-  X(removexattr, TOUCHED_STREAMS, RETIRED_NOT, NULL)          \
-  X(lremovexattr, TOUCHED_STREAMS, RETIRED_NOT, NULL)         \
-  X(fremovexattr, TOUCHED_STREAMS, RETIRED_NOT, NULL)
+#define CALLS_ON_STREAMS(X)                                     \
+  X(fclose, 0, RETIRED_NOT, look_at_stream)                     \
+  X(_IO_fclose, 0, RETIRED_NOT, look_at_stream)                 \
+  X(_IO_file_close, 0, RETIRED_NOT, look_at_stream)             \
+  X(_IO_file_close_it, 0, RETIRED_NOT, look_at_stream)          \
+  X(_IO_file_finish, 0, RETIRED_NOT, look_at_stream)            \
+  X(fcloseall, TOUCHED_STREAMS, RETIRED_NOT, NULL)              \
+  X(__fcntl, 0, RETIRED_NOT, look_at_fcntl)                     \
+  X(ioctl, 0, RETIRED_NOT, look_at_ioctl)                       \
+  X(epoll_ctl, 0, RETIRED_NOT, look_at_epoll_ctl)               \
+  X(sendmsg, 0, RETIRED_NOT, look_at_message)                   \
+  X(sendmmsg, TOUCHED_STREAMS, RETIRED_NOT, look_at_messages)   \
+  X(futimes, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)      \
+  X(futimesat, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)    \
+  X(lutimes, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)      \
+  X(setxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)     \
+  X(lsetxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)    \
+  X(fsetxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)    \
+  X(removexattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)  \
+  X(lremovexattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change) \
+  X(fremovexattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)
 
 #endif

@@ -11,28 +11,28 @@
   X(sleep, 0, RETIRED_NOT, look_at_wait)                  \
   X(thrd_sleep, 0, RETIRED_NOT, look_at_wait)             \
   X(pause, 0, RETIRED_NOT, look_at_wait)                  \
-  X(poll, 0, RETIRED_NOT, look_at_wait)                   \
-  X(__poll, 0, RETIRED_NOT, look_at_wait)                 \
-  X(__poll_chk, 0, RETIRED_NOT, look_at_wait)             \
-  X(ppoll, 0, RETIRED_NOT, look_at_wait_with_mask)        \
-  X(__ppoll_chk, 0, RETIRED_NOT, look_at_wait_with_mask)  \
-  X(select, 0, RETIRED_NOT, look_at_wait)                 \
-  X(__select, 0, RETIRED_NOT, look_at_wait)               \
-  X(pselect, 0, RETIRED_NOT, look_at_wait_with_mask)      \
+  X(poll, 0, RETIRED_NOT, look_at_poll)                   \
+  X(__poll, 0, RETIRED_NOT, look_at_poll)                 \
+  X(__poll_chk, 0, RETIRED_NOT, look_at_poll)             \
+  X(ppoll, 0, RETIRED_NOT, look_at_poll_with_mask)        \
+  X(__ppoll_chk, 0, RETIRED_NOT, look_at_poll_with_mask)  \
+  X(select, 0, RETIRED_NOT, look_at_select)               \
+  X(__select, 0, RETIRED_NOT, look_at_select)             \
+  X(pselect, 0, RETIRED_NOT, look_at_select_with_mask)    \
   X(sem_timedwait, 0, RETIRED_NOT, look_at_wait)          \
   X(sem_clockwait, 0, RETIRED_NOT, look_at_wait)          \
   X(sigsuspend, 0, RETIRED_NOT, look_at_wait_with_mask)   \
   X(__sigsuspend, 0, RETIRED_NOT, look_at_wait_with_mask) \
-  X(sigwaitinfo, 0, RETIRED_NOT, look_at_wait)            \
-  X(sigtimedwait, 0, RETIRED_NOT, look_at_wait)           \
+  X(sigwaitinfo, 0, RETIRED_NOT, look_at_awaited_signal)  \
+  X(sigtimedwait, 0, RETIRED_NOT, look_at_awaited_signal) \
   X(msgsnd, 0, RETIRED_NOT, look_at_wait)                 \
   X(msgrcv, 0, RETIRED_NOT, look_at_wait)                 \
-  X(recv, 0, RETIRED_NOT, look_at_wait)                   \
-  X(__recv_chk, 0, RETIRED_NOT, look_at_wait)             \
-  X(recvfrom, 0, RETIRED_NOT, look_at_wait)               \
-  X(__recvfrom_chk, 0, RETIRED_NOT, look_at_wait)         \
-  X(recvmsg, 0, RETIRED_NOT, look_at_wait)                \
-  X(recvmmsg, 0, RETIRED_NOT, look_at_wait)               \
+  X(recv, 0, RETIRED_NOT, look_at_received)               \
+  X(__recv_chk, 0, RETIRED_NOT, look_at_received)         \
+  X(recvfrom, 0, RETIRED_NOT, look_at_received)           \
+  X(__recvfrom_chk, 0, RETIRED_NOT, look_at_received)     \
+  X(recvmsg, 0, RETIRED_NOT, look_at_received)            \
+  X(recvmmsg, 0, RETIRED_NOT, look_at_received)           \
   X(send, 0, RETIRED_NOT, look_at_wait)                   \
   X(__send, 0, RETIRED_NOT, look_at_wait)                 \
   X(accept, 0, RETIRED_NOT, look_at_wait)                 \
@@ -41,11 +41,11 @@
   X(aio_suspend64, 0, RETIRED_NOT, look_at_wait)          \
   X(pwritev2, 0, RETIRED_NOT, look_at_wait_for_all)       \
   X(pwritev64v2, 0, RETIRED_NOT, look_at_wait_for_all)    \
-  X(preadv2, 0, RETIRED_NOT, look_at_wait)                \
-  X(preadv64v2, 0, RETIRED_NOT, look_at_wait)             \
-  X(sendfile, 0, RETIRED_NOT, look_at_wait_for_all)       \
-  X(sendfile64, 0, RETIRED_NOT, look_at_wait_for_all)     \
-  X(splice, 0, RETIRED_NOT, look_at_wait_for_all)         \
-  X(tee, 0, RETIRED_NOT, look_at_wait_for_all)
+  X(preadv2, 0, RETIRED_NOT, look_at_received)            \
+  X(preadv64v2, 0, RETIRED_NOT, look_at_received)         \
+  X(sendfile, 0, RETIRED_NOT, look_at_moved)              \
+  X(sendfile64, 0, RETIRED_NOT, look_at_moved)            \
+  X(splice, 0, RETIRED_NOT, look_at_moved)                \
+  X(tee, 0, RETIRED_NOT, look_at_moved)
 
 #endif

@@ -291,8 +291,7 @@ static void note_call(long number, const long *words, const void *caller) {
     case SYS_read:
     case SYS_pread64:
     case SYS_readv:
-      if (words[0] == STDIN_FILENO) load_watch_note(IMPURE_INPUT, "read", caller);
-      return;
+      return answers_see_input("read", words[0], caller);
     case SYS_write:
     case SYS_writev:
       if (words[0] == STDOUT_FILENO || words[0] == STDERR_FILENO)
@@ -306,8 +305,10 @@ static void note_call(long number, const long *words, const void *caller) {
     case SYS_lstat:
     case SYS_access:
     case SYS_readlink:
+      answers_see_number(number, words, caller);
       return lookups_see_look(AT_FDCWD, (const char *)words[0], caller);
     case SYS_getdents64:
+      answers_see_number(number, words, caller);
       return look_at_listed_folder(words[0], caller);
     case SYS_unlink:
     case SYS_unlinkat:

@@ -39,19 +39,22 @@ static enum impurity kind_in(const struct kind_of_name *names, const char *name)
 /* Below /proc/N, or /proc/N/task/N. */
 static enum impurity kind_of_process_file(const char *name) {
   static const struct kind_of_name kNames[] = {
-      {"stat", IMPURE_PID},  {"status", IMPURE_PID},   {"environ", IMPURE_INPUT},
-      {"sched", IMPURE_PID}, {"syscall", IMPURE_TIME}, {"schedstat", IMPURE_TIME},
-      {NULL, IMPURITIES}};
+      {"stat", IMPURE_PID},   {"status", IMPURE_PID},   {"environ", IMPURE_INPUT},
+      {"sched", IMPURE_PID},  {"syscall", IMPURE_TIME}, {"schedstat", IMPURE_TIME},
+      {"timers", IMPURE_PID}, {NULL, IMPURITIES}};
   return kind_in(kNames, name);
 }
 
 /* path: without /proc/. Another process's files tell as much. */
 static enum impurity kind_in_proc(const char *path) {
   static const struct kind_of_name kNames[] = {
-      {"uptime", IMPURE_TIME},     {"loadavg", IMPURE_TIME},    {"stat", IMPURE_TIME},
-      {"interrupts", IMPURE_TIME}, {"softirqs", IMPURE_TIME},   {"vmstat", IMPURE_TIME},
-      {"diskstats", IMPURE_TIME},  {"timer_list", IMPURE_TIME}, {"schedstat", IMPURE_TIME},
-      {"driver/rtc", IMPURE_TIME}, {NULL, IMPURITIES}};
+      {"uptime", IMPURE_TIME},       {"loadavg", IMPURE_TIME},     {"stat", IMPURE_TIME},
+      {"interrupts", IMPURE_TIME},   {"softirqs", IMPURE_TIME},    {"vmstat", IMPURE_TIME},
+      {"diskstats", IMPURE_TIME},    {"timer_list", IMPURE_TIME},  {"schedstat", IMPURE_TIME},
+      {"driver/rtc", IMPURE_TIME},   {"zoneinfo", IMPURE_TIME},    {"buddyinfo", IMPURE_TIME},
+      {"pressure/cpu", IMPURE_TIME}, {"pressure/io", IMPURE_TIME}, {"pressure/memory", IMPURE_TIME},
+      {"pressure/irq", IMPURE_TIME}, {"locks", IMPURE_PID},        {"sysvipc/shm", IMPURE_PID},
+      {"sysvipc/msg", IMPURE_PID},   {"sysvipc/sem", IMPURE_TIME}, {NULL, IMPURITIES}};
   static const char kRandom[] = "sys/kernel/random/";
   if (strncmp(path, kRandom, sizeof kRandom - 1) == 0) {
     const char *name = path + sizeof kRandom - 1;
@@ -74,7 +77,7 @@ static enum impurity kind_in_sys(const char *path) {
 
 /* Where a file is below its file system's own root, with "" for what cannot be told: /proc may be
  * mounted elsewhere, or twice. */
-static const char *place_in_proc(char *path) {
+const char *kernel_file_place(char *path) {
   struct statfs system;
   for (char *at = path; (at = strchr(at, '/')) != NULL; ++at) {
     *at = '\0';
@@ -91,7 +94,7 @@ static enum impurity kind_of_file(int fd) {
   if (raw_call(SYS_fstatfs, fd, &system) != 0) return IMPURITIES;
   if (system.f_type != PROC_SUPER_MAGIC && system.f_type != SYSFS_MAGIC) return IMPURITIES;
   if (path_of_open_file(fd, path, sizeof path) <= 0) return IMPURITIES;
-  return system.f_type == SYSFS_MAGIC ? kind_in_sys(path) : kind_in_proc(place_in_proc(path));
+  return system.f_type == SYSFS_MAGIC ? kind_in_sys(path) : kind_in_proc(kernel_file_place(path));
 }
 
 /* Standard input by another name, or a pipe that has a name of its own; but not another pipe of the

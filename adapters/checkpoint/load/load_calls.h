@@ -2,6 +2,8 @@
 #ifndef CGIBRIDGE_LOAD_CALLS_H
 #define CGIBRIDGE_LOAD_CALLS_H
 
+#include "load/answers.h"
+
 /* The watched functions, in the form of passed_calls.h. (std::random_device is here because it asks
  * the processor, which cannot be watched. The last ones change nothing: the bridge only learns what
  * was looked at.) */
@@ -108,17 +110,22 @@
   X(mkfifoat, 0, RETIRED_NOT, look_at_change)                                 \
   X(mknodat, 0, RETIRED_NOT, look_at_change)                                  \
   X(shm_open, 0, RETIRED_NOT, look_at_shared_file)                            \
-  X(lstat, 0, RETIRED_NOT, look_at_path)                                      \
-  X(lstat64, 0, RETIRED_NOT, look_at_path)                                    \
-  X(fstatat, 0, RETIRED_NOT, look_at_path_in)                                 \
-  X(fstatat64, 0, RETIRED_NOT, look_at_path_in)                               \
-  X(statx, 0, RETIRED_NOT, look_at_path_in)                                   \
   X(faccessat, 0, RETIRED_NOT, look_at_path_in)                               \
   X(euidaccess, 0, RETIRED_NOT, look_at_path)                                 \
   X(eaccess, 0, RETIRED_NOT, look_at_path)                                    \
-  X(opendir, 0, RETIRED_NOT, look_at_folder)                                  \
-  X(scandir, 0, RETIRED_NOT, look_at_folder)                                  \
-  X(scandir64, 0, RETIRED_NOT, look_at_folder)
+  X(shmget, 0, RETIRED_NOT, look_at_change)                                   \
+  X(semget, 0, RETIRED_NOT, look_at_change)                                   \
+  X(msgget, 0, RETIRED_NOT, look_at_change)                                   \
+  X(shmctl, 0, RETIRED_NOT, look_at_change)                                   \
+  X(semctl, 0, RETIRED_NOT, look_at_change)                                   \
+  X(msgctl, 0, RETIRED_NOT, look_at_change)                                   \
+  X(sem_open, 0, RETIRED_NOT, look_at_change)                                 \
+  X(sem_unlink, 0, RETIRED_NOT, look_at_change)                               \
+  X(shm_unlink, 0, RETIRED_NOT, look_at_change)                               \
+  X(mq_open, 0, RETIRED_NOT, look_at_change)                                  \
+  X(__mq_open_2, 0, RETIRED_NOT, look_at_change)                              \
+  X(mq_unlink, 0, RETIRED_NOT, look_at_change)                                \
+  CALLS_WITH_ANSWERS(X)
 
 /* Elsewhere a library may call it before this one has been relocated. */
 #define CALLS_OF_A_LOAD_BY_MACHINE(X) X(getauxval, 0, RETIRED_NOT, look_at_auxiliary)

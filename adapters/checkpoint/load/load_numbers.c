@@ -18,11 +18,16 @@ static void note_open_by_number(const long *words, int flags, const void *caller
 
 static int is_change(long number) {
   static const long kChanges[] = {
-      SYS_flock,     SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_mkdirat,  SYS_linkat,
-      SYS_symlinkat, SYS_mknodat,  SYS_truncate, SYS_fchmodat,  SYS_fchownat, SYS_utimensat,
+      SYS_flock,       SYS_unlinkat,     SYS_renameat,     SYS_renameat2, SYS_mkdirat,
+      SYS_linkat,      SYS_symlinkat,    SYS_mknodat,      SYS_truncate,  SYS_fchmodat,
+      SYS_fchownat,    SYS_utimensat,    SYS_setxattr,     SYS_lsetxattr, SYS_fsetxattr,
+      SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_shmget,    SYS_semget,
+      SYS_msgget,      SYS_shmctl,       SYS_semctl,       SYS_msgctl,    SYS_mq_open,
+      SYS_mq_unlink,
 #ifdef SYS_fork
-      SYS_unlink,    SYS_rename,   SYS_mkdir,    SYS_rmdir,     SYS_link,     SYS_symlink,
-      SYS_mknod,     SYS_chmod,    SYS_chown,    SYS_lchown,
+      SYS_unlink,      SYS_rename,       SYS_mkdir,        SYS_rmdir,     SYS_link,
+      SYS_symlink,     SYS_mknod,        SYS_chmod,        SYS_chown,     SYS_lchown,
+      SYS_utime,       SYS_utimes,       SYS_futimesat,
 #endif
   };
   for (size_t i = 0; i < sizeof kChanges / sizeof *kChanges; ++i) {
@@ -33,7 +38,7 @@ static int is_change(long number) {
 
 /* Python's threading asks for its thread's id, and Go's own code does. */
 static int is_asked_by_constructors_alone(long number) {
-  int is_such = number == SYS_gettid || number == SYS_sysinfo;
+  int is_such = number == SYS_gettid || number == SYS_sysinfo || number == SYS_getrusage;
   return is_such && (state.level != LEVEL_LINKED || program_is_go());
 }
 
@@ -46,6 +51,7 @@ static enum impurity kind_of(long number) {
     case SYS_clock_gettime:
     case SYS_gettimeofday:
     case SYS_times:
+    case SYS_getrusage:
     case SYS_adjtimex:
     case SYS_clock_adjtime:
     case SYS_sysinfo:
@@ -101,6 +107,7 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
     if (!is_harmless(number, words, caller)) load_watch_note(kind, name_of(kind), caller);
     return;
   }
+  answers_see_number(number, words, caller);
   switch (number) {
     case SYS_openat:
       return note_open_by_number(words, (int)words[2], caller);

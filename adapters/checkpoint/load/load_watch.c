@@ -303,9 +303,9 @@ void *look_at_auxiliary(const struct passed_call *call, const long *arguments) {
  * them for their own purposes: in these it counts as the program's doing only if it comes through
  * Perl's Time::HiRes. */
 int load_watch_tells_time(clockid_t clock, const void *caller) {
+  if (state.level == LEVEL_LINKED) return 1;
   if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID) return 0;
   if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) return 1;
-  if (state.level == LEVEL_LINKED) return 1;
   const char *library = library_of(caller);
   return library != NULL && strcmp(library, "HiRes.so") == 0;
 }
@@ -338,9 +338,7 @@ void *look_at_connection(const struct passed_call *call, const long *arguments) 
 
 void *look_at_input(const struct passed_call *call, const long *arguments) {
   go_threads_see_c_call(SYS_read, arguments);
-  if ((int)arguments[0] == STDIN_FILENO) {
-    load_watch_note(IMPURE_INPUT, call->name, caller_of(arguments));
-  }
+  answers_see_input(call->name, arguments[0], caller_of(arguments));
   return NULL;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "load/answers.h"
+
 enum impurity {
   IMPURE_RANDOM,
   IMPURE_TIME,
@@ -98,6 +100,8 @@ void load_watch_note_number(long number, const long *words, const void *caller);
 /* kernel_files.c: a file is about to be opened; notes what only the kernel's are: random numbers, a
  * clock, an id, somebody's input. */
 void load_watch_note_file(int directory, const char *path, int flags, const void *caller);
+/* Where a file is below its file system's own root, or "". The path is as the kernel says it. */
+const char *kernel_file_place(char *path);
 /* What was found, or "". Also checks what was printed. */
 const char *load_watch_found(void);
 /* load_left.c: what the load has permanently left in the process since the watch began, in words,

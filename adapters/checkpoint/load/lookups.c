@@ -309,12 +309,14 @@ void lookups_begin(void) {
 
 INTERPOSED int stat(const char *restrict path, struct stat *restrict status) {
   if (real_stat == NULL) return (int)STAT(path, status);
+  answers_see_status("stat", AT_FDCWD, path, 0, __builtin_return_address(0));
   lookups_see_look(AT_FDCWD, path, __builtin_return_address(0));
   return real_stat(path, status);
 }
 
 INTERPOSED int stat64(const char *restrict path, struct stat64 *restrict status) {
   if (real_stat64 == NULL) return (int)STAT(path, status);
+  answers_see_status("stat", AT_FDCWD, path, 0, __builtin_return_address(0));
   lookups_see_look(AT_FDCWD, path, __builtin_return_address(0));
   return real_stat64(path, status);
 }
@@ -379,7 +381,7 @@ INTERPOSED int access(const char *path, int mode) {
 
 INTERPOSED ssize_t read(int fd, void *buffer, size_t bytes) {
   if (fd == 0 && is_watching() && getpid() == state.pid) state.lookups.input_was_read = 1;
-  if (fd == 0) load_watch_note(IMPURE_INPUT, "read", __builtin_return_address(0));
+  answers_see_input("read", fd, __builtin_return_address(0));
   const long words[] = {fd, (long)buffer, (long)bytes};
   go_threads_see_c_call(SYS_read, words);
   if (real_read == NULL) return call_result(raw_call(SYS_read, fd, buffer, bytes));
