@@ -44,6 +44,7 @@ static int has_named_itself(void) {
 
 void checkpoint_stand(void) {
   char reason[kReasonMax];
+  cycles_leave();
   if (state.request_variable[0] != '\0') {
     snprintf(reason, sizeof reason, "reads the environment's %s before the checkpoint",
              state.request_variable);

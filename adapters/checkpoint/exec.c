@@ -67,6 +67,7 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
 }
 
 static int exec_now(const char *path, char *const argv[], char *const envp[]) {
+  cycles_leave();
   if (is_before_checkpoint()) return exec_as_zygote(path, argv, envp);
   hand_over(path, argv, envp);
   return (int)call_result(libc_call(SYS_execve, path, argv, envp));
@@ -87,6 +88,7 @@ static void hand_over_found(const char *name, char *const argv[], char *const en
 }
 
 static int exec_found(const char *file, char *const argv[], char *const envp[]) {
+  cycles_leave();
   if (may_be_memory(file) && strchr(file, '/') != NULL) {
     if (is_before_checkpoint()) return exec_as_zygote(file, argv, envp);
     hand_over(file, argv, envp);

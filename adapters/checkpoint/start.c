@@ -72,6 +72,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
     checkpoint_refuse("its own code begins before libc's: main() is not called by it");
   load_watch_begin("");
   load_watch_count_output();
+  cycles_watch();
 }
 
 static int find_word(struct dl_phdr_info *info, size_t bytes, void *word) {

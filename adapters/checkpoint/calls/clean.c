@@ -307,6 +307,7 @@ int clean_opened_mask_of(int number) {
 
 void clean_note_mask(int how, const sigset_t *mask) {
   if (mask == NULL) return;
+  if (how != SIG_UNBLOCK) cycles_note_mask(mask);
   state.sets_mask = 1;
   if (how != SIG_UNBLOCK) threads_needed();
   if (!state.is_clean && !state.hands_back) return;

@@ -26,9 +26,9 @@
 /* What the libc that this library was built with has; a program may ask whether an older one has
  * it. */
 #if __GLIBC_PREREQ(2, 39)
-#define PASSED_CALLS_OF_2_39(X)                     \
-  X(pidfd_spawn, TOUCHED_SIGSYS, RETIRED_NOT, NULL) \
-  X(pidfd_spawnp, TOUCHED_SIGSYS, RETIRED_NOT, NULL)
+#define PASSED_CALLS_OF_2_39(X)                              \
+  X(pidfd_spawn, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child) \
+  X(pidfd_spawnp, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)
 #else
 #define PASSED_CALLS_OF_2_39(X)
 #endif

@@ -27,7 +27,9 @@
 void call_touch(unsigned what) {
   __atomic_fetch_or(&state.touched, what, __ATOMIC_SEQ_CST); /* by any thread */
   if ((what & ~(unsigned)kTouchedElse) != 0) clean_leave();
-  if ((what & (TOUCHED_SIGSYS | TOUCHED_THREADS)) != 0) calls_pass();
+  if ((what & (TOUCHED_SIGSYS | TOUCHED_THREADS)) == 0) return;
+  calls_pass();
+  cycles_leave();
 }
 
 void call_doubt(enum retirement kind, const char *call) {

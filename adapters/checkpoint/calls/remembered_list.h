@@ -24,8 +24,8 @@
   X(sched_setparam, TOUCHED_ASKED, RETIRED_NOT, NULL)          \
   X(sched_setscheduler, TOUCHED_ASKED, RETIRED_NOT, NULL)      \
   X(setpriority, TOUCHED_ASKED, RETIRED_NOT, NULL)             \
-  X(_IO_popen, TOUCHED_SIGSYS, RETIRED_NOT, NULL)              \
-  X(_IO_proc_open, TOUCHED_SIGSYS, RETIRED_NOT, NULL)          \
+  X(_IO_popen, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child)     \
+  X(_IO_proc_open, TOUCHED_SIGSYS, RETIRED_NOT, look_at_child) \
   X(closefrom, TOUCHED_ASKED, RETIRED_NOT, look_at_range)      \
   X(close_range, TOUCHED_ASKED, RETIRED_NOT, look_at_range)    \
   X(__monstartup, TOUCHED_ASKED, RETIRED_NOT, NULL)            \

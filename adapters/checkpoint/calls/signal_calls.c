@@ -14,6 +14,7 @@
 
 void note_signal(long number) {
   if (number <= 0 || number >= kSignalsMax) return;
+  cycles_note_action((int)number);
   if (number == SIGSYS) call_touch(TOUCHED_SIGSYS);
   __atomic_fetch_or(&state.touched_signals, 1ull << (number - 1), __ATOMIC_SEQ_CST);
 }
@@ -135,6 +136,7 @@ INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
     return 0;
   }
   if (action == NULL && old != NULL && is_known_action(number, old)) return 0;
+  cycles_note_action(number);
   int is_opened = clean_opened_mask_of(number);
   if (action != NULL) note_signal(number);
   int result = act(number, action, old);

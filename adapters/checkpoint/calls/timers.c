@@ -84,6 +84,7 @@ static long create(long clock, const struct sigevent *event, int *number) {
 static int create_by_libc(clockid_t clock, struct sigevent *event, timer_t *timer) {
   struct sigevent by_default = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
   if (event != NULL && event->sigev_notify == SIGEV_THREAD) {
+    cycles_leave();
     int result = REAL(timer_create)(clock, event, timer);
     if (result == 0) __atomic_add_fetch(&state.timers_made, 1, __ATOMIC_SEQ_CST);
     return result;

@@ -102,6 +102,8 @@ static int is_harmless(long number, const long *words, const void *caller) {
 
 void load_watch_note_number(long number, const long *words, const void *caller) {
   if (!state.load.is_on) return;
+  if (number == SYS_execve || number == SYS_execveat || number == SYS_clone || number == SYS_clone3)
+    cycles_leave();
   enum impurity kind = kind_of(number);
   if (kind != IMPURITIES) {
     if (!is_harmless(number, words, caller)) load_watch_note(kind, name_of(kind), caller);

@@ -241,6 +241,7 @@ static int is_renewed(const char *place) {
 
 void load_watch_note(enum impurity kind, const char *function, const void *caller) {
   struct load_watch *load = &state.load;
+  if (kind == IMPURE_CHILDREN) cycles_leave();
   if (state.role != ROLE_ZYGOTE || !load->is_on || load->found[0] != '\0') return;
   if ((load->accepted >> kind & 1) != 0 || is_of_this_library(caller)) return;
   /* Before its adapter runs, Python may write what it has compiled. */
@@ -257,6 +258,7 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   if (kind == IMPURE_RESTLESS || !is_renewed(place))
     snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
   load->is_on = 1;
+  if (load->found[0] != '\0') cycles_leave();
   if (trial_is_on() && load->found[0] != '\0') trial_end(load->found);
 }
 

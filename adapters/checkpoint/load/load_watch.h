@@ -4,6 +4,7 @@
 #ifndef CGIBRIDGE_LOAD_WATCH_H
 #define CGIBRIDGE_LOAD_WATCH_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -102,6 +103,11 @@ void load_watch_note_number(long number, const long *words, const void *caller);
 void load_watch_note_file(int directory, const char *path, int flags, const void *caller);
 /* Where a file is below its file system's own root, or "". The path is as the kernel says it. */
 const char *kernel_file_place(char *path);
+/* cycles.c: reads of the processor's counter are noticed, until then. */
+void cycles_watch(void);
+void cycles_leave(void);
+void cycles_note_mask(const sigset_t *mask); /* is about to be set */
+void cycles_note_action(int number);         /* of a signal, set or asked for */
 /* What was found, or "". Also checks what was printed. */
 const char *load_watch_found(void);
 /* load_left.c: what the load has permanently left in the process since the watch began, in words,
