@@ -138,6 +138,7 @@ def test_a_native_program_is_warm_if_the_operator_accepts_it(folder):
 
 SHARED = r"""
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 static int reads(const char *path) {
@@ -172,6 +173,16 @@ def test_the_clock_of_some_libraries_is_their_own(folder, name, text, is_pure):
     ("libnumber.so.1", 'return reads("/proc/self/status")', False)])
 def test_only_libnuma_may_look_at_the_masks_of_its_process(folder, name, text, is_pure):
     """Its constructor does so. MapServer is linked with it, for example."""
+    with Zygote([starts_with(folder, name, text)], reset="rewind") as zygote:
+        assert bool(zygote.stands) == is_pure, zygote.notes
+
+
+@pytest.mark.parametrize("name, text, is_pure", [
+    ("libgfortran.so.5", "struct stat input; return fstat(0, &input)", True),
+    ("libgfortran.so.5", "return getpid()", False),
+    ("libother.so.5", "struct stat input; return fstat(0, &input)", False)])
+def test_only_libraries_of_languages_may_look_what_0_1_and_2_are(folder, name, text, is_pure):
+    """MapServer is linked with Fortran's, too."""
     with Zygote([starts_with(folder, name, text)], reset="rewind") as zygote:
         assert bool(zygote.stands) == is_pure, zygote.notes
 

@@ -211,8 +211,11 @@ static int renews_itself(const char *library, enum impurity kind) {
   return (kind == IMPURE_TIME && has_name_of(library, kAskTheTime)) || is_preloaded(library);
 }
 
-/* libnuma's constructor reads the masks of processors and memory nodes there, and nothing else. */
-static int reads_masks(const char *library, const char *function) {
+/* libnuma's constructor reads the masks of processors and memory nodes there, and nothing else.
+ * libgfortran's and libLLVM's look at what kind of files 0, 1 and 2 are. */
+static int is_usual(const char *library, const char *function) {
+  static const char *const kStreams[] = {"libgfortran.so", "libLLVM", NULL};
+  if (has_name_of(library, kStreams)) return strstr(function, "stat") != NULL;
   return strncmp(library, "libnuma.so", 10) == 0 && strcmp(function, "/proc/self/status") == 0;
 }
 
@@ -251,7 +254,7 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   const char *library = library_of(caller);
   const char *name = library != NULL ? library : "code that was made";
   int is_interpreters = trial_is_on() ? asks_for_itself(name, kind) : renews_itself(name, kind);
-  if (kind != IMPURE_RESTLESS && (is_interpreters || reads_masks(name, function))) return;
+  if (kind != IMPURE_RESTLESS && (is_interpreters || is_usual(name, function))) return;
   load->is_on = 0; /* finding the place may call what is watched */
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
