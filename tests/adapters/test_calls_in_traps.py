@@ -16,7 +16,7 @@ PLAIN = {"memchr", "memcmp", "memcpy", "memset", "strchr", "strcmp", "strlen", "
 # Called with libc's thread block: in libc_enter(), or before the program is entered.
 WITH_BLOCK = {
     "linked.c": {"dl_iterate_phdr", "on_exit", "sched_yield", "strncat"},
-    "map.c": {"fstat", "mallopt", "memfd_create", "pread", "snprintf", "strerror", "strncpy"},
+    "map.c": {"mallopt", "memfd_create", "pread", "snprintf", "strerror", "strncpy"},
     "main_place.c": {"pread"},
     "program.c": {"snprintf", "stpcpy"},
     "watch.c": {"snprintf", "strcpy"},

@@ -188,7 +188,7 @@ REFUSED = {
 def test_what_no_worker_could_have_of_its_own(folder, name):
     early, reason = REFUSED[name]
     argv = [folder.compile("x.c", EARLY % (early, "(void)one;"))]
-    with Zygote(argv, reset="rewind", cwd=str(folder.path)) as zygote:
+    with Zygote(argv, reset="rewind", cwd=str(folder.path), accept="pid") as zygote:
         assert not zygote.stands
         [(_, text)] = zygote.notes
         assert reason in text, text
