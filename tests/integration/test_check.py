@@ -121,9 +121,8 @@ class TestWhatItBears:
         script = site.perl("kept.pl", r"""
             my $token;
             BEGIN {
-                socketpair my $one, my $two, 1, 1, 0; # whose peer's number is not noticed
-                my ($process) = unpack 'i', getsockopt $one, 1, 17;
-                $token = join '', map { sprintf '%08x', 1e9 * $process / $_ % 2**32 } 3, 7, 11, 13;
+                my $place = 0 + \$token; # an address, which is not noticed
+                $token = join '', map { sprintf '%08x', $place / $_ % 2**32 } 3, 7, 11, 13;
             }
             print "Content-Type: text/plain\n\ntoken=$token\n";
             """)
@@ -133,8 +132,9 @@ class TestWhatItBears:
     def test_a_program_that_differs_when_warm_is_not_safe(self, site):
         script = site.perl("begin.pl", r"""
             my $early;
-            BEGIN { socketpair my $one, my $two, 1, 1, 0; $early = unpack 'i', getsockopt $one, 1, 17 }
-            print "Content-Type: text/plain\n\n", $early == $$ ? "one" : "two", " processes\n";
+            sub input { open my $file, '<', '/proc/self/fdinfo/0'; join '', grep { /^ino/ } <$file> }
+            BEGIN { $early = input() } # is not noticed
+            print "Content-Type: text/plain\n\n", $early eq input() ? "one" : "two", " processes\n";
             """)
         text = page(site, script, expect=1)
         assert "Not safe beyond classic" in text

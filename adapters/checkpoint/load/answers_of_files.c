@@ -72,7 +72,8 @@ static void note_status(const char *name, enum place place, const void *caller) 
 static void see_status_of(const char *name, long fd, const void *caller) {
   struct stat status;
   if (!is_asked() || raw_call(SYS_fstat, (int)fd, &status) != 0) return;
-  if (fd <= 2 && state.level != LEVEL_LINKED) return;
+  int is_named = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+  if ((fd <= 2 || is_named) && state.level != LEVEL_LINKED) return;
   if (fd >= 0 && fd <= 2) return load_watch_note(IMPURE_RANDOM, name, caller);
   if (may_be_kernels(&status)) note_status(name, place_of((int)fd), caller);
 }
