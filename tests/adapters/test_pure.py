@@ -28,6 +28,8 @@ IMPURE = {
     "a time": ("our $key = time;", "time"),
     "a time since the start of HiRes": (
         "use Time::HiRes; our $key = Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());", "time"),
+    "processor time": ("our $key = 'used' . join ' ', (times)[0];", "time"),
+    "processor time of POSIX": ("use POSIX (); our $key = POSIX::clock();", "time"),
     "a time of HiRes": ("use Time::HiRes; our $key = Time::HiRes::time();", "time"),
     "perl's start": ("our $key = $^T;", "$^T"),
     "a pid": ("our $key = $$;", "process id"),
@@ -55,7 +57,8 @@ SHOWS = ("print \"Content-Type: text/plain\\n\\n\", $main::key // $Own::key // $
 
 def is_stable(text):
     """Whether a separate process gives the same answer twice."""
-    return text not in (*DIFFERS_EACH_TIME, "a time", "a pid", "its threads", "perl's start")
+    return text not in (*DIFFERS_EACH_TIME, "a time", "a pid", "its threads", "perl's start", "processor time",
+                        "processor time of POSIX")
 
 
 def each_is_its_own(zygote, plain, kind, reset):
@@ -295,6 +298,12 @@ IMPURE_PYTHON = {
     "a token": ("import secrets; key = secrets.token_hex()", "random"),
     "a time": ("import time; key = time.time()", "time"),
     "a date": ("import datetime; key = datetime.datetime.now().isoformat()", "time"),
+    "a moment since the machine's start": ("import time; key = time.monotonic()", "time"),
+    "a moment by a kept name": ("from timeit import default_timer as now; key, = map(lambda f: f(), [now])",
+                                "time"),
+    "a moment of another clock": ("import time; key = time.clock_gettime_ns(time.CLOCK_BOOTTIME)", "time"),
+    "processor time": ("import time; key = time.process_time_ns()", "time"),
+    "what it has used": ("import resource; key = resource.getrusage(resource.RUSAGE_SELF).ru_utime", "time"),
     "a pid": ("import os; key = os.getpid()", "process id"),
     "a child": ("import subprocess; key = subprocess.run(['true']).returncode", "process"),
     "a connection": ("import socket; s = socket.socket(); key = s.connect_ex(('127.0.0.1', 9))",
@@ -321,8 +330,34 @@ def test_a_python_module_that_does_it_is_not_loaded_ahead(folder, kind, reset):
         zygote.argv = [PYTHON, script]
         answers = [zygote.ask(env={**REQUEST_ENV, **env}).text.split() for _ in range(TIMES)]
         assert {ahead for *_, ahead in answers} == {"True"}
-        if kind in ("a key", "a token", "a time", "a date"):
+        if kind in ("a key", "a token", "a time", "a date") or kind.startswith("a moment"):
             assert len({key for key, _ in answers}) == TIMES
+
+
+KEEPS_CLOCKS = """
+import sys, threading, time
+class Timer:
+    clock = time.monotonic
+    def spent(self, since=time.perf_counter): return self.clock() > 0, since() > 0
+made_by = type(Timer.clock), Timer.clock is time.monotonic, threading.Lock().acquire(timeout=1)
+"""
+
+
+def test_a_clock_that_a_python_module_keeps_is_python_s_own(folder):
+    """Nothing is measured while it is loaded, though Python itself reads a clock for each lock."""
+    folder.script("lib/keeps.py", KEEPS_CLOCKS)
+    script = folder.script("x.py", "import sys\nahead = 'keeps' in sys.modules\nimport keeps, time\n"
+                           "print(keeps.made_by, keeps.Timer().spent(), sys.getrefcount(time.perf_counter))\n"
+                           "print(ahead, file=sys.stderr)\n")
+    env = {"PYTHONPATH": str(folder.path / "lib")}
+    line = [PYTHON, f"{adapters_dir()}/python/start.py", "--preload=keeps", script]
+    plain = run_plainly([PYTHON, script], env={**REQUEST_ENV, **env})
+    with Warm(line, level="compiled", env={**LAUNCH_ENV, **env}) as zygote:
+        assert zygote.note(WARNING) == []
+        zygote.argv = [PYTHON, script]
+        for _ in range(2):
+            answer = zygote.ask(env={**REQUEST_ENV, **env})
+            assert (answer.stdout, answer.stderr) == (plain.stdout, b"True\n")
 
 
 LEAVES_PYTHON = {

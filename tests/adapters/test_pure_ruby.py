@@ -31,6 +31,12 @@ IMPURE = {
     "a time": ("KEY = Time.now.to_f", "time"),
     "a new time": ("KEY = Time.new.to_f", "time"),
     "a clock": ("KEY = Process.clock_gettime(Process::CLOCK_REALTIME)", "time"),
+    "a moment since the machine's start": ("KEY = Process.clock_gettime(Process::CLOCK_MONOTONIC)", "time"),
+    "a moment by another name": ("class << Process; alias now clock_gettime; end\n"
+                                "KEY = Process.now(1)", "time"),
+    "a moment of the kernel's": ("now = +'x' * 16; syscall(228, 1, now); KEY = now.unpack('QQ')", "time"),
+    "processor time": ("KEY = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)", "time"),
+    "what it has used": ("KEY = Process.times.utime >= 0", "time"),
     "a day": ("require 'date'; KEY = Date.today.to_s", "time"),
     "a date": ("require 'date'; KEY = DateTime.now.strftime('%N')", "time"),
     "a pid": ("KEY = $$", "process id"),
@@ -93,7 +99,9 @@ IMPURE = {
     "all variables": ("KEY = ENV.to_h.size > 1", "lists"),
     "a variable that is set": ("ENV['TZ'] = 'EST5'; KEY = Time.at(0).hour", "writes"),
 }
-DIFFERS = {"a token", "a number", "a number of Random's", "a number of a new generator", "bytes",
+DIFFERS = {"a moment since the machine's start", "a moment by another name", "a moment of the kernel's",
+           "processor time", "a token", "a number", "a number of Random's", "a number of a new generator",
+           "bytes",
            "bytes of the kernel", "a seed", "a new seed", "a shuffle", "a sample", "the device",
            "bytes of OpenSSL", "a time", "a new time", "a clock", "a date", "a name of a file"}
 DIFFERS_IN_PROCESSES = {"a pid", "a pid by name"}
@@ -165,7 +173,8 @@ def test_what_the_operator_accepts_is_loaded_ahead(folder):
 
 
 PURE = {
-    "clocks of the process": "KEY = Process.clock_gettime(Process::CLOCK_MONOTONIC) > 0",
+    "clocks that are kept": "NOW = Process.method(:clock_gettime)\nKEY = Process.clock_getres(1)",
+    "waiting": "M = Mutex.new; C = ConditionVariable.new; KEY = M.synchronize { C.signal }.class",
     "a reading of files": "KEY = File.read(__FILE__).size + Dir.children(__dir__).size",
     "much garbage": "KEY = 200.times.map { |i| 'x' * 10000 + i.to_s }.size; GC.start",
     "a time of its own": "KEY = Time.at(0).utc.year",

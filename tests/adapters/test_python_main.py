@@ -144,6 +144,7 @@ def test_what_the_script_defines_ends_though_a_module_keeps_its_names(folder):
 SITE = {
     "a number": ("import os; key = os.urandom(8).hex()", "random"),
     "a time": ("import time; key = time.time()", "time"),
+    "a moment": ("import time; key = time.monotonic()", "time"),
     "a pid": ("import os; key = os.getpid()", "process id"),
     "a child": ("import os; key = os.system('true')", "process"),
 }

@@ -49,6 +49,7 @@ static enum impurity kind_of(long number) {
     case SYS_getrandom:
       return IMPURE_RANDOM;
     case SYS_clock_gettime:
+    case SYS_getrusage:
     case SYS_gettimeofday:
     case SYS_times:
     case SYS_getrusage:
@@ -96,6 +97,7 @@ static const char *name_of(enum impurity kind) {
 static int is_harmless(long number, const long *words, const void *caller) {
   const uint64_t *flags = (const uint64_t *)words[0]; /* of clone3(): a structure's first word */
   if (number == SYS_clock_gettime) return !load_watch_tells_time((clockid_t)words[0], caller);
+  if (number == SYS_getrusage) return !load_watch_tells_time(CLOCK_PROCESS_CPUTIME_ID, caller);
   if (number == SYS_clone) return (words[0] & CLONE_THREAD) != 0;
   return number == SYS_clone3 && may_be_memory(flags) && (*flags & CLONE_THREAD) != 0;
 }

@@ -26,7 +26,7 @@ static int perl_place(char *place, size_t bytes) {
   return 1;
 }
 
-static int read_own(const void *from, void *to, size_t bytes) {
+int load_place_read(const void *from, void *to, size_t bytes) {
   struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
   return raw_call(SYS_process_vm_readv, state.pid, &here, 1, &there, 1, 0) == (long)bytes;
 }
@@ -45,8 +45,8 @@ int load_place_asks_age(void) {
   const uintptr_t *functions = dlsym(RTLD_DEFAULT, "PL_ppaddr");
   const void *perl = key != NULL ? pthread_getspecific(*key) : NULL;
   if (perl == NULL || names == NULL || functions == NULL) return 0;
-  if (!read_own(perl, words, sizeof words) || (op = words[1]) == NULL) return 0;
-  if (!read_own(op, parts, sizeof parts)) return 0;
+  if (!load_place_read(perl, words, sizeof words) || (op = words[1]) == NULL) return 0;
+  if (!load_place_read(op, parts, sizeof parts)) return 0;
   unsigned number = (unsigned)(parts[kNumberAt] % kNumbers);
   if (number >= kPerlOperations || functions[number] != parts[kFunctionAt]) return 0;
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {

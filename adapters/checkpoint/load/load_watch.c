@@ -61,6 +61,7 @@ void load_watch_begin(const char *renewed) {
   state.load.found[0] = '\0';
   strncpy(state.load.renewed, renewed, sizeof state.load.renewed - 1);
   load_left_begin();
+  python_clocks_watch();
 }
 
 /* ---- standard output ---- */
@@ -139,6 +140,7 @@ int load_watch_is_output(const struct stat *status) {
 void load_watch_end(void) {
   state.load.is_on = 0;
   perl_generator_leave();
+  python_clocks_leave();
   load_watch_release_streams();
 }
 
@@ -165,7 +167,7 @@ static const char *name_of(const char *path) {
 
 /* The file name of the object that has this code, or NULL. dladdr() would look through all of its
  * symbols, of which Node has very many. */
-static const char *library_of(const void *code) {
+const char *load_watch_library_of(const void *code) {
   struct dl_find_object found;
   if (_dl_find_object((void *)(uintptr_t)code, &found) != 0) return NULL;
   const char *path = found.dlfo_link_map->l_name;
@@ -251,7 +253,7 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
   if (is_early && kind == IMPURE_FILES) return;
   if (raw_call(SYS_getpid) != state.pid) return;
-  const char *library = library_of(caller);
+  const char *library = load_watch_library_of(caller);
   const char *name = library != NULL ? library : "code that was made";
   int is_interpreters = trial_is_on() ? asks_for_itself(name, kind) : renews_itself(name, kind);
   if (kind != IMPURE_RESTLESS && (is_interpreters || is_usual(name, function))) return;
@@ -301,25 +303,6 @@ void *look_at_machine(const struct passed_call *call, const long *arguments) {
 /* The kernel's own random numbers for a new process. */
 void *look_at_auxiliary(const struct passed_call *call, const long *arguments) {
   return arguments[0] == AT_RANDOM ? look_at_random(call, arguments) : NULL;
-}
-
-/* Clocks that count from the machine's start do not give the time of day, but a generator may be
- * seeded by one, and an interval measured from there grows with the zygote's age. Interpreters read
- * them for their own purposes: in these it counts as the program's doing only if it comes through
- * Perl's Time::HiRes. */
-int load_watch_tells_time(clockid_t clock, const void *caller) {
-  if (state.level == LEVEL_LINKED) return 1;
-  if (clock < 0 || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID) return 0;
-  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) return 1;
-  const char *library = library_of(caller);
-  return library != NULL && strcmp(library, "HiRes.so") == 0;
-}
-
-void *look_at_clock(const struct passed_call *call, const long *arguments) {
-  if (state.load.is_on && load_watch_tells_time((clockid_t)arguments[0], caller_of(arguments))) {
-    load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
-  }
-  return processor_clock_instead((clockid_t)arguments[0]);
 }
 
 /* Only what others notice. */

@@ -83,19 +83,28 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
 /* load_place.c: ", at FILE line N" of the program's own code; or 0, if its language does not
  * know. */
 int load_place(char *place, size_t bytes);
+/* Reads this process's memory, wherever that is; returns whether it could. */
+int load_place_read(const void *from, void *to, size_t bytes);
 /* Whether perl is about to compare a file's times with its own start: -M, -A, -C. */
 int load_place_asks_age(void);
 /* perl_generator.c: notes what perl draws or seeds, until it is left. */
 void perl_generator_watch(void);
 void perl_generator_leave(void);
+/* python_clocks.c: notes which clocks Python's modules read, until it is left. */
+void python_clocks_watch(void);
+void python_clocks_leave(void);
 /* v8_generator.c: the generator from which V8 seeds Math.random() of each context. find: to be
  * called twice, with an object between that becomes a key. renew: for a request. was_used: since
  * then. 0 or -1, -1 if it is not found. */
 int v8_generator_find(void);
 int v8_generator_renew(void);
 int v8_generator_was_used(void);
-/* Whether this clock tells a program more than a duration. */
+/* The file name of the object that has this code, or NULL. */
+const char *load_watch_library_of(const void *code);
+/* load_clock.c: whether this clock tells the caller's program more than a duration; the program may
+ * have been told what processor time was used. */
 int load_watch_tells_time(clockid_t clock, const void *caller);
+void load_watch_note_processor_time(const char *function, const void *caller);
 /* load_numbers.c: the same as load_watch_note(), by syscall(). */
 void load_watch_note_number(long number, const long *words, const void *caller);
 /* kernel_files.c: a file is about to be opened; notes what only the kernel's are: random numbers, a
