@@ -116,7 +116,7 @@ class Preload:
         line = getattr(sys, "orig_argv", [])  # since Python 3.10
         sys.orig_argv = self.line = WatchedWords(line)
         self.main, putenv = MainWatch(self.code), WatchedPutenv(self.environment)
-        self.holders = self.count_holders()
+        self.holders, self.ends = self.count_holders(), self.line_ends()
         names = in_order(self.command.preload)
         trouble = None
         for name in names:
@@ -152,6 +152,7 @@ class Preload:
         self.environment.reads, before = {}, self.environment.reads
         state, exits, interpreter = self.generators.state(), exit_handlers(), interpreter_state()
         writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        authkey = WatchedAuthkey()
         ask(b"watch")
         try:
             self.main.load(name)
@@ -162,6 +163,7 @@ class Preload:
                 return f"fails to import ({type(error).__name__})"
         finally:
             sys.dont_write_bytecode = writes_none
+            authkey.end()
         seen = ask(b"seen")
         if seen and not is_standard(name):
             return os.fsdecode(seen) + " while it is imported"
@@ -173,6 +175,8 @@ class Preload:
             return "draws random numbers or seeds them"
         if exits != exit_handlers() and not is_standard(name):
             return "leaves an exit handler"
+        if authkey.was_read:
+            return "keeps multiprocessing's key"
         trouble = self.environment.trouble() or self.main.trouble()
         return trouble or changed_state(interpreter, interpreter_state()) or self.side_effect()
 
@@ -182,6 +186,8 @@ class Preload:
         is_output = any(os.fstat(output).st_size for output in self.outputs)
         if is_output and ask(b"accepts/output") is None:
             return "prints while it is imported"
+        if self.line_ends() != self.ends:
+            return "changes how the streams end a line"
         if sys.modules["_thread"]._count():
             return "starts a thread"
         changed = self.words_of_query.was_changed or self.line.was_changed
@@ -191,6 +197,18 @@ class Preload:
         if holders[1] > self.holders[1]:
             return "keeps the environment's own dictionary"
         return os.fsdecode(ask(b"left/threads") or b"") or None
+
+    def line_ends(self):
+        """What each stream makes of the end of a line, in bytes: it does not tell otherwise."""
+        sizes = []
+        for stream, output in zip((sys.stdout, sys.stderr), self.outputs):
+            size = os.fstat(output).st_size
+            if stream is not None:
+                print(file=stream, flush=True)
+            sizes.append(os.fstat(output).st_size - size)
+            os.ftruncate(output, size)
+            os.lseek(output, size, os.SEEK_SET)
+        return sizes
 
     def count_holders(self):
         words = sys.getrefcount(self.words_of_query) + sys.getrefcount(self.line)

@@ -11,6 +11,7 @@ import atexit
 import gc
 
 CREATED_WHILE_RUNNING = 1 << 9  # of a type's flags, Py_TPFLAGS_HEAPTYPE: may get a `__del__` later
+HAS_COLLECTORS_MARKS = 1 << 14  # Py_TPFLAGS_HAVE_GC: the collector lists its objects
 
 # The interpreter's extensions whose objects do nothing at their end, except what a `__del__` shows.
 # sqlite3's connections are found by their type.
@@ -54,6 +55,12 @@ def has_end(kind):
     return any("__del__" in KIND_NAMES(base) for base in KIND_BASES(kind))
 
 
+def has_end_of_its_own(kind):
+    """A module that was loaded ahead may hold such an object, whose end is left to the interpreter."""
+    module = KIND_NAMES(kind).get("__module__")
+    return has_end(kind) and isinstance(module, str) and not is_standard(module)
+
+
 def calls_python(reference):
     callback = reference.__callback__
     return callback is not None and type(callback) is not type(len)
@@ -73,10 +80,14 @@ class Ending:
         """In the zygote, after its last import."""
         self.learned, self.builtins = learned, dict(BUILTINS.__dict__)
         # Modes in which the interpreter reports on its own end.
+        objects = gc.get_objects()
+        kinds = set(map(type, objects))
+        unmarked = {one for one in objects if issubclass(type(one), type)
+                    and not KIND_FLAGS(one) & HAS_COLLECTORS_MARKS}
         self.is_watched = (sys.flags.dev_mode or sys.flags.inspect or sys.flags.verbose
-                           or hasattr(sys, "gettotalrefcount"))
+                           or hasattr(sys, "gettotalrefcount")
+                           or any(map(has_end_of_its_own, kinds | unmarked)))
         self.callbacks = atexit._ncallbacks()
-        kinds = set(map(type, gc.get_objects()))
         looked_at = (type, _weakref.ReferenceType)
         self.plain_kinds = {Landmark, *(
             kind for kind in kinds if not KIND_FLAGS(kind) & CREATED_WHILE_RUNNING

@@ -86,8 +86,8 @@ class WatchedEnvironment(dict):
         super().__delitem__(name)
 
 
-for _name in ("__iter__", "__len__", "__eq__", "__ne__", "__or__", "__ror__", "__reversed__", "keys",
-              "values", "items", "copy"):
+for _name in ("__iter__", "__len__", "__eq__", "__ne__", "__or__", "__ror__", "__reversed__", "__repr__",
+              "keys", "values", "items", "copy"):
     if hasattr(dict, _name):  # some are missing before Python 3.9
         setattr(WatchedEnvironment, _name, noticing(dict, _name, WatchedEnvironment._all))
 for _name in ("__ior__", "pop", "popitem", "setdefault", "update", "clear"):
@@ -123,6 +123,26 @@ class WatchedPutenv:
     def end(self):
         for name, real in self.real.items():
             self.put(name, real)
+
+
+class WatchedAuthkey:
+    """multiprocessing's key, which each request draws anew (fresh.py): one that was kept would be the same in
+    all. Whoever loads that module for the first time is seen to draw it."""
+
+    def __init__(self):
+        self.process = names_of(sys.modules.get("multiprocessing.process")).get("BaseProcess")
+        self.was_read = False
+        if self.process is not None:
+            self.real = self.process.authkey
+            self.process.authkey = self.real.getter(self.get)
+
+    def get(self, process):
+        self.was_read = True
+        return self.real.fget(process)
+
+    def end(self):
+        if self.process is not None:
+            self.process.authkey = self.real
 
 
 class WatchedWords(list):
@@ -270,10 +290,13 @@ def interpreter_state():
     import gc
     builtins, timeout = sys.modules["builtins"], names_of(sys.modules.get("socket")).get("getdefaulttimeout")
     hooks = ["excepthook", "displayhook", "unraisablehook", "stdin", "stdout", "stderr", "tracebacklimit"]
+    modes = ["encoding", "errors", "line_buffering", "write_through"]
+    streams = [getattr(sys, name, None) for name in ("stdin", "stdout", "stderr")]
     return {
         "sys.path": list(sys.path),
         "sys.path_hooks": list(map(id, sys.path_hooks)),
         **{"sys." + name: id(getattr(sys, name, None)) for name in hooks},
+        "the streams' modes": [getattr(stream, mode, None) for stream in streams for mode in modes],
         "what runs for each line or call": (id(sys.gettrace()), id(sys.getprofile())),
         "the limit of recursion": sys.getrecursionlimit(),
         "the switch interval": sys.getswitchinterval(),

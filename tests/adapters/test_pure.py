@@ -29,6 +29,8 @@ IMPURE = {
     "a time since the start of HiRes": (
         "use Time::HiRes; our $key = Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());", "time"),
     "processor time": ("our $key = 'used' . join ' ', (times)[0];", "time"),
+    "a thread's id by number": ("our $key = syscall(186) > 0;", "process id"),
+    "the machine's age by number": ("my $b = 'x' x 200; our $key = syscall(99, $b) == 0;", "time"),
     "processor time of POSIX": ("use POSIX (); our $key = POSIX::clock();", "time"),
     "a time of HiRes": ("use Time::HiRes; our $key = Time::HiRes::time();", "time"),
     "perl's start": ("our $key = $^T;", "$^T"),
@@ -305,6 +307,12 @@ IMPURE_PYTHON = {
     "processor time": ("import time; key = time.process_time_ns()", "time"),
     "what it has used": ("import resource; key = resource.getrusage(resource.RUSAGE_SELF).ru_utime", "time"),
     "a pid": ("import os; key = os.getpid()", "process id"),
+    "a link's pid": ("import os; key = os.readlink('/proc/thread-self')", "process id"),
+    "the time of its folder": ("import os; key = os.stat('/proc/self').st_ctime_ns", "process id"),
+    "multiprocessing's key": ("import multiprocessing as m; key = bytes(m.current_process().authkey).hex()",
+                              "multiprocessing's key"),
+    "the environment's place": ("import ctypes; key = ctypes.c_int.in_dll(ctypes.CDLL(None), 'environ') != 0",
+                                "cannot be watched"),
     "a child": ("import subprocess; key = subprocess.run(['true']).returncode", "process"),
     "a connection": ("import socket; s = socket.socket(); key = s.connect_ex(('127.0.0.1', 9))",
                      "connection"),
@@ -323,14 +331,15 @@ def test_a_python_module_that_does_it_is_not_loaded_ahead(folder, kind, reset):
     script = folder.script("x.py", "import sys\nahead = 'pure' in sys.modules\nimport impure, pure\n"
                            "print(impure.key, ahead)\n")
     env = {"PYTHONPATH": str(folder.path / "lib")}
-    modules = "impure,pure,json,random,logging,uuid,secrets,datetime,subprocess,socket"
+    modules = "impure,pure,json,random,logging,uuid,secrets,datetime,subprocess,socket,multiprocessing"
     line = [PYTHON, f"{adapters_dir()}/python/start.py", f"--preload={modules}", script]
     with Warm(line, level="compiled", reset=reset, env={**LAUNCH_ENV, **env}) as zygote:
         assert any("impure" in text and why in text for text in zygote.note(WARNING)), zygote.notes
         zygote.argv = [PYTHON, script]
         answers = [zygote.ask(env={**REQUEST_ENV, **env}).text.split() for _ in range(TIMES)]
         assert {ahead for *_, ahead in answers} == {"True"}
-        if kind in ("a key", "a token", "a time", "a date") or kind.startswith("a moment"):
+        differs = "a key", "a token", "a time", "a date", "multiprocessing's key"
+        if kind in differs or kind.startswith("a moment"):
             assert len({key for key, _ in answers}) == TIMES
 
 

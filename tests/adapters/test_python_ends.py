@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from driver import run_plainly
+from driver import LAUNCH_ENV, REQUEST_ENV, run_plainly
 from python import PYTHON, answers_like_plain, python_zygote
 
 
@@ -202,3 +202,19 @@ def test_nothing_is_asked_that_answers_by_itself(folder, name, ends):
     with python_zygote(script) as zygote:
         answers = [zygote.worker().request([script]) for _ in range(2)]
     assert {(answer.stdout, answer.stderr) for answer in answers} == {(plain.stdout, plain.stderr)}
+
+
+@pytest.mark.parametrize("base", ["object", "str"])
+@pytest.mark.parametrize("slots", ["", "__slots__ = ()"])
+def test_what_a_module_ahead_holds_ends_with_the_request(folder, base, slots):
+    folder.script("holds.py", f"class Held({base}):\n  {slots}\n  def __del__(self): print('ended')\n"
+                  "held = Held()\n")
+    script = folder.script("x.py", "import sys\nahead = 'holds' in sys.modules\nimport holds\nprint(1)\n"
+                           "print(ahead, file=sys.stderr)\n")
+    env = {"PYTHONPATH": str(folder.path)}
+    plain = run_plainly([PYTHON, script], env={**REQUEST_ENV, **env})
+    assert b"ended" in plain.stdout
+    with python_zygote(script, "holds", learn="all", env={**LAUNCH_ENV, **env}) as zygote:
+        for _ in range(2):
+            answer = zygote.worker().request([script], env={**REQUEST_ENV, **env})
+            assert (answer.stdout, answer.stderr) == (plain.stdout, b"True\n")

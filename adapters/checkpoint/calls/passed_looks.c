@@ -69,9 +69,17 @@ static void note_next(const char *name, const void *caller) {
     load_watch_note(IMPURE_UNSEEN, name, caller);
 }
 
+/* Whoever has its address reads the variables without a call. */
+static int names_environment(const char *name) {
+  return name != NULL && (strcmp(name, "environ") == 0 || strcmp(name, "__environ") == 0 ||
+                          strcmp(name, "_environ") == 0);
+}
+
 void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
   (void)call;
   void *library = (void *)arguments[0];
+  const char *name = (const char *)arguments[1];
+  if (names_environment(name)) load_watch_note(IMPURE_UNSEEN, name, caller_of(arguments));
   if (library == RTLD_NEXT) note_next((const char *)arguments[1], caller_of(arguments));
   int is_generator = library == RTLD_DEFAULT && generators_have((const char *)arguments[1]);
   if (!is_generator && (library == RTLD_DEFAULT || library == RTLD_NEXT)) return NULL;

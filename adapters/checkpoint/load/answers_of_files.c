@@ -62,7 +62,10 @@ static int may_be_kernels(const struct stat *status) {
 
 static void note_status(const char *name, enum place place, const void *caller) {
   int is_constructors = state.level == LEVEL_LINKED;
-  if (place == PLACE_OF_PROCESS) load_watch_note(IMPURE_PID, name, caller);
+  if (place == PLACE_OF_PROCESS) {
+    load_watch_note(IMPURE_PID, name, caller);
+    load_watch_note(IMPURE_TIME, name, caller); /* at which somebody first looked */
+  }
   if (place == PLACE_OF_PIPE) load_watch_note(IMPURE_RANDOM, name, caller);
   if ((place == PLACE_OF_ALL || place == PLACE_OF_KERNEL) && is_constructors)
     load_watch_note(IMPURE_TIME, name, caller);

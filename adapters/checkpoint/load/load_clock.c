@@ -44,21 +44,24 @@ static int begins_with(const char *library, const char *name) {
   return strncmp(library, name, strlen(name)) == 0;
 }
 
-/* Perl and Tcl read these clocks for nobody else but what they run; Python one of them for its
- * locks (python_clocks.c). */
-static int is_asked_by_program(clockid_t clock, const void *caller) {
+/* Perl and Tcl make such calls for nobody else but what they run. */
+static int is_by_program(int does_python, const void *caller) {
   if (trial_is_on() || !is_of_language()) return 0;
   const char *library = load_watch_library_of(caller);
   if (library == NULL) return 1;
   if (begins_with(library, "libruby")) return is_asked_by_method();
   int is_python = begins_with(library, "python3") || begins_with(library, "libpython3");
-  return !is_python || clock != CLOCK_MONOTONIC;
+  return !is_python || !does_python;
+}
+
+int load_watch_is_by_program(const void *caller) {
+  return is_by_program(1, caller);
 }
 
 int load_watch_tells_time(clockid_t clock, const void *caller) {
   if (state.level == LEVEL_LINKED) return 1;
   if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI) return 1;
-  return is_asked_by_program(clock, caller);
+  return is_by_program(clock == CLOCK_MONOTONIC /* python_clocks.c */, caller);
 }
 
 void *look_at_clock(const struct passed_call *call, const long *arguments) {

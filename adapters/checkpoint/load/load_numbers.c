@@ -37,14 +37,16 @@ static int is_change(long number) {
 }
 
 /* Python's threading asks for its thread's id, and Go's own code does. */
-static int is_asked_by_constructors_alone(long number) {
-  int is_such = number == SYS_gettid || number == SYS_sysinfo || number == SYS_getrusage;
-  return is_such && (state.level != LEVEL_LINKED || program_is_go());
+static int is_asked_by_constructors_alone(long number, const void *caller) {
+  int is_usage = number == SYS_getrusage; /* is_harmless() knows more */
+  int is_such = number == SYS_gettid || number == SYS_sysinfo || is_usage;
+  if (!is_such || state.level == LEVEL_LINKED) return is_such && program_is_go();
+  return !is_usage && !load_watch_is_by_program(caller);
 }
 
-static enum impurity kind_of(long number) {
+static enum impurity kind_of(long number, const void *caller) {
   if (is_change(number)) return IMPURE_FILES;
-  if (is_asked_by_constructors_alone(number)) return IMPURITIES;
+  if (is_asked_by_constructors_alone(number, caller)) return IMPURITIES;
   switch (number) {
     case SYS_getrandom:
       return IMPURE_RANDOM;
@@ -106,7 +108,7 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
   if (!state.load.is_on) return;
   if (number == SYS_execve || number == SYS_execveat || number == SYS_clone || number == SYS_clone3)
     cycles_leave();
-  enum impurity kind = kind_of(number);
+  enum impurity kind = kind_of(number, caller);
   if (kind != IMPURITIES) {
     if (!is_harmless(number, words, caller)) load_watch_note(kind, name_of(kind), caller);
     return;

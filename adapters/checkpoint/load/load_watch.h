@@ -105,6 +105,8 @@ const char *load_watch_library_of(const void *code);
  * have been told what processor time was used. */
 int load_watch_tells_time(clockid_t clock, const void *caller);
 void load_watch_note_processor_time(const char *function, const void *caller);
+/* Whether a module of Perl, Python, Ruby or Tcl makes a call that these make themselves, too. */
+int load_watch_is_by_program(const void *caller);
 /* load_numbers.c: the same as load_watch_note(), by syscall(). */
 void load_watch_note_number(long number, const long *words, const void *caller);
 /* kernel_files.c: a file is about to be opened; notes what only the kernel's are: random numbers, a
