@@ -127,6 +127,7 @@ static int is_at_path(int folder, const char *path, int flags) {
 
 INTERPOSED int execveat(int folder, const char *path, char *const argv[], char *const envp[],
                         int flags) {
+  cycles_leave();
   if (is_at_path(folder, path, flags)) hand_over(path, argv, envp);
   return (int)call_result(libc_call(SYS_execveat, folder, path, argv, envp, flags));
 }

@@ -54,7 +54,6 @@ static enum impurity kind_of(long number, const void *caller) {
     case SYS_getrusage:
     case SYS_gettimeofday:
     case SYS_times:
-    case SYS_getrusage:
     case SYS_adjtimex:
     case SYS_clock_adjtime:
     case SYS_sysinfo:
