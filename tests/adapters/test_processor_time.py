@@ -44,9 +44,8 @@ static void show(void) {
   printf("times %f\ntimes-children %f\n", (all.tms_utime + all.tms_stime) / 100.0,
          (all.tms_cutime + all.tms_cstime) / 100.0);
 }
-static clock_t at_start;
-__attribute__((constructor)) static void begin(void) { at_start = clock(); }
 int main(int argc, char **argv) {
+  clock_t at_start = clock();
   const char *what = argc > 1 ? argv[1] : "";
   struct rlimit limit = {1, RLIM_INFINITY};
   if (strcmp(what, "burn") == 0) burn(BURNT);
