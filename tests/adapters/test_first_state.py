@@ -1,6 +1,8 @@
 """What a program finds when it begins, that a new process would find: its streams while it is loaded, the
 words after its environment."""
 
+import os
+
 import pytest
 
 from driver import Warm, run_plainly
@@ -25,17 +27,20 @@ STREAMS = r"""
         errno = 0;
       }
     }
-    int main(void) {
+    void show(void) {
       for (int fd = 0; fd < 3; ++fd) puts(seen[fd]);
-      return 0;
     }
     """
 
 
 @pytest.mark.parametrize("reset", ["fork", "rewind"])
 def test_streams_are_pipes_while_a_program_is_loaded(folder, reset):
-    """libgfortran, for one, decides then how it prints. (The log of a zygote under test is a file.)"""
-    argv = [folder.compile("streams.c", STREAMS)]
+    """libgfortran decides then how it prints. (The log of a zygote under test is a file.)"""
+    name = "libgfortran.so.5"
+    shared = folder.compile("streams.c", STREAMS, "-shared", "-fPIC", f"-Wl,-soname,{name}")
+    os.rename(shared, f"{folder.path}/{name}")
+    text = "void show(void);\nint main(void) { show(); }"
+    argv = [folder.compile("main.c", text, f"{folder.path}/{name}", f"-Wl,-rpath,{folder.path}")]
     wanted = run_plainly(argv).text.splitlines()[:2]
     with Warm(argv, reset=reset) as warm:
         for _ in range(2):

@@ -59,8 +59,8 @@ SHOWS = ("print \"Content-Type: text/plain\\n\\n\", $main::key // $Own::key // $
 
 def is_stable(text):
     """Whether a separate process gives the same answer twice."""
-    return text not in (*DIFFERS_EACH_TIME, "a time", "a pid", "its threads", "perl's start", "processor time",
-                        "processor time of POSIX")
+    return text not in (*DIFFERS_EACH_TIME, "a time", "a pid", "its threads", "perl's start",
+                        "processor time", "processor time of POSIX")
 
 
 def each_is_its_own(zygote, plain, kind, reset):

@@ -220,6 +220,10 @@ int program_is_static(void) {
   return 0;
 }
 
+int program_is_go(void) {
+  return 0;
+}
+
 int program_has_traps(void) {
   return 0;
 }

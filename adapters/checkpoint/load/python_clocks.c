@@ -2,10 +2,10 @@
  * libc is asked does not tell whether a module asked. What a module calls are methods of Python's
  * own module `time`: while the watch is on, the table of these methods holds the function below.
  * Whoever keeps such a method keeps the same object, which afterwards does what it always does. */
-#include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "calls/passed_calls.h"
 #include "load/load_watch.h"
 #include "rewind/engine.h"
 
@@ -69,7 +69,7 @@ static int find_python(void) {
       {&python.clear_error, "PyErr_Clear"},
   };
   for (size_t i = 0; i < sizeof kFunctions / sizeof *kFunctions; ++i) {
-    void *function = dlsym(RTLD_DEFAULT, kFunctions[i].name);
+    void *function = symbol_of_any(kFunctions[i].name);
     if (function == NULL) return 0;
     memcpy(kFunctions[i].place, &function, sizeof function);
   }
