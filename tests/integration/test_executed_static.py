@@ -83,10 +83,14 @@ def test_go(site, wrapper, with_libc):  # noqa: F811
         request = {"HTTP_DEED": deed, "query": "a=b"}
         classic = compare(site, bridge, script, **request)
         warm_up(bridge, script, **(request if is_handed else {}))
-        bridge.wait_warm(script)
-        before = stood_in(bridge, script)
-        warm = answers(bridge, script, 1, **request)[0]
-        count = stood_in(bridge, script) - before
+        # On a busy machine Go's runtime may have made a thread again; then the program is executed really.
+        for _ in range(5 if is_handed else 1):
+            bridge.wait_warm(script)
+            before = stood_in(bridge, script)
+            warm = answers(bridge, script, 1, **request)[0]
+            count = stood_in(bridge, script) - before
+            if count == 1 or differences(warm, classic):
+                break
         if differences(warm, classic) or is_handed not in (None, count == 1):
             wrong[deed] = (count, differences(warm, classic))
     assert wrong == {}
