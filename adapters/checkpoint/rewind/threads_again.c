@@ -1,4 +1,5 @@
 /* Threads of the checkpoint, made again in a process that has a request; see threads.h. */
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 
@@ -69,12 +70,23 @@ static void await_wait(const struct parked_thread *thread, pid_t id) {
   }
 }
 
+/* While another thread executes a program the kernel refuses new ones: then either this thread ends
+ * as well, or that one fails. */
+static long make(struct parked_thread *thread) {
+  enum { kMost = 5000, kNanoseconds = 1000000 };
+  unsigned long flags = thread->tid_address != NULL ? kFlags : kFlags & ~kIdFlags;
+  for (int times = 0;; ++times) {
+    long id = thread_again(flags, thread->frame, thread->tid_address, thread->block, thread);
+    if (id != -EAGAIN || times == kMost) return id;
+    thread_pause(kNanoseconds);
+  }
+}
+
 static void make_all(void) {
   parked_threads.are_missing = 0;
   for (size_t i = 0; i < parked_threads.count; ++i) {
     struct parked_thread *thread = &parked_threads.list[i];
-    unsigned long flags = thread->tid_address != NULL ? kFlags : kFlags & ~kIdFlags;
-    long id = thread_again(flags, thread->frame, thread->tid_address, thread->block, thread);
+    long id = make(thread);
     if (id <= 0) give_up(kNoThread);
     thread->id_again = (pid_t)id;
     if (!program_is_go() && ends_by_signal(thread)) await_wait(thread, (pid_t)id);
