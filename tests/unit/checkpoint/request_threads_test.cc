@@ -26,8 +26,7 @@ inline constexpr Step kClaim{"first: takes it on to make them", AGAIN,
                              "__atomic_exchange_n(&parked_threads.are_again, 1"};
 inline constexpr Step kMark{"first: none is missing", kAgain, "make_all",
                             "parked_threads.are_missing = 0"};
-inline constexpr Step kMake{"first: makes a thread", kAgain, "make_all",
-                            "make(thread)"};
+inline constexpr Step kMake{"first: makes a thread", kAgain, "make_all", "make(thread)"};
 inline constexpr Step kUnblock{"first: lets signals in", AGAIN,
                                "raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &before"};
 inline constexpr Step kWake{"first: wakes a thread"};
