@@ -129,21 +129,6 @@ static void *symbol_of(const struct dl_phdr_info *library, const struct table *t
   return is_of_this_library(address) ? NULL : address;
 }
 
-static int look_anywhere(struct dl_phdr_info *library, size_t bytes, void *wanted) {
-  (void)bytes;
-  struct symbol *symbol = wanted;
-  struct table table;
-  if (read_table(library, &table) != 0) return 0;
-  symbol->address = symbol_of(library, &table, symbol->name);
-  return symbol->address != NULL;
-}
-
-void *symbol_of_any(const char *name) {
-  struct symbol symbol = {.name = name};
-  dl_iterate_phdr(look_anywhere, &symbol);
-  return symbol.address;
-}
-
 static int look_in_callers(struct dl_phdr_info *library, size_t bytes, void *context) {
   (void)bytes;
   struct scope *scope = context;

@@ -79,10 +79,8 @@ void *passed_call_find(struct passed_call *call, const void *caller);
 /* libc_symbols.c: an address in this process's libc, found without the loader's help; NULL: it has
  * none. */
 void *libc_symbol(const char *name);
-/* The same, of the first library that has it. (dlsym() would keep a message for the program's own
- * dlerror() in its heap, if none has.) */
-void *symbol_of_any(const char *name);
-/* The same in the caller's library and those it needs; in any library. */
+/* The same in the caller's library and those it needs; in any library. (dlsym() would keep a
+ * message for the program's own dlerror() in its heap, if none has it.) */
 void *symbol_for(const char *name, const void *caller);
 void *any_symbol(const char *name);
 int is_of_this_library(const void *address);

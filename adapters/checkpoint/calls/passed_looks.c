@@ -80,8 +80,8 @@ void *look_at_dlsym(const struct passed_call *call, const long *arguments) {
   void *library = (void *)arguments[0];
   const char *name = (const char *)arguments[1];
   if (names_environment(name)) load_watch_note(IMPURE_UNSEEN, name, caller_of(arguments));
-  if (library == RTLD_NEXT) note_next((const char *)arguments[1], caller_of(arguments));
-  int is_generator = library == RTLD_DEFAULT && generators_have((const char *)arguments[1]);
+  if (library == RTLD_NEXT) note_next(name, caller_of(arguments));
+  int is_generator = library == RTLD_DEFAULT && generators_have(name);
   if (!is_generator && (library == RTLD_DEFAULT || library == RTLD_NEXT)) return NULL;
   return (void *)(uintptr_t)dlsym_by_handle;
 }

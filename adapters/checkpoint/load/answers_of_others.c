@@ -150,13 +150,12 @@ void *look_at_address(const struct passed_call *call, const long *arguments) {
 }
 
 void answers_see_ioctl(const char *name, const long *words, const void *caller) {
-  enum { kOldStamp = 0x8906, kOldStampNs = 0x8907, kSockets = 0x89, kStamp = 6, kStampNs = 7 };
+  enum { kSockets = 0x89, kStamp = 6, kStampNs = 7 }; /* the old ones have no more bits */
   unsigned request = (unsigned)words[1];
   if (!is_asked()) return;
   if (request == FIONREAD) return answers_see_input(name, words[0], caller);
   unsigned nr = _IOC_NR(request);
-  int is_stamp = _IOC_TYPE(request) == kSockets && (nr == kStamp || nr == kStampNs);
-  if (is_stamp || request == kOldStamp || request == kOldStampNs)
+  if (_IOC_TYPE(request) == kSockets && (nr == kStamp || nr == kStampNs))
     load_watch_note(IMPURE_TIME, name, caller);
 }
 

@@ -16,7 +16,7 @@
 static int is_of_language(void) {
   static const char *const kNames[] = {"Py_GetVersion", "rb_require", "PL_thr_key", "Tcl_Eval"};
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
-    if (symbol_of_any(kNames[i]) != NULL) return 1;
+    if (any_symbol(kNames[i]) != NULL) return 1;
   }
   return 0;
 }
@@ -28,8 +28,8 @@ typedef const char *name_of_method(uintptr_t);
  * comes by a method, whose original name is that of the innermost frame. */
 static int is_asked_by_method(void) {
   static const char *const kMethods[] = {"clock_gettime", "times", "syscall"};
-  method_now *method_of = (method_now *)symbol_of_any("rb_frame_this_func");
-  name_of_method *name_of = (name_of_method *)symbol_of_any("rb_id2name");
+  method_now *method_of = (method_now *)any_symbol("rb_frame_this_func");
+  name_of_method *name_of = (name_of_method *)any_symbol("rb_id2name");
   if (method_of == NULL || name_of == NULL || state.call.phase == CALL_UNOPENED) return 0;
   if (raw_call(SYS_gettid) != state.pid) return 0; /* perhaps not a thread of Ruby's */
   const char *name = name_of(method_of());

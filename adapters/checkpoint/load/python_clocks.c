@@ -69,7 +69,7 @@ static int find_python(void) {
       {&python.clear_error, "PyErr_Clear"},
   };
   for (size_t i = 0; i < sizeof kFunctions / sizeof *kFunctions; ++i) {
-    void *function = symbol_of_any(kFunctions[i].name);
+    void *function = any_symbol(kFunctions[i].name);
     if (function == NULL) return 0;
     memcpy(kFunctions[i].place, &function, sizeof function);
   }
