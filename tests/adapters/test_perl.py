@@ -132,6 +132,19 @@ def test_an_early_look_at_the_request_is_noticed(folder, early, why):
         assert zygote.level == 2 and why in zygote.note(LEVEL)[0]
 
 
+@pytest.mark.parametrize("early, level", [("", 3), ("while (($k) = each %ENV) { }", 2)])
+def test_fast_cgi_s_look_at_all_variables_keeps_nothing(folder, early, level):
+    if subprocess.run([PERL, "-MCGI::Fast", "-e1"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no CGI::Fast")
+    script = folder.script("x.pl", "use CGI::Fast; our $k; BEGIN { " + early + """ }
+while (my $q = CGI::Fast->new) { print $q->param('word'), $CGI::Fast::ignore // '-' }""")
+    with perl_zygote(script) as zygote:
+        assert zygote.level == level
+        for word in ("one", "two"):
+            env = {**REQUEST_ENV, "REQUEST_METHOD": "GET", "QUERY_STRING": f"word={word}"}
+            assert zygote.worker().request([script], env=env).text == word + "-"
+
+
 def test_a_timer_that_runs_is_refused(folder):
     assert "timer" in refusal(folder.script("x.pl", "BEGIN { alarm 100 }\nprint 1;"))
 
