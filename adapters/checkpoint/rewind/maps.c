@@ -7,6 +7,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/mapped_files.h"
 
 static uint64_t number(const char **text, unsigned base) {
   uint64_t value = 0;
@@ -28,8 +29,8 @@ static int kind_of(const char *name) {
   return MAPPING_PLAIN;
 }
 
-/* "from-to perms offset major:minor inode   path" */
-static void parse(const char *line, struct mapping *mapping) {
+/* "from-to perms offset major:minor inode   path"; returns the path. */
+static const char *parse(const char *line, struct mapping *mapping) {
   memset(mapping, 0, sizeof *mapping);
   mapping->start = number(&line, 16);
   ++line;
@@ -48,6 +49,7 @@ static void parse(const char *line, struct mapping *mapping) {
   mapping->inode = number(&line, 10);
   while (*line == ' ') ++line;
   mapping->kind = kind_of(line);
+  return line;
 }
 
 int mapping_is_saved(const struct mapping *mapping) {
@@ -66,7 +68,7 @@ static int continues(const struct mapping *a, const struct mapping *b) {
   return is_same_kind(a, b) && (a->inode == 0 || b->offset - a->offset == b->start - a->start);
 }
 
-long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list) {
+long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list, mapping_seen *see) {
   size_t kept = 0;
   long count = 0, offset = 0;
   for (;;) {
@@ -79,7 +81,8 @@ long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list) {
     for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
       *end = '\0';
       if (count == kMappingsMax) return -1;
-      parse(line, &list[count]);
+      const char *path = parse(line, &list[count]);
+      if (see != NULL) see(&list[count], path);
       if (count > 0 && list[count - 1].end == list[count].start &&
           continues(&list[count - 1], &list[count])) {
         list[count - 1].end = list[count].end;
@@ -103,6 +106,7 @@ static int is_filled_again(struct engine *engine, const struct mapping *then, ui
 static enum retirement lost(struct engine *engine, const struct mapping *then, uintptr_t start,
                             uintptr_t end, int *changed) {
   int is_ours = mapping_is_saved(then) && then->inode == 0;
+  if (mapped_file_put_back(then, start, end) == 0) return RETIRED_NOT;
   if (!is_ours && !mapping_is_reserved(then)) {
     strcpy(engine->reason, "a mapping of a file that stood at the checkpoint is gone");
     return RETIRED_MAPPINGS;
@@ -156,6 +160,8 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
   }
   if (!continues(&as_then, &as_now) &&
       !(as_then.inode == 0 && as_now.inode == 0 && as_then.is_shared == as_now.is_shared)) {
+    if (now->kind != MAPPING_KERNEL && mapped_file_put_back(then, start, end) == 0)
+      return RETIRED_NOT;
     strcpy(engine->reason, "a mapping that stood at the checkpoint was replaced");
     return RETIRED_MAPPINGS;
   }
@@ -228,7 +234,8 @@ int mappings_drop_new(struct engine *engine, uint64_t *bytes) {
 }
 
 enum retirement mappings_put_back(struct engine *engine, int *changed) {
-  long count = maps_read(engine->maps_fd, engine->maps_text, sizeof engine->maps_text, engine->now);
+  long count =
+      maps_read(engine->maps_fd, engine->maps_text, sizeof engine->maps_text, engine->now, NULL);
   if (count < 0) {
     strcpy(engine->reason, "too many mappings");
     return RETIRED_MAPPINGS;

@@ -54,8 +54,10 @@ int wiped_find(struct engine *engine);
 int memory_is_wiped(const struct smaps_entry *entry);
 enum retirement wiped_put_back(struct engine *engine);
 
-/* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. */
-long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list);
+/* maps.c. Returns how many, or -1: more than kMappingsMax, or not readable. see, if it is not NULL,
+ * gets each line and its path, which it may not keep. */
+typedef void mapping_seen(const struct mapping *line, const char *path);
+long maps_read(int fd, char *text, size_t text_bytes, struct mapping *list, mapping_seen *see);
 /* Whether it is part of the snapshot: private and writable, or anonymous, like code and constants
  * that a compiler in the process writes while they are writable for a moment. */
 int mapping_is_saved(const struct mapping *mapping);

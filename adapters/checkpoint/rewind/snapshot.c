@@ -13,6 +13,7 @@
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/mapped_files.h"
 #include "rewind/other_threads.h"
 #include "unforked.h"
 
@@ -214,8 +215,10 @@ static int list_regions(struct engine *engine, char *reason, size_t reason_bytes
 
 static int read_mappings(struct engine *engine, char *reason, size_t reason_bytes) {
   int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  long count =
-      fd < 0 ? -1 : maps_read(fd, engine->maps_text, sizeof engine->maps_text, engine->mappings);
+  mapped_files_forget();
+  long count = fd < 0 ? -1
+                      : maps_read(fd, engine->maps_text, sizeof engine->maps_text, engine->mappings,
+                                  mapped_file_note);
   if (fd >= 0) close(fd);
   if (count < 0) {
     snprintf(reason, reason_bytes, "the list of its mappings cannot be read, or is too long");

@@ -133,7 +133,7 @@ static int memory_has_lock(struct search *search) {
   int found = maps < 0 || pagemap < 0 ? -1 : 0;
   long count = found != 0 ? 0
                           : maps_read((int)maps, search->maps_text, sizeof search->maps_text,
-                                      search->mappings);
+                                      search->mappings, NULL);
   if (count < 0) found = -1;
   for (long i = 0; found == 0 && i < count; ++i) {
     const struct mapping *mapping = &search->mappings[i];

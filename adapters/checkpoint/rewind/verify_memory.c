@@ -163,7 +163,7 @@ static void compare_mappings(struct findings *findings, const struct engine *eng
   int fd = open_of(findings->pid, "maps");
   long count = fd < 0 ? -1
                       : maps_read(fd, findings->scratch->maps_text,
-                                  sizeof findings->scratch->maps_text, theirs);
+                                  sizeof findings->scratch->maps_text, theirs, NULL);
   if (fd >= 0) close(fd);
   if (count < 0) return find(findings, "its mappings cannot be read");
   for (size_t i = 0; i < engine->mapping_count || i < (size_t)count; ++i) {
