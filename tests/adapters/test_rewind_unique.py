@@ -10,7 +10,7 @@ import ruby
 from driver import Warm, Zygote, adapters_dir
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
-TOKENS, REQUESTS = 10_000, 200
+TOKENS, REQUESTS = 10_000, 100
 EACH = TOKENS // REQUESTS
 
 # Each prints EACH lines per generator, "name token".
