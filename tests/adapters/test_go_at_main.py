@@ -26,7 +26,7 @@ def deeds_of(name):
 
 
 DEEDS, C_DEEDS = deeds_of("deeds"), deeds_of("c_deeds")
-TIMES = 6
+TIMES = 4
 
 
 # How a program is linked: by itself; with libc by Go's linker, as soon as it imports net, and then Go's

@@ -33,7 +33,7 @@ from test_rewind_threads import (test_a_request_may_be_ended_by_another_thread, 
 from test_rewind_unique import test_c_and_cplusplus_tokens  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="elsewhere they run classic")
-TIMES = 20
+TIMES = 8
 
 
 class StaticFolder(Folder):
