@@ -16,10 +16,11 @@ ORDER = ["build", "slow", "kernels-all",
 # Files of integration that mainly test programs, web servers or scripts. Other files cover the bridge code
 # that they use, so they do not run under the sanitizers.
 NOT_SANITIZED = {
-    "ab_compare", "ab_compare_live", "containers", "cpu_ceiling", "drop_in", "exec_wrappers", "field",
-    "front_ends", "go_programs", "guestbooks", "hellos", "ikiwiki", "linked_languages", "migrate", "node",
-    "page", "peers", "php", "ready_files", "real_programs", "rlimits", "sandbox_outside", "soak", "switching",
-    "wasm_bodies", "wasm_many", "webservers",
+    "ab_compare", "ab_compare_live", "containers", "cpu_ceiling", "drop_in", "exec_wrappers",
+    "executed_and_held", "executed_static", "field", "front_ends", "go_programs", "guestbooks", "hellos",
+    "ikiwiki", "java", "linked_languages", "migrate", "node", "node_loading", "page", "peers", "php",
+    "ready_files", "real_programs", "rlimits", "sandbox_outside", "soak", "switching", "wasm_bodies",
+    "wasm_components", "wasm_many", "webservers",
 }
 # The files that take longest, which are not the largest ones.
 LONGEST = ["under_load", "leaks", "thousand_requests", "real_programs", "guestbooks", "webservers",
