@@ -2,6 +2,7 @@
 children, files, memory, settings (mixes/). Whatever the mix, and whatever the one before it was, the answer
 is that of a process of its own: what was printed, the first line on standard error, and the exit code."""
 
+import functools
 import os
 import pathlib
 import shutil
@@ -61,31 +62,41 @@ def seen(answer):
     return answer.stdout, answer.stderr.partition(b"\n")[0], answer.code
 
 
+def env_of(number):
+    return {**REQUEST_ENV, "QUERY_STRING": str(number)}
+
+
 def plainly(argv, number, folder):
-    env = {**REQUEST_ENV, "QUERY_STRING": str(number)}
-    return env, seen(run_plainly(argv, body=BODY, env=env, cwd=str(folder)))
+    return seen(run_plainly(argv, body=BODY, env=env_of(number), cwd=str(folder)))
 
 
 def is_steady(argv, number, folder, wanted):
     """Whether a process of its own always answers so: what depends on the scheduler proves nothing."""
-    return all(plainly(argv, number, folder)[1] == wanted for _ in range(5))
+    return all(plainly(argv, number, folder) == wanted for _ in range(5))
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def mix(request, tmp_path_factory):
+    """A program that is installed once for all resets, and what a process of its own answers to each mix."""
+    folder = tmp_path_factory.mktemp("mix")
+    argv, launch, level = installed(request.param, folder)
+    return argv, launch, level, folder, functools.cache(lambda number: plainly(argv, number, folder))
 
 
 @pytest.mark.parametrize("reset", ["rewind", "fork"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_every_mix_is_answered_as_by_a_process_of_its_own(tmp_path, name, reset):
-    argv, launch, level = installed(name, tmp_path)
+def test_every_mix_is_answered_as_by_a_process_of_its_own(mix, reset):
+    argv, launch, level, folder, wanted_of = mix
     wrong, unsteady = [], 0
-    with Warm(launch, reset=reset, level=level, cwd=str(tmp_path), has_pipe=True) as warm:
+    with Warm(launch, reset=reset, level=level, cwd=str(folder), has_pipe=True) as warm:
         assert (warm.reset, warm.weaker, LEVELS[warm.level]) == (reset, "", level)
         warm.argv = argv
         for number in range(FROM, FROM + MIXES):
-            env, wanted = plainly(argv, number, tmp_path)
+            wanted = wanted_of(number)
             warm.verifies = number % VERIFIED == 0
-            got = seen(warm.ask(body=BODY, env=env, cwd=str(tmp_path)))
+            got = seen(warm.ask(body=BODY, env=env_of(number), cwd=str(folder)))
             if got == wanted:
                 continue
-            if is_steady(argv, number, tmp_path, wanted):
+            if is_steady(argv, number, folder, wanted):
                 wrong.append((number, got, wanted))
             else:
                 unsteady += 1
