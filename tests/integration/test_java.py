@@ -52,8 +52,11 @@ REQUESTS = [{}, {"query": "a=b"}, {"query": "one+two"}, {"query": "exit"}, {"que
             {"method": "POST", "body": b"x" * 100_000}]
 
 
-@pytest.mark.parametrize("reset", ["rewind", "fork"])
-@pytest.mark.parametrize("way", WAYS)
+# How it is launched and how it is put back know nothing of each other: each way with one, and two with both.
+CASES = [*((way, "rewind") for way in WAYS), ("source", "fork"), ("sh, jar", "fork")]
+
+
+@pytest.mark.parametrize("way, reset", CASES)
 def test_answers_as_in_classic(site, way, reset):
     if way == "source" and not re.search(r'version "(17|2\d)', subprocess.run(
             ["java", "-version"], capture_output=True, text=True).stderr):
