@@ -13,7 +13,7 @@ namespace eval ::tcl::cgibridge {
 # Variables of the environment that were read; each value is a list of one or of none. These are read by C
 # code.
 variable reads {LANG {} LC_ALL {} LC_CTYPE {} TCL_LIBRARY {}}
-variable preload {} files {} folders_of_modules {} touched {} culprit {} launched {}
+variable preload {} files {} folders_of_modules {} touched {} culprit {} launched {} made {}
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
 variable call {}
@@ -43,6 +43,52 @@ proc looked {array name operation} {
 
 proc looked_at_words args { set ::tcl::cgibridge::touched "looks at the query's words (argv)" }
 
+# The array's traces do not see a look through a link to one of its elements.
+proc linked {command operation} {
+    foreach word $command {
+        if {![regexp {^(.*)\((.*)\)$} $word - array name]} continue
+        if {[namespace tail $array] eq "env" || [is_of_request $name]} {
+            set ::tcl::cgibridge::touched "links to the environment's $name"
+        }
+    }
+}
+
+# Another interpreter has an environment of its own, which is watched like the first one's, by commands that
+# are gone afterwards.
+proc made_interpreter {command code path operation} {
+    if {$code != 0 || ![string match c* [lindex $command 1]]} return
+    lappend ::tcl::cgibridge::made $path
+    foreach {name target} {looked looked made made_deeper} {
+        interp alias $path ::tcl::cgibridge_$name {} ::tcl::cgibridge::$target
+    }
+    trace_in $path add
+}
+
+proc made_deeper {command operation} {
+    if {[string match c* [lindex $command 1]]} { set ::tcl::cgibridge::touched "makes an interpreter in another" }
+}
+
+proc trace_in {path begin_or_end} {
+    interp eval $path [list trace $begin_or_end execution ::interp enter ::tcl::cgibridge_made]
+    if {[interp issafe $path]} return
+    interp eval $path [list trace $begin_or_end variable ::env {read array write unset} ::tcl::cgibridge_looked]
+}
+
+# What those leave that are still there; or "".
+proc left_in_interpreters {} {
+    variable made
+    foreach path $made {
+        if {![interp exists $path]} continue
+        if {[catch { trace_in $path remove; interp eval $path {after info} } timers]} {
+            return "makes an interpreter that cannot be watched"
+        }
+        if {$timers ne ""} { return "leaves a timer" }
+        foreach name {looked made} { interp alias $path ::tcl::cgibridge_$name {} }
+    }
+    set made {}
+    return ""
+}
+
 # The innermost file after which something was seen is the one that did it.
 proc loaded {command code result operation} {
     variable culprit
@@ -60,6 +106,10 @@ proc watches {begin_or_end} {
         trace $begin_or_end execution $one enter ::tcl::cgibridge::loading
         trace $begin_or_end execution $one leave ::tcl::cgibridge::loaded
     }
+    foreach one {::upvar ::tcl::namespace::upvar} {
+        trace $begin_or_end execution $one enter ::tcl::cgibridge::linked
+    }
+    trace $begin_or_end execution ::interp leave ::tcl::cgibridge::made_interpreter
     unset -nocomplain ::errorInfo ::errorCode
 }
 
@@ -85,15 +135,16 @@ proc load_ahead {names} {
 }
 
 # What it did that a program would notice. Tcl cannot be asked whether numbers were drawn, or srand()
-# called: after a known seed the next number is the known first one, if nothing was.
+# called: after a seed that nobody else knows, the next number is the first one again, if nothing was.
 proc trouble_of {command} {
     variable touched {}
     variable culprit {}
     set before [held]
     set shared [shared_state]
-    expr {srand(24301)}
+    binary scan [ask random] nu seed
+    expr {srand($seed)}
     set first [expr {rand()}]
-    expr {srand(24301)}
+    expr {srand($seed)}
     ask watch
     interp hide {} exit    ;# to leave would end the zygote
     set failed [catch { uplevel #0 $command } error]
@@ -101,6 +152,7 @@ proc trouble_of {command} {
     foreach stream {stdout stderr} { catch { flush $stream } }
     if {$touched ne ""} { return $touched }
     if {[after info] ne ""} { return "leaves a timer" }
+    if {[set left [left_in_interpreters]] ne ""} { return $left }
     set seen [ask seen]
     if {$seen ne "" && $culprit ne ""} { append seen ", in $culprit" }
     if {$seen ne ""} { return "$seen while it is loaded" }
@@ -121,7 +173,8 @@ proc shared_state {} {
         "the script's name" [info script] "the limit of recursion" [interp recursionlimit {}]]
     foreach stream {stdin stdout stderr} { lappend state $stream [fconfigure $stream] }
     foreach command {puts gets exit source unknown open set proc file package trace} {
-        lappend state "the command $command" [expr {[info procs ::$command] eq "" ? "" : [info body ::$command]}]
+        lappend state "the command $command" [list [interp alias {} ::$command] \
+            [expr {[info procs ::$command] eq "" ? "" : [info body ::$command]}]]
     }
     return $state
 }

@@ -40,13 +40,34 @@ IMPURE = {
     "the words": ("set key $::argv", "argv"),
     "their number": ("set key $::argc", "argv"),
     "the request": ("set key $::env(QUERY_STRING)", "QUERY_STRING"),
+    "the request by a link": ("upvar #0 ::env(QUERY_STRING) q; set key [info exists q]", "QUERY_STRING"),
+    "the request by a name": ("proc has {name} {upvar 1 $name v; info exists v}\n"
+                              "set key [has ::env(QUERY_STRING)]", "QUERY_STRING"),
+    "the request by two links": ("upvar #0 ::env e; upvar 0 e(QUERY_STRING) q; set key [info exists q]",
+                                 "QUERY_STRING"),
+    "the request by a namespace": ("proc has {} {namespace upvar :: env(QUERY_STRING) q; info exists q}\n"
+                                   "set key [has]", "QUERY_STRING"),
+    "the request by an interpreter": ("set inner [interp create]\n"
+                                      "set key [$inner eval {info exists env(QUERY_STRING)}]", "QUERY_STRING"),
+    "an interpreter that is gone": ("set inner [interp create]; set key [$inner eval {array size env}]\n"
+                                    "interp delete $inner", "lists"),
+    "a deeper one": ("set inner [interp create]; $inner eval {interp create x}\n"
+                     "set key [interp eval [list $inner x] {array names env QUERY*}]", "interpreter"),
+    "one that cannot be watched": ("set ::inner [interp create]; $::inner eval {rename trace {}}; set key 1",
+                                   "interpreter"),
+    "an idle timer of another": ("[interp create] eval {after idle exit}; set key 1", "timer"),
+    "a variable that another sets": ("[interp create] eval {set env(TZ) EST5}; set key 1", "writes"),
+    "a number, and a known seed": ("set key [expr {rand()}]; expr {srand(24301)}", "random"),
+    "a command by an alias": ("rename ::puts ::print; interp alias {} ::puts {} ::print; set key 1", "puts"),
     "a variable that is set": ("set ::env(TZ) EST5; set key [clock format 0 -format %H]", "writes"),
     "a failure": ("set key 1; proc half {} {}; error {not today}", "fails to load"),
 }
-DIFFERS = {"a number", "the device", "a time", "clicks"}
+DIFFERS = {"a number", "a number, and a known seed", "the device", "a time", "clicks"}
 SHOWS = """
 catch { package require impure }
 package require pure
+puts [expr {[info exists inner] && [interp exists $inner] ? [list [$inner aliases] [$inner eval {
+    list [trace info variable env] [array names env QUERY*] [info commands ::tcl::cgi*]}]] : {}}]
 puts [list $key [pwd] [pure] [info commands half] [after info] [file exists /dev/null] [array names env TZ]]
 """
 
@@ -109,7 +130,9 @@ def test_what_the_operator_accepts_is_loaded_ahead(folder):
     "set key [clock format 0 -gmt 1]", "proc draw {} { expr {rand()} }; set key 1", "set key [info hostname]",
     "set f [open [info script]]; set key [string length [read $f]]; close $f",
     "set key [lsort [glob /usr/*]]",
-    "interp create inner; set key [inner eval { expr 1 }]; interp delete inner", "set key $::env(PATH)"])
+    "interp create inner; set key [inner eval { expr 1 }]; interp delete inner",
+    "set ::inner [interp create]; $::inner eval {rename variable v}; set key [$::inner eval {set env(PATH)}]",
+    "proc own {name} {upvar 1 $name v; incr v}; set x(1) 1; set key [own x(1)]", "set key $::env(PATH)"])
 def test_what_is_pure_is_loaded_ahead(folder, text):
     zygote, plain = zygote_with(folder, text)
     with zygote:
