@@ -54,6 +54,7 @@ module CGIBridge
         stand_in_for_exit(owner)
       end
       (Array.instance_methods(false) + %i[dup clone]).each { |name| stand_in_for_words(name) }
+      stand_in_for_number if Thread.method_defined?(:native_thread_id)
       @standing = methods_standing
     end
 
@@ -158,6 +159,16 @@ module CGIBridge
       end
     end
 
+    # Ruby knows it, and does not ask the kernel.
+    def stand_in_for_number
+      watch = self
+      method = Thread.instance_method(:native_thread_id)
+      stand_in(Thread, :native_thread_id) do
+        watch.trouble ||= 'asks for its process id'
+        method.bind(self).call
+      end
+    end
+
     def stand_in_for_words(name)
       watch = self
       method = WORDS.method(name)
@@ -194,6 +205,13 @@ module CGIBridge
     end
 
     attr_reader :text, :is_learning
+
+    # Whether a library may have looked at the query's words: a splat, or Array#+, calls none of ARGV's methods.
+    def self.name_words?(features)
+      features.any? do |path|
+        path.end_with?('.rb') && File.file?(path) && File.binread(path).match?(/\bARG[VF]\b|\$\*|cmdline/n)
+      end
+    end
 
     def self.names_in(text)
       text.scan(NAMED).map { |_, name| name.delete_suffix('.rb').delete_suffix('.so') }
@@ -234,7 +252,8 @@ module CGIBridge
           [one.sync, one.external_encoding.to_s, one.internal_encoding.to_s]
         end,
         'what errors in threads do' => [Thread.abort_on_exception, Thread.report_on_exception],
-        'the collector' => GC.enable.tap { |was_off| GC.disable if was_off }
+        'the collector' => [GC.enable.tap { |was_off| GC.disable if was_off }, GC.stress, GC::Profiler.enabled?],
+        'what is traced' => TracePoint.stat.values
       }
     end
 

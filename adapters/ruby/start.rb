@@ -65,6 +65,7 @@ module CGIBridge
       refuse_what_was_seen(seen)
       ahead = Ahead.new(@command, @watch)
       ahead.run
+      @has_words ||= Ahead.name_words?($LOADED_FEATURES.drop(@features))
       @read.merge!(@watch.reads)
       @read['HOME'] = ENV['HOME'] if defined?(Gem) && Gem.instance_variable_get(:@user_home)
       leave_no_trace

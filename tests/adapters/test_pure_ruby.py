@@ -41,6 +41,9 @@ IMPURE = {
     "a date": ("require 'date'; KEY = DateTime.now.strftime('%N')", "time"),
     "a pid": ("KEY = $$", "process id"),
     "a pid by name": ("KEY = Process.pid", "process id"),
+    "a thread's number": ("KEY = Thread.current.native_thread_id > 1", "process id"),
+    "a trace": ("T = TracePoint.new(:call) { $seen = 1 }; T.enable; KEY = 1", "what is traced"),
+    "a profile": ("GC::Profiler.enable; KEY = 1", "the collector"),
     "its input": ("KEY = $stdin.read", "input"),
     "a line of input": ("KEY = gets.to_s.size", "input"),
     "the words": ("KEY = ARGV.dup.size", "ARGV"),
@@ -275,6 +278,17 @@ def test_words_that_a_library_of_the_first_line_looked_at_start_the_program_anew
         with ruby_zygote(script, *switches) as zygote:
             answer = zygote.worker().request([RUBY, *switches, script, *words])
         assert answer.seen() == run_plainly([RUBY, *switches, script, *words]).seen()
+
+
+@pytest.mark.parametrize("text", [
+    "KEY = [*ARGV]", "KEY, = ARGV", "KEY = [1] + ARGV", "KEY = [] <=> ARGV", "KEY = [ARGV].join(' ')",
+    "def all(*words) = words\nKEY = all(*$*)", "KEY = File.read('/proc/self/cmdline').split(\"\\0\").last"])
+def test_words_that_only_c_code_looked_at_start_the_program_anew(folder, text):
+    zygote, _ = zygote_with(folder, text)
+    with zygote:
+        for words in ([], ["a"], ["b", "c"]):
+            plain = run_plainly([*zygote.argv, *words], env=zygote.request_env)
+            assert plain.code == 0 and zygote.ask(*words, env=zygote.request_env).seen() == plain.seen()
 
 
 def test_a_library_of_the_environment_s_switches_is_watched(folder):

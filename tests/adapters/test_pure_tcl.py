@@ -48,7 +48,7 @@ IMPURE = {
     "the request by a namespace": ("proc has {} {namespace upvar :: env(QUERY_STRING) q; info exists q}\n"
                                    "set key [has]", "QUERY_STRING"),
     "the request by an interpreter": ("set inner [interp create]\n"
-                                      "set key [$inner eval {info exists env(QUERY_STRING)}]", "QUERY_STRING"),
+                                      "set key [$inner eval {array get env QUERY_STRING}]", "lists"),
     "an interpreter that is gone": ("set inner [interp create]; set key [$inner eval {array size env}]\n"
                                     "interp delete $inner", "lists"),
     "a deeper one": ("set inner [interp create]; $inner eval {interp create x}\n"
