@@ -93,9 +93,19 @@ static void remember_variables(void) {
   launched_count = count;
 }
 
-/* ---- both ---- */
+/* ---- the folder, which is a property that relative paths begin with ---- */
+
+static char launched_in[kWordsBytesMax];
+
+static int is_in_same_folder(void) {
+  return launched_in[0] != '\0' && getcwd(requested, sizeof requested) != NULL &&
+         strcmp(requested, launched_in) == 0;
+}
+
+/* ---- all of them ---- */
 
 void launch_remember(void) {
+  if (getcwd(launched_in, sizeof launched_in) == NULL) launched_in[0] = '\0';
   remember_words();
   remember_variables();
 }
@@ -106,6 +116,7 @@ const char *launch_differs(void) {
       memcmp(requested, launched, launched_bytes) != 0) {
     return "has words that the program was not launched with";
   }
+  if (!is_in_same_folder()) return "runs in a folder that the program was not launched in";
   bytes = call_library("whole/env", requested, sizeof requested);
   if (bytes < 0 || bytes >= (ssize_t)sizeof requested - 1 || launched_count < 0 ||
       count_same(requested, requested + bytes) != launched_count) {

@@ -137,6 +137,16 @@ def test_what_java_has_copied_at_its_start(classes, words, variables):
         assert warm.ask_for("hello", cwd=classes).code == 0
 
 
+def test_another_folder_starts_the_program_anew(classes, tmp_path):
+    """Java asks for its folder once, and begins relative paths with it."""
+    with deeds(classes, verify=False) as warm:
+        for folder in (tmp_path, "/usr"):
+            answer = warm.ask_for("look", cwd=folder)
+            assert answer.seen() == plainly("look", "-cp", classes, "Deeds", cwd=folder).seen()
+            assert [kind for kind, _ in answer.notes] == [SHALLOWER]
+        assert f" {classes} " in warm.ask_for("look", cwd=classes).text
+
+
 def test_what_it_had_at_the_launch_is_not_copied_anew(classes):
     variables = {"LANG": "C.UTF-8", "TZ": "Asia/Tokyo"}
     env = {**REQUEST_ENV, **variables, "QUERY_STRING": "look"}
