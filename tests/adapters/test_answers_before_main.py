@@ -35,6 +35,9 @@ EARLY = r"""
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +46,8 @@ static long n;
 static int v, pair[2];
 static struct stat status;
 static struct statx more;
+static struct statvfs room;
+static struct statfs system_room;
 static struct rusage usage;
 static struct pollfd input = {0, POLLIN};
 static struct timespec none;
@@ -130,6 +135,10 @@ SEEN = {
     "time": [
         "stat(\"/proc\", &status)", "switched(SO_TIMESTAMP)", "getrusage(RUSAGE_SELF, &usage)",
         "clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &none)", "read_file(\"/proc/pressure/cpu\")",
+        "statvfs(\"/\", &room)", "statfs(\"/\", &system_room)",
+        "v = open(\"/\", O_RDONLY); fstatvfs(v, &room); close(v)",
+        "v = open(\"/\", O_RDONLY); fstatfs(v, &system_room); close(v)",
+        "syscall(SYS_statfs, \"/\", &system_room)", "sysconf(_SC_AVPHYS_PAGES)", "get_avphys_pages()",
         "found(dlopen(\"libc.so.6\", RTLD_NOW | RTLD_NOLOAD), \"time\")"],
     "connection": [
         "v = socket(AF_INET, SOCK_STREAM, 0); listen(v, 1); close(v)"],
@@ -148,6 +157,7 @@ HARMLESS = [
     "block(); sigtimedwait(&one_signal, 0, &none); sigprocmask(SIG_UNBLOCK, &one_signal, 0)",
     "ends(SOCK_STREAM); bytes = 64; getsockname(pair[0], (void *)&address, &bytes); close(pair[0]);"
     " close(pair[1])",
+    "statvfs(\"/proc\", &room)", "statfs(\"/sys/fs/selinux\", &system_room)", "sysconf(_SC_NPROCESSORS_ONLN)",
     "glob(\"/etc/pass*\", 0, 0, &names); globfree(&names)", "stat(\"/proc/self/nothing\", &status)",
 ]
 

@@ -61,6 +61,11 @@ NAMED = {
     "in(\"/proc/self\", \"stat\")": "process id", "own(\"stat\")": "process id",
     "open(\"/proc/self/sched\", O_RDONLY)": "process id",
     "open(\"/proc/self/schedstat\", O_RDONLY)": "time",
+    "open(\"/proc/self/fdinfo/0\", O_RDONLY)": "process id",
+    "open(\"/proc/self/statm\", O_RDONLY)": "process id",
+    "open(\"/proc/net/dev\", O_RDONLY)": "process id",
+    "open(\"/proc/sys/fs/file-nr\", O_RDONLY)": "time", "open(\"/proc/cgroups\", O_RDONLY)": "time",
+    "open(\"/sys/class/net/lo/statistics/rx_bytes\", O_RDONLY)": "time",
     "open(\"/dev/stdin\", O_RDONLY)": "input", "open(\"/proc/self/fd/0\", O_RDONLY)": "input",
 }
 
@@ -79,10 +84,27 @@ def test_a_native_program_that_opens_it_before_main_is_not_warm(folder, opened):
         assert NAMED[opened] in zygote.note(SHALLOWER)[0], zygote.notes
 
 
+COUNTS = [f"/sys/fs/cgroup/{name}" for name in (
+    "cpu.stat", "cpu/cpu.stat", "cpuacct/cpuacct.usage", "memory.current", "memory/memory.usage_in_bytes",
+    "memory.stat", "cgroup.procs", "cpu.pressure")]
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_what_a_cgroup_counts_is_noticed(folder, name):
+    if not os.path.exists(name):
+        pytest.skip(f"there is no {name} here")
+    with Zygote([compiled(folder, f"open(\"{name}\", O_RDONLY)")]) as zygote:
+        assert not zygote.stands
+        assert "time" in zygote.note(SHALLOWER)[0], zygote.notes
+
+
 @pytest.mark.parametrize("name", [
     "/dev/null", "/dev/zero", "/proc/cpuinfo", "/proc/meminfo", "/proc/self/maps", "/proc/version",
     "/proc/self/exe", "/proc/sys/kernel/random/boot_id", "/sys/devices/system/cpu/online",
-    "/proc/sys/vm/overcommit_memory"])
+    "/proc/sys/vm/overcommit_memory", "/proc/self/cgroup", "/proc/self/mountinfo", "/proc/filesystems",
+    "/proc/self/limits", "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "/sys/fs/cgroup/cpuset.cpus.effective", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+    "/sys/kernel/mm/transparent_hugepage/enabled"])
 def test_what_describes_the_machine_is_harmless(folder, name):
     if not os.path.exists(name):
         pytest.skip(f"there is no {name} here")
@@ -111,6 +133,17 @@ def test_a_python_module_that_reads_it_is_not_loaded_ahead(folder, kind):
                    for text in zygote.note(WARNING)), zygote.notes
         zygote.argv = [PYTHON, script]
         assert len({zygote.ask(env={**REQUEST_ENV, **env}).text for _ in range(TIMES)}) == TIMES
+
+
+@pytest.mark.parametrize("text", ["open('/proc/self/fdinfo/0').read()", "open('/proc/sys/fs/file-nr').read()",
+                                  "os.statvfs('/').f_bfree", "os.sysconf('SC_AVPHYS_PAGES')"])
+def test_a_python_module_that_is_told_what_changes_is_not_loaded_ahead(folder, text):
+    folder.script("lib/reads.py", f"import os\nkey = {text}\n")
+    script = folder.script("x.py", "import reads\nprint(reads.key != '')\n")
+    with Warm([PYTHON, f"{adapters_dir()}/python/start.py", "--preload=reads", script], level="compiled",
+              env={**LAUNCH_ENV, "PYTHONPATH": str(folder.path / "lib")}) as zygote:
+        assert zygote.stands, (zygote.notes, zygote.log())
+        assert "reads" in zygote.note(WARNING)[0], zygote.notes
 
 
 def test_a_perl_script_that_reads_it_while_it_compiles_is_compiled_in_each_request(folder):

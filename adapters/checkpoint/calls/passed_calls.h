@@ -50,7 +50,8 @@ extern struct passed_call passed_writev;
 
 /* answers_of_files.c, answers_of_others.c */
 look_function look_at_status, look_at_status_in, look_at_status_of, look_at_old_status,
-    look_at_old_status_in, look_at_old_status_of, look_at_place, look_at_working_folder;
+    look_at_old_status_in, look_at_old_status_of, look_at_place, look_at_working_folder,
+    look_at_room, look_at_room_of, look_at_setting;
 look_function look_at_folder, look_at_folder_in, look_at_opened_folder, look_at_listing,
     look_at_listed, look_at_trees;
 look_function look_at_poll, look_at_poll_with_mask, look_at_select, look_at_select_with_mask,

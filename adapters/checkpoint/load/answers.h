@@ -21,6 +21,18 @@
   X(fstatat64, 0, RETIRED_NOT, look_at_status_in)                 \
   X(statx, 0, RETIRED_NOT, look_at_status_in)                     \
   X(name_to_handle_at, 0, RETIRED_NOT, look_at_status_in)         \
+  X(statfs, 0, RETIRED_NOT, look_at_room)                         \
+  X(statfs64, 0, RETIRED_NOT, look_at_room)                       \
+  X(__statfs, 0, RETIRED_NOT, look_at_room)                       \
+  X(statvfs, 0, RETIRED_NOT, look_at_room)                        \
+  X(statvfs64, 0, RETIRED_NOT, look_at_room)                      \
+  X(fstatfs, 0, RETIRED_NOT, look_at_room_of)                     \
+  X(fstatfs64, 0, RETIRED_NOT, look_at_room_of)                   \
+  X(fstatvfs, 0, RETIRED_NOT, look_at_room_of)                    \
+  X(fstatvfs64, 0, RETIRED_NOT, look_at_room_of)                  \
+  X(sysconf, 0, RETIRED_NOT, look_at_setting)                     \
+  X(__sysconf, 0, RETIRED_NOT, look_at_setting)                   \
+  X(get_avphys_pages, 0, RETIRED_NOT, look_at_time)               \
   X(realpath, 0, RETIRED_NOT, look_at_place)                      \
   X(__realpath_chk, 0, RETIRED_NOT, look_at_place)                \
   X(canonicalize_file_name, 0, RETIRED_NOT, look_at_place)        \

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "calls/passed_calls.h"
 #include "raw_call.h"
@@ -141,6 +142,32 @@ void *look_at_status_in(const struct passed_call *call, const long *arguments) {
 void *look_at_old_status_in(const struct passed_call *call, const long *arguments) {
   see_status_in(call->name, (int)arguments[1], (const char *)arguments[2], (int)arguments[4],
                 caller_of(arguments));
+  return NULL;
+}
+
+/* ---- free room ---- */
+
+/* The kernel's own file systems have none; libselinux's constructor asks whether one is there. */
+static void see_room(const char *name, long number, long file, const void *caller) {
+  struct statfs system;
+  if (!is_asked() || raw_call(number, file, &system) != 0) return;
+  if (system.f_blocks != 0) load_watch_note(IMPURE_TIME, name, caller);
+}
+
+void *look_at_room(const struct passed_call *call, const long *arguments) {
+  see_room(call->name, SYS_statfs, arguments[0], caller_of(arguments));
+  lookups_see_look(AT_FDCWD, (const char *)arguments[0], caller_of(arguments));
+  return NULL;
+}
+
+void *look_at_room_of(const struct passed_call *call, const long *arguments) {
+  see_room(call->name, SYS_fstatfs, (int)arguments[0], caller_of(arguments));
+  return NULL;
+}
+
+void *look_at_setting(const struct passed_call *call, const long *arguments) {
+  if (is_asked() && arguments[0] == _SC_AVPHYS_PAGES)
+    load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
   return NULL;
 }
 
@@ -297,6 +324,9 @@ void answers_see_number(long number, const long *words, const void *caller) {
       return see_listing("syscall getdents", words[0], caller);
     case SYS_fstat:
       return see_status_of("syscall fstat", words[0], caller);
+    case SYS_statfs:
+    case SYS_fstatfs:
+      return see_room("syscall statfs", number, words[0], caller);
     case SYS_newfstatat:
       return answers_see_status("syscall fstatat", (int)words[0], path, (int)words[3], caller);
     case SYS_statx:
