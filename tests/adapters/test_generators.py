@@ -176,11 +176,15 @@ def test_a_perl_script_that_asks_a_generator_while_it_compiles_is_compiled_in_ea
         assert len({zygote.ask().text for _ in range(TIMES)}) == TIMES
 
 
+PUBLIC_KEY = ("MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBAMbq10FMgWCQdsmfTXyy0KK9jr3CQu2q6xfXOolol0o5"
+              "wtJzJnOCMfRKvbv6N42DdglsXoQo4qPVj/RQWHOK+0UCAwEAAQ==")
 RUBY_DRAWS = {
     "a big number": "OpenSSL::BN.rand(64).to_s", "a prime": "OpenSSL::BN.generate_prime(64).to_s",
     "a key": "OpenSSL::PKey::RSA.new(1024).to_pem",  # in a thread
     "a curve's key": "OpenSSL::PKey::EC.generate('prime256v1').to_pem",
     "a cipher's key": "OpenSSL::Cipher.new('aes-128-cbc').encrypt.random_key.unpack1('H*')",
+    "what is encrypted": (f"OpenSSL::PKey::RSA.new('{PUBLIC_KEY}'.unpack1('m'))"
+                          ".public_encrypt('x').unpack1('H*')"),
 }
 
 

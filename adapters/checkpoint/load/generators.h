@@ -1,6 +1,7 @@
 /* What a program gets from the libraries whose own generators notice a fork. Such a library may
  * seed itself while a program loads; but a key, a number or a prime that the program then asks it
- * for would be one for all visitors. */
+ * for would be one for all visitors, and so would the padding, salt or key of what it has
+ * encrypted. (The numbers that a signature needs are never used for another one.) */
 #ifndef CGIBRIDGE_GENERATORS_H
 #define CGIBRIDGE_GENERATORS_H
 
@@ -36,6 +37,18 @@
   X(EVP_PKEY_paramgen, 0, RETIRED_NOT, look_at_random)                  \
   X(EVP_PKEY_Q_keygen, 0, RETIRED_NOT, look_at_random)                  \
   X(EVP_PKEY_encapsulate, 0, RETIRED_NOT, look_at_random)               \
+  X(EVP_PKEY_encrypt, 0, RETIRED_NOT, look_at_random)                   \
+  X(RSA_public_encrypt, 0, RETIRED_NOT, look_at_random)                 \
+  X(PKCS7_encrypt, 0, RETIRED_NOT, look_at_random)                      \
+  X(PKCS7_encrypt_ex, 0, RETIRED_NOT, look_at_random)                   \
+  X(CMS_encrypt, 0, RETIRED_NOT, look_at_random)                        \
+  X(CMS_encrypt_ex, 0, RETIRED_NOT, look_at_random)                     \
+  X(PKCS12_create, 0, RETIRED_NOT, look_at_random)                      \
+  X(PKCS12_create_ex, 0, RETIRED_NOT, look_at_random)                   \
+  X(PKCS8_encrypt, 0, RETIRED_NOT, look_at_random)                      \
+  X(PKCS8_encrypt_ex, 0, RETIRED_NOT, look_at_random)                   \
+  X(PKCS5_pbe_set, 0, RETIRED_NOT, look_at_random)                      \
+  X(PKCS5_pbe2_set, 0, RETIRED_NOT, look_at_random)                     \
   X(EVP_SealInit, 0, RETIRED_NOT, look_at_random)                       \
   X(EVP_CIPHER_CTX_rand_key, 0, RETIRED_NOT, look_at_random)            \
   X(DES_random_key, 0, RETIRED_NOT, look_at_random)                     \
