@@ -175,6 +175,45 @@ def test_bash_s_small_random_numbers_differ_from_request_to_request(folder):
     assert len(set(drawn)) > 0.95 * REQUESTS
 
 
+SEEDED = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+int main(int count, char **words) {
+  struct timeval now = {0};
+  if (count > 1) gettimeofday(&now, NULL);
+  long seed = time(NULL) / 86400 ^ getpid() ^ now.tv_usec;
+  SEED;
+  printf("%ld\n", RAND);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("seed, rand", [("srand(seed)", "rand()"), ("srandom(seed)", "random()"),
+                                        ("srand48(seed)", "lrand48()")])
+def test_a_seed_made_of_the_process_id_is_used_once(folder, seed, rand):
+    """Two visitors of one second would draw the same from it. An exact time is enough of a difference."""
+    text = SEEDED.replace("SEED;", f"{seed};").replace("RAND", f"(long){rand}")
+    program = folder.compile("seeded.c", text)
+    with Warm([program], verify=False) as warm:
+        assert len({warm.ask().text for _ in range(4)}) == warm.workers == 4
+        assert {kind for kind, _ in warm.retired} == {"call"} and "process id" in warm.retired[0][1]
+        assert len({warm.ask("exact").text for _ in range(4)}) == 4 and warm.workers == 5
+
+
+@pytest.mark.parametrize("text", ["srand(int(time / 86400) ^ $$); print rand()",
+                                  "eval q{srand(int(time / 86400) ^ $$)}; print rand()"])
+def test_a_seed_of_perl_s_made_of_the_process_id_is_used_once(folder, text):
+    with Warm([PERL, f"-I{adapters_dir()}/perl", "-MCGIBridge", folder.script("x.pl", text)],
+              level="compiled", verify=False) as warm:
+        warm.argv = [PERL, str(folder.path / "x.pl")]
+        assert len({warm.ask().text for _ in range(4)}) == 4
+        assert "process id" in warm.retired[0][1]
+
+
 @pytest.mark.parametrize("name", ["x.c", "x.cc"])
 def test_c_and_cplusplus_tokens(folder, name):
     program = folder.compile(name, C_TEXT if name == "x.c" else CC_TEXT)

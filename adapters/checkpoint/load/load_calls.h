@@ -28,6 +28,12 @@
   X(getpgid, 0, RETIRED_NOT, look_at_pid)                                     \
   X(__getpgid, 0, RETIRED_NOT, look_at_pid)                                   \
   X(getsid, 0, RETIRED_NOT, look_at_pid)                                      \
+  X(srand, 0, RETIRED_NOT, look_at_seed)                                      \
+  X(srandom, 0, RETIRED_NOT, look_at_seed)                                    \
+  X(srand48, 0, RETIRED_NOT, look_at_seed)                                    \
+  X(seed48, 0, RETIRED_NOT, look_at_seed)                                     \
+  X(lcong48, 0, RETIRED_NOT, look_at_seed)                                    \
+  X(initstate, 0, RETIRED_NOT, look_at_seed)                                  \
   X(__read, 0, RETIRED_NOT, look_at_input)                                    \
   X(__read_chk, 0, RETIRED_NOT, look_at_input)                                \
   X(readv, 0, RETIRED_NOT, look_at_input)                                     \

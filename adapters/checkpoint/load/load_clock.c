@@ -64,6 +64,7 @@ int load_watch_tells_time(clockid_t clock, const void *caller) {
 }
 
 void *look_at_clock(const struct passed_call *call, const long *arguments) {
+  seeds_see_moment();
   if (state.load.is_on && load_watch_tells_time((clockid_t)arguments[0], caller_of(arguments))) {
     load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
   }

@@ -290,10 +290,20 @@ const char *load_watch_found(void) {
     return NULL;                                                      \
   }
 LOOK(IMPURE_RANDOM, look_at_random)
-LOOK(IMPURE_TIME, look_at_time)
-LOOK(IMPURE_PID, look_at_pid)
 LOOK(IMPURE_CHILDREN, look_at_child)
 LOOK(IMPURE_FILES, look_at_change)
+
+void *look_at_time(const struct passed_call *call, const long *arguments) {
+  if (call != &passed_time) seeds_see_moment();
+  load_watch_note(IMPURE_TIME, call->name, caller_of(arguments));
+  return NULL;
+}
+
+void *look_at_pid(const struct passed_call *call, const long *arguments) {
+  seeds_see_number();
+  load_watch_note(IMPURE_PID, call->name, caller_of(arguments));
+  return NULL;
+}
 
 /* Allocators and others measure the machine by it; only constructors would keep its moment. */
 void *look_at_machine(const struct passed_call *call, const long *arguments) {

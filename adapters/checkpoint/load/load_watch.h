@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -60,6 +61,7 @@ struct load_watch {
   struct caught_stream input, output, error; /* error stays, and is kept for a start over */
   int printed;                               /* the other end of output's pipe */
   int counts_output;                         /* what it prints is an impurity */
+  uint64_t number_asked_by, moment_asked_by; /* ids of requests: see seeds.c */
 };
 
 /* "time,random": what the operator allows; unknown words are ignored. */
@@ -80,6 +82,10 @@ void load_watch_count_output(void);
 void load_watch_end(void);
 /* The program called this function from there. Does nothing outside a watched zygote. */
 void load_watch_note(enum impurity kind, const char *function, const void *caller);
+/* seeds.c: a request asks for its process id, for the time in parts of a second, seeds. */
+void seeds_see_number(void);
+void seeds_see_moment(void);
+void seeds_see_seed(const char *call);
 /* load_place.c: ", at FILE line N" of the program's own code; or 0, if its language does not
  * know. */
 int load_place(char *place, size_t bytes);

@@ -1,7 +1,7 @@
 /* Perl seeds its generator when a number is first drawn, and cannot be asked whether that has
  * happened. So the generator is left alone, and the two operations that use it are watched: the
  * table of operations is perl's own, and open to libraries. What is compiled while the watch is on
- * keeps the functions below, which then do nothing but call perl's. */
+ * keeps the functions below. Of a request, only what it seeds is looked at. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -20,6 +20,7 @@ static void *noted_rand(void *perl) {
 
 static void *noted_srand(void *perl) {
   load_watch_note(IMPURE_SEED, "srand", __builtin_return_address(0));
+  seeds_see_seed("srand");
   return real_srand(perl);
 }
 
@@ -38,7 +39,7 @@ void perl_generator_watch(void) {
   table = rand_at > 0 && srand_at > 0 ? dlsym(RTLD_DEFAULT, "PL_ppaddr") : NULL;
   if (table == NULL) return;
   real_rand = table[rand_at];
-  real_srand = table[srand_at];
+  if (table[srand_at] != noted_srand) real_srand = table[srand_at];
   table[rand_at] = noted_rand;
   table[srand_at] = noted_srand;
 }
@@ -46,6 +47,5 @@ void perl_generator_watch(void) {
 void perl_generator_leave(void) {
   if (table == NULL) return;
   if (table[rand_at] == noted_rand) table[rand_at] = real_rand;
-  if (table[srand_at] == noted_srand) table[srand_at] = real_srand;
-  table = NULL;
+  table = NULL; /* noted_srand stays */
 }
