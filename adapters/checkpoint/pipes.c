@@ -82,8 +82,8 @@ int pipe_make(const struct open_file *reading) {
   /* The descriptors with these numbers are closed already, or are to be replaced; but no new end
    * may get the number where the other belongs. */
   int is_crosswise = ends[1] == reading->fd || ends[0] == writing->fd;
-  if (is_crosswise || descriptor_place(ends[0], reading) != 0 ||
-      descriptor_place(ends[1], writing) != 0) {
+  for (int i = 0; i < 2 && is_crosswise; ++i) ends[i] = descriptor_move_aside(ends[i]);
+  if (descriptor_place(ends[0], reading) != 0 || descriptor_place(ends[1], writing) != 0) {
     return -1;
   }
   if (set_flags(reading, common) != 0 || set_flags(writing, common) != 0 ||

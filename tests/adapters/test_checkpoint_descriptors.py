@@ -102,6 +102,9 @@ BORNE = {
     "a pipe, its ends in the other order": (
         PIPE % 0 + 'dup2(one, 20); dup2(other, one); dup2(20, other); close(20);'
         'int end = one; one = other; other = end;', PIPE_LOOK),
+    "a pipe after an epoll instance, in a request that keeps its streams": (
+        'int poll = epoll_create1(0); look_at(poll, eventfd(0, 0), EPOLLIN);' + PIPE % "O_NONBLOCK",
+        'write(other, "x", 1); printf("%d %d", (int)read(one, text, 8), (int)read(one, text, 8));'),
     "a small pipe": (PIPE % 0 + 'fcntl(one, F_SETPIPE_SZ, 4096);',
                      'printf("%d", fcntl(one, F_GETPIPE_SZ)); fcntl(one, F_SETPIPE_SZ, 1 << 16);'),
     "many pipes": ('int p[2]; for (int i = 0; i < 20; ++i) pipe(p), write(p[1], &i, 1); one = p[0]; '
