@@ -43,6 +43,10 @@ BY_CHILDREN = {
     "what is dumped of it": (by_child('put_of(own, "coredump_filter", "0x1")'), {None}),
     "its slack of timers": (by_child('put_of(own, "timerslack_ns", "77777")'), {None}),
     "its name": (by_child('put_of(own, "comm", "left")'), {None}),
+    # Whoever shares it, a child of that child too, sets it for all, at any later time.
+    "a priority of input that is shared": (
+        "syscall(SYS_ioprio_set, 1, 0, (2 << 13) | 7); "
+        "if (syscall(SYS_clone, CLONE_IO | SIGCHLD, 0, 0, 0, 0) == 0) _exit(0); wait(0);", {"children"}),
     "its group": (by_child("setpgid(own, getpgid(getppid()))"), {None, "session"}),
 }
 BY_HANDLE = {

@@ -15,8 +15,8 @@
 #include "rewind/threads.h"
 
 /* What a process may share with a copy of itself, apart from a thread. A shared descriptor table
- * would be shared with the next request, too. */
-static const unsigned long kShared = CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_SYSVSEM;
+ * would be shared with the next request, too, and so would a priority of input and output. */
+static const unsigned long kShared = CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_SYSVSEM | CLONE_IO;
 
 /* In a child whose memory and descriptors are its own: the channel, and what this library has open
  * on the worker's memory (its maps, its userfaultfd), are the worker's alone. */
