@@ -113,7 +113,7 @@ __asm__(
 
     ".globl context_call_on\n.hidden context_call_on\n.type context_call_on, @function\n"
     "context_call_on:\n"
-    "  mov %rdi, %rsp\n  xor %ebp, %ebp\n  call *%rsi\n  ud2\n"
+    "  mov %rdi, %rsp\n  push $0x202\n  popf\n  xor %ebp, %ebp\n  call *%rsi\n  ud2\n"
     ".size context_call_on, . - context_call_on\n");
 
 #elif defined(__aarch64__)
