@@ -54,6 +54,17 @@ LINKING = {"dynamic": [], "static": ["-static"]}
 
 
 @pytest.mark.parametrize("linking", LINKING)
+def test_what_the_kernel_keeps_of_the_processor(folder, linking):
+    argv = [folder.compile("processor.c", SOURCE, *LINKING[linking])]
+    plain = run_plainly([*argv, "show"])
+    with Warm(argv) as warm:
+        assert warm.reset == "rewind", warm.weaker
+        for deed in KEPT:
+            assert warm.ask(deed).seen() == run_plainly([*argv, deed]).seen(), deed
+            assert warm.ask("show").seen() == plain.seen(), deed
+
+
+@pytest.mark.parametrize("linking", LINKING)
 @pytest.mark.parametrize("flag", ["direction", "task"])
 def test_a_flag_that_is_set_at_the_end(folder, linking, flag):
     argv = [folder.compile("processor.c", SOURCE, *LINKING[linking])]

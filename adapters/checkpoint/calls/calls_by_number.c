@@ -83,7 +83,7 @@ static void note_memory_by_number(long number, const long *words) {
     case SYS_pkey_mprotect:
       return note_mprotect(start, bytes, (int)words[2]);
     case SYS_mmap:
-      return note_mmap(start, bytes, (int)words[3], (int)words[4]);
+      return note_mmap(start, bytes, (int)words[2], (int)words[3], (int)words[4]);
     case SYS_munmap:
       return note_munmap(start, bytes);
     case SYS_madvise:

@@ -63,7 +63,15 @@ static void note_removed(const void *start, size_t bytes, const char *call) {
   if (memory_stood(start, bytes) != 0) call_touch(TOUCHED_MAPPINGS);
 }
 
-void note_mmap(const void *start, size_t bytes, int flags, int fd) {
+/* For memory that can only be executed the kernel takes a protection key, which the process keeps.
+ */
+static void note_prot(int prot, const char *call) {
+  const int all = PROT_READ | PROT_WRITE | PROT_EXEC;
+  if ((prot & all) == PROT_EXEC) call_doubt(RETIRED_MAPPINGS, call);
+}
+
+void note_mmap(const void *start, size_t bytes, int prot, int flags, int fd) {
+  note_prot(prot, "mmap of memory that can only be executed");
   if (fd >= 0) call_touch(TOUCHED_FILES);
   if ((flags & MAP_FIXED) != 0) note_replaced(start, bytes, "mmap over what stood");
 }
@@ -83,6 +91,7 @@ void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, con
 
 void note_mprotect(const void *start, size_t bytes, int prot) {
   unsigned stood = memory_stood(start, bytes);
+  note_prot(prot, "mprotect of memory that can only be executed");
   if ((stood & STOOD_RESERVED) != 0) call_touch(TOUCHED_RESERVED);
   if ((stood & (STOOD_SAVED | STOOD_CONSTANT)) != 0) call_touch(TOUCHED_MAPPINGS);
   if ((prot & PROT_WRITE) != 0 && (stood & STOOD_CONSTANT) != 0) {
@@ -115,7 +124,7 @@ int memory_stays(const void *start, size_t bytes) {
 /* ---- the calls ---- */
 
 INTERPOSED void *mmap(void *start, size_t bytes, int prot, int flags, int fd, off_t offset) {
-  note_mmap(start, bytes, flags, fd);
+  note_mmap(start, bytes, prot, flags, fd);
   return (void *)call_result(libc_call(SYS_mmap, start, bytes, prot, flags, fd, offset));
 }
 

@@ -77,6 +77,9 @@ long madvise_watched(void *start, size_t bytes, int advice);
 struct statfs;
 int is_of_processes(const struct statfs *status);
 
+/* passed_looks.c: whether arch_prctl() leaves nothing. */
+int arch_prctl_only_asks(long code);
+
 /* mapping_calls.c */
 enum stood {
   STOOD_SAVED = 1 << 0,
@@ -90,7 +93,7 @@ unsigned memory_stood(const void *start, size_t bytes);
 /* Whether an interpreter that is at its end frees memory here, all of which will be put back: it
  * need not be taken away. */
 int memory_stays(const void *start, size_t bytes);
-void note_mmap(const void *start, size_t bytes, int flags, int fd);
+void note_mmap(const void *start, size_t bytes, int prot, int flags, int fd);
 void note_munmap(const void *start, size_t bytes);
 void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, const void *fixed);
 void note_mprotect(const void *start, size_t bytes, int prot);

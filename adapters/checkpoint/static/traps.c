@@ -216,6 +216,14 @@ static void trapped_exec(long number, const long *words) {
   libc_leave(&visit);
 }
 
+/* What a thread has of its own, its block and where its id is, is put back, or ends with it. What
+ * else arch_prctl() sets stays. */
+static long trapped_of_thread(long number, const long *words) {
+  if (number == SYS_arch_prctl && words[0] != ARCH_SET_FS && !arch_prctl_only_asks(words[0]))
+    call_doubt(RETIRED_CALL, "arch_prctl");
+  return raw_call(number, words[0], words[1]);
+}
+
 static long trapped_call(long number, const long *words, ucontext_t *context) {
   uint64_t how;
   if (!call_leaves_nothing(number, words)) call_touch(TOUCHED_ASKED);
@@ -263,10 +271,9 @@ static long trapped_call(long number, const long *words, ucontext_t *context) {
     case SYS_ptrace: /* each of our signals would stop it, before its tracer expects that */
       if (words[0] == PTRACE_TRACEME) return leave_alone(number, context, "ptrace");
       break;
-    /* What a thread has of its own is put back, or ends with it. */
     case SYS_set_tid_address:
     case SYS_arch_prctl:
-      return raw_call(number, words[0], words[1]);
+      return trapped_of_thread(number, words);
     case SYS_vfork:
     case SYS_clone:
     case SYS_clone3:
