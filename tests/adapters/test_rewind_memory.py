@@ -387,3 +387,39 @@ def test_a_key_of_the_checkpoint_may_be_freed(folder):
     """As V8 does at its end."""
     argv = [folder.compile("key.c", KEY)]
     answers_in_one_worker(argv, run_plainly(argv))
+
+
+# What is the engine's, beside the program's own: a mapping that the program has not made.
+OVERRUN = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static int count = 7;
+int main(int argc, char **argv) {
+  char line[400];
+  FILE *maps = argc > 1 ? fopen("/proc/self/maps", "r") : NULL;
+  printf("%d\n", count++);
+  fflush(stdout);
+  while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+    char *end, *start = (char *)strtoul(line, &end, 16);
+    size_t bytes = strtoul(end + 1, &end, 16) - (size_t)start;
+    int is_plain = strncmp(end, " rw-p", 5) == 0 && strchr(line, '/') == NULL && strchr(line, '[') == NULL;
+    if (is_plain && bytes >= 1 << 18) madvise(start, atoi(argv[1]) * 4096, MADV_DONTNEED);
+  }
+  _exit(0);
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
+def test_what_a_program_drops_beyond_its_own_memory_costs_the_worker(folder, flags):
+    argv = [folder.compile("overrun.c", OVERRUN, *flags)]
+    with Warm(argv, verify=False) as warm:
+        for pages in ("1", "2", "4", "8"):
+            assert warm.ask().text == "7\n"
+            answer = warm.ask(pages)
+            assert answer.text == "7\n" and not answer.stays
+            assert warm.ask().text == "7\n"

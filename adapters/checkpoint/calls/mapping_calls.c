@@ -35,11 +35,26 @@ static unsigned what_stood(const struct mapping *mapping) {
   return mapping_is_reserved(mapping) ? STOOD_RESERVED : STOOD_CONSTANT;
 }
 
+/* The engine's own memory, which stands beside the program's and is in no snapshot: what a program
+ * does beyond the end of its own would be done to that. */
+static int is_of_engine(const struct engine *engine, uintptr_t from, uintptr_t to) {
+  const struct address_range parts[] = {
+      {(uintptr_t)engine, (uintptr_t)(engine + 1)},
+      {(uintptr_t)engine->saved, (uintptr_t)engine->saved + engine->saved_bytes},
+      {(uintptr_t)engine->page_slots, (uintptr_t)(engine->page_slots + engine->page_count)},
+      {(uintptr_t)engine->page_heat, (uintptr_t)engine->page_heat + engine->page_count}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+    if (from < parts[i].end && parts[i].start < to) return 1;
+  }
+  return 0;
+}
+
 unsigned memory_stood(const void *start, size_t bytes) {
   const struct engine *engine = state.engine;
   uintptr_t from = (uintptr_t)start, to = from + bytes;
   unsigned found = 0;
   if (engine == NULL || state.role != ROLE_ANSWERING) return 0;
+  if (state.reset == RESET_REWIND && is_of_engine(engine, from, to)) found = STOOD_CONSTANT;
   for (size_t i = first_behind(engine, from); i < engine->mapping_count; ++i) {
     const struct mapping *mapping = &engine->mappings[i];
     if (mapping->start >= to) break;
