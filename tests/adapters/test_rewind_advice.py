@@ -121,3 +121,62 @@ int main(void) {
         with Warm([program], reset=reset) as warm:
             assert warm.reset == reset, warm.weaker
             assert [warm.ask().seen() for _ in range(4)] == [plain.seen()] * 4
+
+
+# MADV_GUARD_INSTALL (Linux 6.13): whoever touches the page is ended.
+GUARDED = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static char *early, page[8192] __attribute__((aligned(4096)));
+static char data[8192] __attribute__((aligned(4096))) = "of a file";
+__attribute__((constructor)) static void load(void) {
+  early = mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(early, 1, 1 << 16);
+  if (AT_LOAD) madvise(early, 4096, 102);
+}
+int main(int argc, char **argv) {
+  struct { void *start; size_t bytes; } range = {early, 4096};
+  int way = argc > 1 ? atoi(argv[1]) : 0;
+  long result = 0;
+  if (way == 1) result = madvise(page, 4096, 102);
+  if (way == 2) result = syscall(SYS_madvise, early, 4096, 102);
+  if (way == 3) result = madvise(mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, 102);
+  if (way == 5) result = madvise(data, 4096, 102);
+  if (way == 6) range.start = data;
+  if (way == 7 && vfork() == 0) _exit(madvise(data, 4096, 102));
+  if (way == 4 || way == 6)
+    result = syscall(SYS_process_madvise, syscall(434, getpid(), 0), &range, 1, 102, 0);
+  if (AT_LOAD && early[4096] != 1) result = 5;
+  printf("%ld\n", result);
+}
+"""
+
+
+def compile_guarded(folder, at_load, *flags):
+    return [folder.compile("guarded.c", GUARDED, f"-DAT_LOAD={at_load}", *flags)]
+
+
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
+def test_guards_in_memory_of_the_checkpoint(folder, flags):
+    argv = compile_guarded(folder, 0, *flags)
+    with Warm(argv, tracking="scan") as warm:
+        assert warm.reset == "rewind", warm.weaker
+        for way in "1234567" * 2:
+            plain = run_plainly([*argv, way])
+            assert warm.ask(way).seen() == plain.seen(), way
+
+
+def test_guards_at_the_checkpoint(folder):
+    has_guards = run_plainly([*compile_guarded(folder, 0), "1"]).text == "0\n"
+    argv = compile_guarded(folder, 1)
+    plain = run_plainly(argv)
+    with Warm(argv, verify=False) as warm:
+        assert warm.reset == ("fork" if has_guards else "rewind")
+        assert not has_guards or "guard" in warm.weaker
+        for _ in range(2):
+            assert warm.ask().seen() == plain.seen()

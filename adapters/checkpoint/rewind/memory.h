@@ -137,6 +137,7 @@ int scan_begin_anew(struct engine *engine);
  * cannot be written to at rest, or not be tracked. */
 int scan_fill_again(struct engine *engine, uintptr_t start, uintptr_t end);
 void scan_end(struct engine *engine);
+void scan_leave(const struct engine *engine); /* nothing is recorded any more */
 long scan_put_back(struct engine *engine);
 int soft_dirty_is_offered(void);
 int soft_dirty_begin(struct engine *engine);

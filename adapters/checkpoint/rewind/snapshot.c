@@ -249,6 +249,8 @@ static int copy_page(struct engine *engine, struct copy *copy, const char *page,
   return 0;
 }
 
+static const uint64_t kGuard = 1ull << 58; /* whoever touches the page is ended (Linux 6.15) */
+
 /* Pages of anonymous memory that nobody touched are not touched here either. */
 static int copy_region(struct engine *engine, struct copy *copy, const struct region *region) {
   if (region->is_blank) return 0;
@@ -266,6 +268,10 @@ static int copy_region(struct engine *engine, struct copy *copy, const struct re
       uint32_t number = region->first_page + first + i;
       engine->page_slots[number] = kZeroSlot;
       if (region->is_anonymous && !is_there) continue;
+      if ((entries[i] & kGuard) != 0) {
+        errno = EFAULT;
+        return -1;
+      }
       const char *page = (const char *)region->start + (size_t)(first + i) * kPageSize;
       if (copy_page(engine, copy, page, number) != 0) return -1;
     }
@@ -375,7 +381,8 @@ int snapshot_take(char *reason, size_t reason_bytes) {
     raw_call(SYS_madvise, region->start, region->end - region->start, MADV_NOHUGEPAGE);
   }
   if (map_tables(engine) != 0 || copy_all(engine) != 0) {
-    return fail(reason, reason_bytes, "the snapshot");
+    return fail(reason, reason_bytes,
+                errno == EFAULT ? "memory with guards (MADV_GUARD_INSTALL)" : "the snapshot");
   }
   engine->has_data_files = has_data_files(engine);
   hot_pages_prepare(engine);

@@ -112,6 +112,15 @@ void scan_end(struct engine *engine) {
   raw_call(SYS_dup3, engine->pagemap_fd, engine->tracking_fd, O_CLOEXEC);
 }
 
+/* Also in a child that shares the memory, but not the descriptors (vfork). */
+void scan_leave(const struct engine *engine) {
+  for (size_t i = 0; i < engine->region_count; ++i) {
+    const struct region *region = &engine->regions[i];
+    struct uffdio_range range = {region->start, region->end - region->start};
+    raw_call(SYS_ioctl, engine->tracking_fd, UFFDIO_UNREGISTER, &range);
+  }
+}
+
 /* A protected page is there, or has a mark in place of a page that is swapped out. What is neither
  * was dropped (MADV_DONTNEED); if it was read since, there is a page of zeros, without protection.
  * In a file's mapping a mark stays in any case, so all its pages are compared. */
