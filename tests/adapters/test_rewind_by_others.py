@@ -9,6 +9,7 @@ from acts import compile_act
 from driver import SHALLOWER, Warm, Zygote, run_plainly
 
 HELPERS = r"""
+#include <sys/xattr.h>
 static void put(const char *path, const char *text) {
   int fd = open(path, O_WRONLY); write(fd, text, strlen(text)); close(fd); }
 static void put_of(pid_t pid, const char *name, const char *text) {
@@ -84,6 +85,11 @@ BY_OTHER_NAMES = {
                  "struct aiocb one = {.aio_fildes = 0, .aio_buf = text, .aio_nbytes = 1}; "
                  "aio_read(&one); while (aio_error(&one) == EINPROGRESS) usleep(100);", {"threads", None}),
     "vmsplice": ('int p[2]; pipe(p); struct iovec v = {"text", 4}; vmsplice(p[1], &v, 1, 0);', {"call"}),
+    "a mark on itself": ('fsetxattr(syscall(434, getpid(), 0), "trusted.x", "x", 1, 0);', {"call"}),
+    "a mark on itself, by number": (
+        'syscall(SYS_fsetxattr, syscall(434, getpid(), 0), "trusted.x", "x", 1, 0);', {"call"}),
+    "a mark on a file": ('setxattr("/nowhere", "user.x", "x", 1, 0);', {None}),
+    "a handle of a file": ("syscall(SYS_open_by_handle_at, AT_FDCWD, 0L, O_RDWR);", {"call"}),
     "zero copies": ("int on = 1, one = socket(AF_INET, SOCK_STREAM, 0); "
                     "setsockopt(one, SOL_SOCKET, SO_ZEROCOPY, &on, 4);", {"call"}),
     "pkey_alloc": ("pkey_alloc(0, 0);", {"call"}),

@@ -50,6 +50,11 @@ static int cannot_be_undone(long number) {
     case SYS_iopl:
     case SYS_ioperm:
 #endif
+    case SYS_open_by_handle_at: /* see look_at_handle() */
+    case SYS_setxattr:          /* see look_at_attribute() */
+    case SYS_lsetxattr:
+    case SYS_fsetxattr:
+    case 463: /* setxattrat */
     case 453: /* map_shadow_stack */
     case 460: /* lsm_set_self_attr */
     case 462: /* mseal */

@@ -20,7 +20,7 @@ struct passed_call {
 look_function look_at_dlsym, look_at_dlvsym, look_at_dlopen, look_at_dlmopen, look_at_signal,
     look_at_sigaction, look_at_socket;
 look_function look_at_handle, look_at_open, look_at_openat, look_at_creat, look_at_fopen;
-look_function look_at_path, look_at_path_in, look_at_shared_file;
+look_function look_at_path, look_at_path_in, look_at_shared_file, look_at_attribute;
 look_function look_at_descriptor, look_at_descriptors, look_at_close, look_at_range;
 /* stream_calls.c */
 look_function look_at_stream, look_at_freopen, look_at_fdopen, look_at_ioctl, look_at_epoll_ctl,

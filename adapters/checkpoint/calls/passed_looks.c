@@ -247,6 +247,15 @@ void *look_at_openat2(const struct passed_call *call, const long *arguments) {
   return NULL;
 }
 
+/* A pidfd's attributes last as long as the process (Linux 6.17); they are of this kind. */
+void *look_at_attribute(const struct passed_call *call, const long *arguments) {
+  static const char kKind[] = "trusted.";
+  const char *name = (const char *)arguments[1];
+  if (may_be_memory(name) && strncmp(name, kKind, sizeof kKind - 1) == 0)
+    call_doubt(RETIRED_CALL, call->name);
+  return look_at_change(call, arguments);
+}
+
 /* Where it leads is not known beforehand. */
 void *look_at_handle(const struct passed_call *call, const long *arguments) {
   if ((arguments[2] & O_ACCMODE) != O_RDONLY) call_doubt(RETIRED_CALL, call->name);

@@ -20,9 +20,9 @@
   X(futimes, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)      \
   X(futimesat, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)    \
   X(lutimes, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)      \
-  X(setxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)     \
-  X(lsetxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)    \
-  X(fsetxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)    \
+  X(setxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_attribute)  \
+  X(lsetxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_attribute) \
+  X(fsetxattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_attribute) \
   X(removexattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)  \
   X(lremovexattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change) \
   X(fremovexattr, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)
