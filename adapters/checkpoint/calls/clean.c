@@ -226,11 +226,16 @@ void clean_find_libc(struct engine *engine) {
   engine->clean.restorer = (uintptr_t)restorer_of_libc();
 }
 
+static long dispatch(const struct engine *engine) {
+  uintptr_t start = engine->clean.code.start, bytes = engine->clean.code.end - start;
+  return raw_call(SYS_prctl, kDispatch, kDispatchOn, start, bytes, &state.hands_back);
+}
+
 static int hand_back_calls(struct engine *engine) {
   struct signal_action *action = &engine->clean.action;
   uintptr_t start = engine->clean.code.start, bytes = engine->clean.code.end - start;
   if (engine->clean.restorer - start >= bytes || !signal_is_free(engine)) return -1;
-  if (raw_call(SYS_prctl, kDispatch, kDispatchOn, start, bytes, &state.hands_back) != 0) return -1;
+  if (dispatch(engine) != 0) return -1;
   open_masks_of_handlers(engine);
   memset(action, 0, sizeof *action);
   action->handler = (void (*)(int))(uintptr_t)on_call;
@@ -260,6 +265,11 @@ static int hand_back_calls(struct engine *engine) {
   return -1;
 }
 
+static long dispatch(const struct engine *engine) {
+  (void)engine;
+  return 0;
+}
+
 static void leave_action(void) {}
 
 static int has_our_signal(const sigset_t *mask) {
@@ -285,6 +295,10 @@ void clean_watch(struct engine *engine) {
   if (parked_threads.count != 0 && !parked_threads.can_be_missing) return;
   engine->clean.hands_back_calls = !program_has_traps() && hand_back_calls(engine) == 0;
   engine->clean.knows_calls = engine->clean.hands_back_calls || program_is_static();
+}
+
+int clean_watch_again(const struct engine *engine) {
+  return dispatch(engine) == 0 ? 0 : -1;
 }
 
 void clean_leave(void) {

@@ -39,6 +39,8 @@ struct clean_watch {
 /* The first in the zygote; then, in a new worker that is put back, without libc. */
 void clean_find_libc(struct engine *engine);
 void clean_watch(struct engine *engine);
+/* Where calls are handed back: also if the program has told the kernel otherwise. 0 or -1 */
+int clean_watch_again(const struct engine *engine);
 /* At the beginning of a request, when this library has nothing more to do in it. */
 void clean_begin(void);
 /* At its end, before any signal is blocked. */

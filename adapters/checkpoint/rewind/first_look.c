@@ -34,8 +34,7 @@ int group_is_ours_alone(const struct kernel_state *kernel) {
 
 /* By an instruction of the program's own, while no call was handed back. */
 static int may_have_unseen_child(const struct engine *engine) {
-  return !program_has_traps() &&
-         (!engine->clean.hands_back_calls || (engine->touched & TOUCHED_SIGSYS) != 0);
+  return !program_has_traps() && (!engine->clean.hands_back_calls || calls_have_passed(engine));
 }
 
 /* struct rseq: the kernel looks at what a program leaves there whenever it interrupts the process,

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,6 +19,7 @@
 #include "rewind/engine.h"
 
 static const uint64_t kLibcSignals = 3ull << 31; /* 32 and 33 */
+static const uint64_t kRealTimeSignals = ~0ull << 31;
 
 /* ---- signals ---- */
 
@@ -230,12 +232,34 @@ static int had_children(const struct engine *engine, const struct process_words 
          ((now->ignored | engine->touched_signals) & on_child) != 0;
 }
 
+int calls_have_passed(const struct engine *engine) {
+  return engine->clean.hands_back_calls &&
+         (engine->touched & (TOUCHED_SIGSYS | TOUCHED_THREADS)) != 0;
+}
+
+/* Any call may have been made. Two would cost each such request too much, and are not expected: one
+ * that makes a written page look unwritten, and one that maps a file whose lock must go before
+ * DONE. */
+static void expect_unseen_calls(struct engine *engine) {
+  const unsigned seen = TOUCHED_THREADS | TOUCHED_FILES | TOUCHED_BY_OTHERS;
+  engine->touched |= (kTouchedUnseen & ~seen) | TOUCHED_RESERVED;
+  engine->touched_signals |= kRealTimeSignals; /* the others are in stat */
+}
+
+static enum retirement unseen_check(struct engine *engine) {
+  if (!calls_have_passed(engine)) return RETIRED_NOT;
+  const char *what = unseen_difference(&engine->kernel.unseen, engine->pid, engine->zygote_pid);
+  raw_call(SYS_unshare, CLONE_SYSVSEM); /* undoes what is to be undone of semaphores */
+  if (what == NULL && clean_watch_again(engine) != 0) what = "how its calls are made";
+  if (what == NULL) return RETIRED_NOT;
+  strcpy(engine->reason, "the program changed, unseen, ");
+  strcat(engine->reason, what);
+  return RETIRED_CALL;
+}
+
 static enum retirement rare_put_back(struct engine *engine) {
   const char *what = NULL;
   unsigned touched = engine->touched;
-  /* From then on nobody has seen what an instruction of the program's own did. */
-  if ((touched & TOUCHED_SIGSYS) != 0 && engine->clean.hands_back_calls)
-    touched |= TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL;
   if ((touched & TOUCHED_BY_OTHERS) && files_put_back(&engine->kernel) != 0) what = "a file of it";
   if ((touched & TOUCHED_PRCTL) && prctls_put_back(engine) != 0) what = "an attribute";
   if ((touched & TOUCHED_LIMITS) && limits_put_back(&engine->kernel) != 0) what = "a limit";
@@ -317,6 +341,7 @@ enum retirement kernel_state_put_back(struct engine *engine) {
     engine->touched |= TOUCHED_BY_OTHERS | TOUCHED_LIMITS | TOUCHED_SCHEDULE | TOUCHED_PRCTL;
   }
   engine->kernel.words.faults_of_children = now.faults_of_children;
+  if (calls_have_passed(engine)) expect_unseen_calls(engine);
   if ((left_out & PART_NAME) != 0) memcpy(now.name, engine->kernel.words.name, sizeof now.name);
   why = words_put_back(engine, &now);
   if (why != RETIRED_NOT) return why;
@@ -325,6 +350,6 @@ enum retirement kernel_state_put_back(struct engine *engine) {
   }
   if ((left_out & PART_UMASK) == 0) raw_call(SYS_umask, engine->kernel.umask);
   if ((left_out & PART_LIMITS) == 0) why = rare_put_back(engine);
-  if (why != RETIRED_NOT) return why;
-  return identity_check(engine);
+  if (why == RETIRED_NOT) why = identity_check(engine);
+  return why != RETIRED_NOT ? why : unseen_check(engine);
 }

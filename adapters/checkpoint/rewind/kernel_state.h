@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "message/wire.h"
+#include "rewind/unseen.h"
 
 struct engine;
 
@@ -54,11 +55,14 @@ struct kernel_state {
   unsigned long affinity[128 / sizeof(unsigned long)];
   uint64_t schedule[8]; /* struct sched_attr, with room for what a later kernel adds to it */
   char oom_score_adj[kFileOfOneMax], coredump_filter[kFileOfOneMax];
+  struct unseen_state unseen; /* read by a worker that is put back */
 };
 
 /* kernel_state.c: all of it, from the kernel; fd: of /proc/self/stat. 0 or -1 */
 int kernel_state_read(int fd, struct kernel_state *kernel);
 enum retirement kernel_state_put_back(struct engine *engine);
+/* Whether from some moment on nobody saw what an instruction of the program's own did. */
+int calls_have_passed(const struct engine *engine);
 
 /* let_go.c: puts descriptors back as at the checkpoint and closes those of a request. */
 enum retirement descriptors_put_back(struct engine *engine);

@@ -245,6 +245,7 @@ static int open_own_all(struct engine *engine, int channel) {
 static _Noreturn void begin(void) {
   struct engine *engine = state.engine;
   if (kernel_state_read(engine->stat_fd, &engine->kernel) != 0) give_up(kBadRequest);
+  unseen_read(&engine->kernel.unseen, engine->pid, engine->zygote_pid);
   enum retirement why = heap_end_put_back(engine);
   if (why == RETIRED_NOT) why = descriptors_put_back(engine);
   if (why == RETIRED_NOT) why = kernel_state_put_back(engine);
