@@ -55,6 +55,9 @@ static void show(void) {
   printf("%ld ", (long)syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_PROCESS_KEYRING, 0));
   struct sigaction action; sigaction(SIGRTMIN + 9, NULL, &action);
   printf("%d ", action.sa_handler == SIG_IGN);
+  fflush(stdout);
+  if (fork() == 0) _exit(0);
+  printf("%d ", wait(NULL) > 0);
   printf("%d ", mincore(room, 4096, (unsigned char *)page));
   int ends[2]; pipe(ends);
   printf("%ld ", (long)write(ends[1], room, 1));
@@ -91,6 +94,10 @@ static void act(const char *what) {
   if (!strcmp(what, "user")) raw(SYS_setfsuid, 65534, 0, 0, 0);
   if (!strcmp(what, "keyring")) raw(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_PROCESS_KEYRING, 1, 0);
   if (!strcmp(what, "signal")) raw(SYS_rt_sigaction, SIGRTMIN + 9, (long)ignored, 0, 8);
+  if (!strcmp(what, "flag")) {
+    unsigned long flagged[4] = {0, SA_NOCLDWAIT};
+    raw(SYS_rt_sigaction, SIGCHLD, (long)flagged, 0, 8);
+  }
   if (!strcmp(what, "room") && raw(SYS_mprotect, (long)room, 4096, PROT_READ | PROT_WRITE, 0) == 0)
     room[0] = 's';
   if (!strcmp(what, "key")) raw(SYS_mprotect, (long)page, 4096, PROT_EXEC, 0);
@@ -120,7 +127,7 @@ int main(int argc, char **argv) {
 """
 BEGINNINGS = ["child", "thread", "mask"]
 ACTS = ["policy", "barrier", "errors", "bounds", "no code", "root", "namespace", "user", "keyring", "signal",
-        "room", "key", "page", "sandbox", "undo", "timer", "all seen"]
+        "flag", "room", "key", "page", "sandbox", "undo", "timer", "all seen"]
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
