@@ -150,6 +150,11 @@ int main(int argc, char **argv) {
   if (way == 3) result = madvise(mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, 102);
   if (way == 5) result = madvise(data, 4096, 102);
   if (way == 6) range.start = data;
+  if (way == 8) {
+    syscall(SYS_add_key, 0, 0, 0, 0, 0); /* costs the worker in any case; then calls pass unseen */
+    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_madvise), "D"(data), "S"(4096), "d"(102)
+                     : "rcx", "r11", "memory");
+  }
   if (way == 7 && vfork() == 0) _exit(madvise(data, 4096, 102));
   if (way == 4 || way == 6)
     result = syscall(SYS_process_madvise, syscall(434, getpid(), 0), &range, 1, 102, 0);
@@ -163,12 +168,13 @@ def compile_guarded(folder, at_load, *flags):
     return [folder.compile("guarded.c", GUARDED, f"-DAT_LOAD={at_load}", *flags)]
 
 
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86-64 only")
 @pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
 def test_guards_in_memory_of_the_checkpoint(folder, flags):
     argv = compile_guarded(folder, 0, *flags)
     with Warm(argv, tracking="scan") as warm:
         assert warm.reset == "rewind", warm.weaker
-        for way in "1234567" * 2:
+        for way in "12345678" * 2:
             plain = run_plainly([*argv, way])
             assert warm.ask(way).seen() == plain.seen(), way
 

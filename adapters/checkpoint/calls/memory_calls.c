@@ -21,21 +21,9 @@ static int loses_contents(int advice) {
   return advice == MADV_DONTNEED || advice == MADV_FREE;
 }
 
-/* The kernel never comes to an end when it puts guards into memory whose writes it records (seen
- * with Linux 6.18). They cost the worker, which need not know any more what is written. */
-static void stop_recording(int advice) {
-  enum { kInstallGuards = 102 }; /* <linux/mman.h>; Linux 6.13 */
-  if (advice == kInstallGuards && state.role == ROLE_ANSWERING && state.doubt != RETIRED_NOT &&
-      state.reset == RESET_REWIND)
-    scan_leave(state.engine);
-}
-
 void note_madvise(const void *start, size_t bytes, int advice) {
   call_touch(TOUCHED_PAGES);
-  if (!is_on_pages(advice)) {
-    note_advice(start, bytes, RETIRED_MAPPINGS, "madvise");
-    return stop_recording(advice);
-  }
+  if (!is_on_pages(advice)) return note_advice(start, bytes, RETIRED_MAPPINGS, "madvise");
   if (!loses_contents(advice)) return;
   unsigned stood = memory_stood(start, bytes);
   if ((stood & STOOD_FILE) != 0) call_touch(TOUCHED_FILE_PAGES);
@@ -48,7 +36,6 @@ void note_process_madvise(int advice) {
   call_touch(kTouchedAllPages);
   if (!is_on_pages(advice) || loses_contents(advice))
     call_doubt(RETIRED_MAPPINGS, "process_madvise");
-  stop_recording(advice);
 }
 
 /* What the kernel may take at any later time (MADV_FREE) is given back at once: that could be
