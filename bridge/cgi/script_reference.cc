@@ -182,4 +182,13 @@ PathSplit split_path(const Variables& variables, std::string_view script_file,
   return split;
 }
 
+bool doubles_a_slash(const Variables& variables, const PathSplit& split) {
+  const auto is_doubled = [](std::string_view path) { return path.find("//") != path.npos; };
+  if (!is_doubled(split.script_name)) return false;
+  // A name that only the web server's settings have doubled is not the visitor's.
+  std::string_view uri = value_or_empty(variables, "REQUEST_URI");
+  uri = uri.substr(0, uri.find('?'));
+  return uri.empty() || is_doubled(percent_decode(uri).value_or("//"));
+}
+
 }  // namespace cgi

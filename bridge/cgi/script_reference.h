@@ -53,4 +53,9 @@ struct PathSplit {
 PathSplit split_path(const Variables& variables, std::string_view script_file,
                      std::string_view rest);
 
+// Whether the visitor has doubled a slash in the part of the URL that names the program. Web
+// servers that do not merge slashes compare their rules with the name as it is, and the file system
+// finds the program nevertheless.
+bool doubles_a_slash(const Variables& variables, const PathSplit& split);
+
 }  // namespace cgi

@@ -98,6 +98,9 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables,
   target_.settings = &target_.keep_alive->for_program(resolution.program);
   const config::ProgramSettings& settings = *target_.settings;
   const cgi::PathSplit split = cgi::split_path(variables, resolution.script, resolution.path_info);
+  if (bound.empty() && cgi::doubles_a_slash(variables, split)) {
+    return cgi::Refusal{404, "a doubled slash in the program's URL: " + split.script_name};
+  }
   const std::string_view sent = cgi::value_or_empty(variables, "SCRIPT_FILENAME");
   const bool as_sent = !bound.empty() && !sent.empty();
   auto environment = cgi::build_environment(variables, split, as_sent ? sent : resolution.program,

@@ -159,6 +159,20 @@ TEST(ScriptReference, refuses_a_name_that_apache_has_cut_at_the_visitor_s_questi
   }
 }
 
+TEST(ScriptReference, knows_a_slash_that_a_visitor_has_doubled) {
+  const struct {
+    std::string_view name, uri;
+    bool doubles;
+  } cases[] = {{"/c//s", "/c//s", true},    {"/c//s", "/c/%2Fs/x?y", true},
+               {"//s", "", true},           {"/c//s", "/c//s%zz", true},
+               {"/c//s", "/c/s?//", false}, {"/c/s", "/c//s", false},
+               {"/c/s", "/c/s/a//b", false}};
+  for (const auto& c : cases) {
+    const cgi::PathSplit split{std::string(c.name), "", ""};
+    EXPECT_EQ(cgi::doubles_a_slash({{"REQUEST_URI", c.uri}}, split), c.doubles) << c.uri;
+  }
+}
+
 TEST(ScriptReference, falls_back_to_document_root_and_script_name) {
   const auto path = cgi::script_path(
       {{"SCRIPT_FILENAME", ""}, {"DOCUMENT_ROOT", "/srv/"}, {"SCRIPT_NAME", "/s.cgi"}});
