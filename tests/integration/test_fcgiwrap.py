@@ -92,6 +92,15 @@ def test_a_program_sees_what_it_sees_under_fcgiwrap(site, start_theirs, more):
     assert bridge.program(script)["arms"]["rewind"]["requests"] == 1
 
 
+def test_a_visitor_gives_programs_no_options(site, start_theirs):
+    script = programs.report(site)
+    bridge = start(site)
+    for address in (start_theirs(), bridge.address, bridge.address):
+        assert len(reported(ask(address, script, query="--help+x"))["argv"]) == 1
+        if address == bridge.address:
+            bridge.wait_warm(script)
+
+
 def without_empty(report):
     """CONTENT_TYPE and the like without a value are the same as none; FCGI_ROLE is libfcgi's own."""
     env = sorted(f"{name}={value}" for name, value in report["env"].items()

@@ -156,6 +156,12 @@ def test_a_missing_program_is_404(site, server):
         assert server.send_request(f"/cgi-bin/{name}").status == 404
 
 
+def test_only_apache_s_programs_get_the_words_of_a_query(site, server):
+    """No CGI of the others ever passed any, so their programs do not expect options of a visitor."""
+    words = reported(server.send_request("/cgi-bin/report?-a+b%3Dc"))["argv"][1:]
+    assert words == (["-a", "b=c"] if server.name == "apache" else [])
+
+
 def test_a_hundred_requests_on_one_client_connection(site, server):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     for _ in range(100):
