@@ -37,7 +37,8 @@ admin%0a admin%0d admin%0a/x admin%20 admin+ admin. admin%2e ADMIN admin%23 admi
 WHOLE = """
 //cgi-bin/admin /cgi-bin//admin /cgi-bin///admin /./cgi-bin/admin /x/../cgi-bin/admin /%63gi-bin/admin
 /cgi%2dbin/admin /cgi-bin%2fadmin /CGI-BIN/admin ///cgi-bin///admin http://localhost/cgi-bin/admin
-http://localhost/cgi-bin//admin http://localhost//cgi-bin/admin /cgi-bin;x/admin cgi-bin/admin \\cgi-bin\\admin
+http://localhost/cgi-bin//admin http://localhost//cgi-bin/admin /cgi-bin;x/admin cgi-bin/admin
+\\cgi-bin\\admin
 """.split()
 
 
