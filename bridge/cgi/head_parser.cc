@@ -19,7 +19,7 @@ constexpr std::string_view kProxy = "Proxy-";
 // Fields that a CGI program sends to its server are never connection options.
 constexpr std::array<std::string_view, 4> kOwn = {"Status", "Location", "Content-Type",
                                                   "Content-Length"};
-enum : std::size_t { kStatus, kLocation, kType };  // in kOwn
+enum : std::size_t { kStatus, kLocation, kType, kLength };  // in kOwn
 // A limit on the text about dropped lines.
 constexpr std::size_t kWhyBytesMax = 600;
 
@@ -31,12 +31,20 @@ bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// "404" or "404 Not Found"; an interim status (1xx) cannot be a final response.
+// "404" or "404 Not Found", or "404: gone", as nginx and Apache read it; an interim status (1xx)
+// cannot be a final response.
 std::optional<int> parse_status(std::string_view value) {
   if (value.size() < 3 || !all_digits(value.substr(0, 3))) return std::nullopt;
-  if (value.size() > 3 && value[3] != ' ' && value[3] != '\t') return std::nullopt;
+  if (value.size() > 3 && is_digit(value[3])) return std::nullopt;
   const int status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
   return status < 200 ? std::nullopt : std::optional(status);
+}
+
+// None: not a number, or one that is too large and that each web server would read differently.
+std::optional<std::uint64_t> parse_length(std::string_view value) {
+  std::uint64_t length = 0;
+  const auto error = std::from_chars(value.data(), value.data() + value.size(), length).ec;
+  return all_digits(value) && error == std::errc() ? std::optional(length) : std::nullopt;
 }
 
 // RFC 3875 5: "HTTP/1.1 200 OK" gives "200 OK".
@@ -73,7 +81,9 @@ HeadFault HeadParser::parse() {
     if (verdict == Verdict::keep) ++fields_;
     start = end;
   }
-  if (fields_ == 0) return HeadFault::no_field;
+  if (fields_ == 0 && head_.dropped_lines > 0) return HeadFault::no_field;
+  // Only the blank line: mod_cgid answers 200 then, without a Content-Type.
+  if (fields_ == 0) replace(0, 0, std::string("Status: 200 OK").append(bytes_));
   finish();
   return HeadFault::none;
 }
@@ -84,9 +94,10 @@ HeadFault HeadParser::parse() {
 //   Content-Type   the last              both are sent          the last
 //   Status         the last              the last               the first
 //   Location       the last              both are sent          both are sent
+//   Content-Length the web server counts                        the last
 //
 // Browsers refuse an answer with two different Locations, so the last one takes nothing away. An
-// empty Location, or a Status that is none, does not count if another one does.
+// empty Location, or a Status or a length that is none, does not count if another one does.
 void HeadParser::survey() {
   for (std::size_t start = 0; start < bytes_.size();) {
     const std::size_t end = std::min(bytes_.find('\n', start), bytes_.size());
@@ -108,6 +119,8 @@ void HeadParser::note_last(const HeaderField& field) {
     if (!field.value.empty()) last_[kLocation] = field.name.data();
   } else if (is(kType)) {
     last_[kType] = field.name.data();
+  } else if (is(kLength)) {
+    if (parse_length(field.value)) last_[kLength] = field.name.data();
   }
 }
 
@@ -128,6 +141,7 @@ HeadParser::Verdict HeadParser::take_nph(std::string_view status_text) {
   head_.status = *status;
   has_status_ = true;
   replace(0, static_cast<std::size_t>(status_text.data() - bytes_.data()), "Status: ");
+  separate_reason(status_text);
   return Verdict::keep;
 }
 
@@ -194,16 +208,21 @@ HeadParser::Verdict HeadParser::judge_status(const HeaderField& field) {
   if (!is_last(kStatus, field)) return drop("a later one counts");
   has_status_ = true;
   head_.status = *status;
+  separate_reason(field.value);
   return Verdict::keep;
 }
 
+// Web servers send the reason to the client as it is.
+void HeadParser::separate_reason(std::string_view status) {
+  if (status.size() == 3 || status[3] == ' ' || status[3] == '\t') return;
+  const auto at = static_cast<std::size_t>(status.data() + 3 - bytes_.data());
+  replace(at, at, " ");
+}
+
 HeadParser::Verdict HeadParser::judge_length(const HeaderField& field) {
-  std::uint64_t length = 0;
-  const auto [end, error] =
-      std::from_chars(field.value.data(), field.value.data() + field.value.size(), length);
-  // A number that is too large would be read differently by each web server.
-  if (!all_digits(field.value) || error != std::errc()) return drop("no number of 64 bits");
-  if (std::exchange(has_length_, true)) return drop("a second one");
+  const std::optional<std::uint64_t> length = parse_length(field.value);
+  if (!length) return drop("no number of 64 bits");
+  if (!is_last(kLength, field)) return drop("a later one counts");
   head_.content_length = length;
   return Verdict::keep;
 }
@@ -220,18 +239,19 @@ void HeadParser::drop_line(std::string_view line, std::size_t start, std::size_t
 }
 
 // HAProxy turns any status that it has read into a 302 when a Location comes after it. rewritten_
-// must contain the whole head. added: the status, if the program gave none.
+// must contain the whole head. added: the status, in place of the program's; empty: the program's.
 void HeadParser::put_status_last(std::string_view added) {
   const std::string_view line_end = bytes_.ends_with("\r\n") ? "\r\n" : "\n";
   std::string line;
   if (!added.empty()) line.append("Status: ").append(added).append(line_end);
-  for (std::size_t start = 0; line.empty() && start < rewritten_.size();) {
+  for (std::size_t start = 0; start < rewritten_.size();) {
     const std::size_t end = rewritten_.find('\n', start) + 1;
     const auto field =
         parse_header_field(std::string_view(rewritten_).substr(start, end - 1 - start));
     if (field && same_name(field->name, kOwn[0])) {
-      line = rewritten_.substr(start, end - start);
+      if (added.empty()) line = rewritten_.substr(start, end - start);
       rewritten_.erase(start, end - start);
+      break;
     }
     start = end;
   }
@@ -248,6 +268,8 @@ void HeadParser::replace(std::size_t start, std::size_t end, std::string_view wi
 void HeadParser::finish() {
   // RFC 3875 6.2.3: a redirect without a Status is a 302. nginx knows that, but Apache's
   // mod_proxy_fcgi would make it a 200. A local redirect is left to a web server that follows it.
+  // mod_cgi and mod_fcgid make a redirect of a 200 with a Location, and mod_proxy_fcgi does not.
+  if (has_location_ && head_.status == 200 && !rules_.server_redirects) has_status_ = false;
   const bool is_local = has_location_ && head_.location.front() == '/' && rules_.server_redirects;
   const bool needs_status = has_location_ && !has_status_ && !is_local;
   if (is_rewritten_ || has_location_) rewritten_.append(bytes_.substr(copied_));

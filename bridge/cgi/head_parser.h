@@ -42,6 +42,7 @@ class HeadParser {
   bool is_last(std::size_t own, const HeaderField& field) const;
   bool belongs_to_connection(std::string_view name) const;
   void drop_line(std::string_view line, std::size_t start, std::size_t end);
+  void separate_reason(std::string_view status);
   void put_status_last(std::string_view added);
   void replace(std::size_t start, std::size_t end, std::string_view with);
   void finish();
@@ -51,9 +52,9 @@ class HeadParser {
   std::string& rewritten_;
   const Rules rules_;
   std::vector<std::string_view> connection_names_;  // named by the head's Connection fields
-  // Of Status, Location and Content-Type: where the last one that counts begins; null: there is
-  // none.
-  std::array<const char*, 3> last_{};
+  // Of Status, Location, Content-Type and Content-Length: where the last one that counts begins;
+  // null: there is none.
+  std::array<const char*, 4> last_{};
   std::string_view why_;    // the current line is dropped
   std::size_t copied_ = 0;  // how much of bytes_ rewritten_ covers, once something has changed
   bool is_rewritten_ = false;
@@ -62,7 +63,6 @@ class HeadParser {
   bool has_status_ = false;
   bool has_location_ = false;
   bool has_type_ = false;
-  bool has_length_ = false;
 };
 
 }  // namespace cgi

@@ -15,10 +15,10 @@ bool is_control(char c) {
   return (byte < 0x20 && byte != '\t' && byte != '\r' && byte != '\n' && byte != 0) || byte == 0x7f;
 }
 
-// Some lines end with CR LF and others with LF. A head with a CR elsewhere is bad, and left as it
-// is.
-bool has_mixed_ends(base::ByteView bytes) {
-  if (bytes.find("\r\r") != base::ByteView::npos) return false;
+// Some lines end with CR LF and others with LF, or some with CR CR LF, which nginx and Apache take
+// for one end. A CR elsewhere stays, and makes the head bad.
+bool has_odd_ends(base::ByteView bytes) {
+  if (bytes.find("\r\r\n") != base::ByteView::npos) return true;
   std::size_t all = 0, with_cr = 0;
   for (std::size_t at = bytes.find('\n'); at != base::ByteView::npos;
        at = bytes.find('\n', at + 1)) {
@@ -30,9 +30,9 @@ bool has_mixed_ends(base::ByteView bytes) {
 
 std::string with_plain_ends(base::ByteView bytes) {
   std::string plain;
-  for (std::size_t at = 0; at < bytes.size(); ++at) {
-    const bool is_end = bytes[at] == '\r' && at + 1 < bytes.size() && bytes[at + 1] == '\n';
-    if (!is_end) plain += bytes[at];
+  for (const char c : bytes) {
+    while (c == '\n' && plain.ends_with('\r')) plain.pop_back();
+    plain += c;
   }
   return plain;
 }
@@ -104,7 +104,8 @@ std::size_t ResponseHeadReader::find_end(base::ByteView chunk) {
     const std::size_t newline = chunk.find('\n', start);
     const base::ByteView line = chunk.substr(start, newline - start);
     if (!line.empty()) {
-      const bool is_cr = line_so_far_ == LineSoFar::nothing && line == "\r";
+      const bool is_cr =
+          line_so_far_ != LineSoFar::text && line.find_first_not_of('\r') == line.npos;
       line_so_far_ = is_cr ? LineSoFar::cr : LineSoFar::text;
     }
     if (newline == base::ByteView::npos) return newline;
@@ -128,7 +129,7 @@ HeadStep ResponseHeadReader::parse(base::ByteView bytes) {
     bytes = buffer_;
   }
   // Apache's mod_proxy_fcgi finds no end in such a head, and its client gets nothing.
-  if (has_mixed_ends(bytes)) {
+  if (has_odd_ends(bytes)) {
     buffer_ = with_plain_ends(bytes);
     bytes = buffer_;
   }

@@ -70,6 +70,16 @@ def test_a_head_request_gets_no_body(answer):
     assert response.head["content-length"] == "5"
 
 
+@pytest.mark.parametrize("head, status", [
+    ("\\n", "200 OK"), ("\\r\\n", "200 OK"), ("X: y\\r\\r\\n\\r\\r\\n", None),
+    ("Status: 404: gone\\n\\n", "404 : gone"),
+    ("Status: 200OK\\nX: y\\n\\n", "200 OK"), ("Content-Length: 99\\nContent-Length: 5\\n\\n", None)])
+def test_what_fcgiwrap_or_mod_cgi_would_pass_on_is_an_answer(answer, head, status):
+    response = answer(head + "body\\n")
+    assert response.head.get("status") == status and response.body == b"body\n"
+    assert response.head.get("content-length") in (None, "5")
+
+
 def test_binary_output_is_passed_on_byte_by_byte(answer):
     response = answer("Content-Type: x/y\\n\\n\\000\\001\\377\\n\\r\\n\\r\\n")
     assert response.body == b"\0\1\xff\n\r\n\r\n"
@@ -78,7 +88,7 @@ def test_binary_output_is_passed_on_byte_by_byte(answer):
 def test_what_belongs_to_the_connection_or_contradicts_itself_is_left_out(answer):
     """After a second Content-Length or a Transfer-Encoding, a web server and its client would disagree on
     where an answer ends: the program could then forge the next request's answer."""
-    response = answer("Content-Type: text/plain\\r\\nContent-Length: 3\\r\\nContent-Length: 30\\r\\n"
+    response = answer("Content-Type: text/plain\\r\\nContent-Length: 30\\r\\nContent-Length: 3\\r\\n"
                       "Transfer-Encoding: chunked\\r\\nConnection: close\\r\\nProxy-Authenticate: Basic\\r\\n"
                       "Trailer: X\\r\\nUpgrade: h2c\\r\\nStatus: 500\\r\\nStatus: 201\\r\\n"
                       " folded: x\\r\\nX-A: b\\r\\n\\r\\nabc")
@@ -112,8 +122,8 @@ def test_what_is_dropped_or_changed_of_a_head_is_named_with_its_reason(site, mod
 
 
 @pytest.mark.parametrize("text", [
-    "", "\\n\\n", "no colon in sight\\n\\nbody", "Content-Type text/plain\\n\\n", "Content-Type: x",
-], ids=["nothing", "only-line-ends", "a-sentence", "a-field-without-colon", "a-head-cut-short"])
+    "", "no colon in sight\\n\\nbody", "Content-Type text/plain\\n\\n", "Content-Type: x",
+], ids=["nothing", "a-sentence", "a-field-without-colon", "a-head-cut-short"])
 def test_no_proper_head_is_a_502_with_the_reason_in_the_log(answer, text):
     answer.bridge.allow_log("program")
     response = answer(text, after="echo a last sigh >&2")

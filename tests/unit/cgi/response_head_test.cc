@@ -74,7 +74,9 @@ const GoodCase kGood[] = {
     {"Location: /a\nStatus: 201\nLocation: http://b/\nStatus: 301\n\n",
      "Location: http://b/\nStatus: 301\n\n", 301, ResponseKind::client_redirect, "http://b/", 2},
     {"Location:\nX: y\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
-    {"Content-Length: 3\nContent-Length: 4\n\n", "Content-Length: 3\n\n", 200,
+    {"Content-Length: 3\nContent-Length: 4\n\n", "Content-Length: 4\n\n", 200,
+     ResponseKind::document, "", 1},
+    {"Content-Length: 3\nContent-Length: x\n\n", "Content-Length: 3\n\n", 200,
      ResponseKind::document, "", 1},
     {"Content-Length: -1\nX: y\n\n", "X: y\n\n", 200, ResponseKind::document, "", 1},
     {"Connection: close\nKEEP-ALIVE: 5\nTransfer-Encoding: chunked\nX: y\n\n", "X: y\n\n", 200,
@@ -92,6 +94,21 @@ const GoodCase kGood[] = {
     {"CONNECTION: Status ,\tA\r\nA: 1\r\nStatus: 404\r\nB: 2\r\n\r\n",
      "Status: 404\r\nB: 2\r\n\r\n", 404, ResponseKind::document, "", 2},
     {"Connection-Id: A\nA: 1\n\n", ""},
+    // Only a blank line.
+    {"\n", "Status: 200 OK\n\n"},
+    {"\r\n", "Status: 200 OK\r\n\r\n"},
+    {"\r\r\n", "Status: 200 OK\n\n"},
+    // A reason that no blank separates.
+    {"Status: 404: gone\n\n", "Status: 404 : gone\n\n", 404},
+    {"X: y\nStatus: 200OK\r\n\r\n", "X: y\nStatus: 200 OK\n\n"},
+    {"Location: /a\nStatus: 301Moved\n\n", "Location: /a\nStatus: 301 Moved\n\n", 301,
+     ResponseKind::client_redirect, "/a"},
+    {"HTTP/1.1 404Not\n\n", "Status: 404 Not\n\n", 404, ResponseKind::document, "", 0,
+     HeadForm::nph},
+    // More than one CR before LF.
+    {"X: y\r\r\nZ: z\r\n\r\n", "X: y\nZ: z\n\n"},
+    {"Status: 404\r\r\r\n\r\r\r\n", "Status: 404\n\n", 404},
+    {"X: y\n\r\r\n", "X: y\n\n"},
     // Control bytes.
     {"X: a\x1b[1mb\x01\x7f\tc\xff\n\n", "X: a [1mb  \tc\xff\n\n"},
     {"Status: 404\vNot\x1b Found\n\n", "Status: 404 Not  Found\n\n", 404},
@@ -122,15 +139,13 @@ const BadCase kBad[] = {
     {"Content-Type: text/html", HeadFault::cut},
     {"\r", HeadFault::cut},
     {"X: y\n\r", HeadFault::cut},
-    {"\n", HeadFault::no_field},
-    {"\r\nX: y\n\n", HeadFault::no_field},
     {"Hello, world\n\n", HeadFault::no_field},
     {" X: y\n\n", HeadFault::no_field},
     {"Connection: close\n\n", HeadFault::no_field},
     {"X: a\0b\n\n"sv, HeadFault::nul_byte},
     {"X: y\rZ: z\n\n", HeadFault::bare_cr},
-    {"X: y\r\r\n\r\n", HeadFault::bare_cr},
-    {"Status: 200\n\r\r\n\n", HeadFault::bare_cr},
+    {"X: y\r\rZ: z\r\r\n\n", HeadFault::bare_cr},
+    {"Status: 404x\n\rX: y\n\n", HeadFault::bare_cr},
     {"Status: abc\n\n", HeadFault::bad_status},
     {"Status:\n\n", HeadFault::bad_status},
     {"Status: 20\n\n", HeadFault::bad_status},
@@ -236,11 +251,12 @@ TEST(ResponseHeadReader, says_which_fields_it_dropped_and_why) {
   reader.feed(
       "Content-Length: 1\nContent-Length: 2\nTransfer-Encoding: chunked\nConnection: X-Foo\n"
       "X-Foo: 1\nStatus: 200\nStatus: 404\nLocation:\nProxy-A: b\n folded\nhello\nX: \x01\n\n");
-  EXPECT_EQ(reader.head().why_dropped,
-            "Content-Length: a second one; Transfer-Encoding: the connection is the web server's; "
-            "Connection: the connection is the web server's; X-Foo: Connection names it; "
-            "Status: a later one counts; Location: it is empty; Proxy-A: a proxy's own; "
-            " folded: a folded line; hello: no header field");
+  EXPECT_EQ(
+      reader.head().why_dropped,
+      "Content-Length: a later one counts; Transfer-Encoding: the connection is the web server's; "
+      "Connection: the connection is the web server's; X-Foo: Connection names it; "
+      "Status: a later one counts; Location: it is empty; Proxy-A: a proxy's own; "
+      " folded: a folded line; hello: no header field");
   EXPECT_EQ(reader.head().replaced_bytes, 1u);
 }
 
@@ -251,6 +267,18 @@ TEST(ResponseHeadReader, makes_a_302_of_a_local_redirect_that_the_server_does_no
   EXPECT_EQ(reader.head().bytes, "Location: /here?q\r\nStatus: 302 Found\r\n\r\n");
   EXPECT_EQ(reader.head().status, 302);
   EXPECT_EQ(reader.head().kind, ResponseKind::client_redirect);
+}
+
+// mod_cgi does so itself.
+TEST(ResponseHeadReader, makes_a_302_of_a_200_with_a_location_that_the_server_does_not_redirect) {
+  for (const bool redirects : {false, true}) {
+    cgi::ResponseHeadReader reader;
+    reader.set_server_redirects(redirects);
+    reader.feed("Status: 200 OK\nLocation: http://a/\nX: y\n\n");
+    EXPECT_EQ(reader.head().bytes, redirects ? "Location: http://a/\nX: y\nStatus: 200 OK\n\n"
+                                             : "Location: http://a/\nX: y\nStatus: 302 Found\n\n");
+    EXPECT_EQ(reader.head().status, redirects ? 200 : 302);
+  }
 }
 
 TEST(ResponseHeadReader, drops_a_field_whose_name_is_reserved) {
