@@ -30,7 +30,9 @@ void append_record(base::OutBuffer& out, fastcgi::RecordType type, fastcgi::Requ
 // A client that has its answer may leave without the program's last words.
 void append_errors(base::OutBuffer& out, fastcgi::RequestId id, base::ByteView words) {
   const std::size_t needed = out.needed();
-  append_record(out, fastcgi::RecordType::std_err, id, words);
+  std::string records;
+  fastcgi::append_stream(records, fastcgi::RecordType::std_err, id, words);
+  out.append(records);
   out.need_only(needed);
 }
 

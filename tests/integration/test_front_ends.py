@@ -100,6 +100,7 @@ def write_programs(site):
               cookies) printf 'Set-Cookie: a=1; Path=/\n'
                        printf 'Set-Cookie: b=2; Expires=Thu, 01 Jan 2099 00:00:00 GMT\n'
                        printf 'Content-Type: text/plain\n\n%s\n' "$HTTP_COOKIE" ;;
+              e*) echo "$QUERY_STRING" >&2; sleep 0.02; printf 'Content-Type: text/plain\n\nx\n' ;;
               warns) echo "a word about errors" >&2; printf 'Content-Type: text/plain\n\nx\n' ;;
               *) printf 'Status: %s Mine\nContent-Type: text/plain\n\nown page\n' $QUERY_STRING ;;
             esac
@@ -348,6 +349,14 @@ def test_standard_error_is_in_the_front_end_s_log(server):
         assert "a word about errors" not in server.log()
     else:
         wait_until(lambda: "a word about errors" in server.log(), "it is logged")
+
+
+def test_standard_error_of_any_length(server):
+    """HAProxy 2.6 aborts itself at a record of it that has no padding and arrives alone."""
+    for length in range(1, 9):
+        assert server.send_request("/cgi-bin/answer?" + "e" * length).status == 200
+        assert server.send_request("/cgi-bin/" + "missing"[:length] + "g").status == 404
+    assert server.send_request("/cgi-bin/hello").body == b"hello\n"
 
 
 def test_an_nph_program(server):

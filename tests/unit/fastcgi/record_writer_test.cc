@@ -24,6 +24,24 @@ TEST(RecordWriter, pads_content_of_every_length_to_eight) {
   }
 }
 
+// HAProxy 2.6 aborts itself at one without padding.
+TEST(RecordWriter, always_pads_standard_error) {
+  for (const std::size_t size :
+       {1UL, 7UL, 8UL, 9UL, 16UL, kRecordContentMax, kRecordContentMax + 8}) {
+    std::string out;
+    append_stream(out, RecordType::std_err, 7, std::string(size, 'x'));
+    std::size_t content = 0;
+    for (std::size_t at = 0; at < out.size();) {
+      const auto byte_at = [&](std::size_t of) { return static_cast<unsigned char>(out[at + of]); };
+      const std::size_t length = byte_at(4) * 256U + byte_at(5);
+      EXPECT_GT(byte_at(6), 0) << size;
+      content += length;
+      at += kHeaderSize + length + byte_at(6);
+    }
+    EXPECT_EQ(content, size);
+  }
+}
+
 TEST(RecordWriter, pads_with_zeros) {
   EXPECT_EQ(padding_after(3), std::string(5, '\0'));
   EXPECT_EQ(padding_after(8), "");
@@ -33,11 +51,11 @@ TEST(RecordWriter, pads_with_zeros) {
 TEST(RecordWriter, gives_the_same_stream_without_a_copy) {
   const std::string content(70'001, 'x');
   std::string copied;
-  append_stream(copied, RecordType::std_err, 9, content);
+  append_stream(copied, RecordType::std_out, 9, content);
   std::string gathered;
   for (ByteView rest = content; !rest.empty();) {
     const ByteView part = take_record_content(rest);
-    const HeaderBytes header = stream_header(RecordType::std_err, 9, part.size());
+    const HeaderBytes header = stream_header(RecordType::std_out, 9, part.size());
     gathered.append(header.data(), header.size()).append(part).append(padding_after(part.size()));
   }
   EXPECT_EQ(gathered, copied);
