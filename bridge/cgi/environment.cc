@@ -100,6 +100,21 @@ class Settings {
   const std::size_t mask_;
 };
 
+constexpr std::string_view kCookie = "HTTP_COOKIE";
+
+// RFC 3875 4.1.18, RFC 9113 8.2.3: the pieces of a cookie field that came in several are one. nginx
+// before 1.23 and HAProxy send each of them. "": there are not several.
+std::string joined_cookies(const Variables& variables) {
+  std::string joined;
+  std::size_t pieces = 0;
+  for (const auto& [name, value] : variables) {
+    if (name != kCookie || value.empty() || has_nul(value)) continue;
+    if (pieces++ > 0) joined += "; ";
+    joined += value;
+  }
+  return pieces > 1 ? joined : std::string();
+}
+
 // Caddy sends this when a body comes in chunks.
 constexpr std::string_view kUnknownLength = "-1";
 
@@ -156,6 +171,8 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
     if (name == "CONTENT_TYPE" && (!has_type || value.empty())) continue;
     settings.set(name, value);
   }
+  const std::string cookies = joined_cookies(variables);
+  settings.set_unless_empty(kCookie, cookies);
   for (const auto& [name, value] : configured) {
     if (is_possible({name, value})) settings.set(name, value);
   }

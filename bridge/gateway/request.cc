@@ -114,7 +114,9 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables,
   }
   target_.environment = environment.take();
   const std::string_view method = cgi::value_or_empty(variables, "REQUEST_METHOD");
-  const bool is_chunked = !cgi::value_or_empty(variables, "HTTP_TRANSFER_ENCODING").empty();
+  // CONTENT_LENGTH without a length is Caddy's -1.
+  const bool is_chunked = !cgi::value_or_empty(variables, "HTTP_TRANSFER_ENCODING").empty() ||
+                          !cgi::value_or_empty(variables, "CONTENT_LENGTH").empty();
   target_.has_chunked_body =
       !target_.environment.content_length && (is_chunked || (method != "GET" && method != "HEAD"));
   target_.program = std::move(resolution.program);

@@ -251,5 +251,6 @@ def test_a_body_of_unknown_length_reaches_the_program(site, length, mode):
         """)
     bridge = site.start_bridge(f'mode = "{mode}"\n')
     for body in (b"hello", b"", b"x" * 100_000):
-        answer = bridge.request(script, "POST", body=body, CONTENT_LENGTH=length)
-        assert answer.body == (b"%d:" % len(body) if body else b"none:") + body
+        for method in ("POST", "GET") if length else ("POST",):
+            answer = bridge.request(script, method, body=body, CONTENT_LENGTH=length)
+            assert answer.body == (b"%d:" % len(body) if body else b"none:") + body

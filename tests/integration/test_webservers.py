@@ -1,7 +1,9 @@
 """Real web servers in front: what each sends, and that all of it arrives."""
 
 import http.client
+import json
 import os
+import re
 import stat
 
 import pytest
@@ -154,6 +156,16 @@ def test_a_missing_program_is_404(site, server):
     for name in ("missing", "sub/missing", "missing/sub"):
         (site.cgi_bin / "sub").mkdir(exist_ok=True)
         assert server.send_request(f"/cgi-bin/{name}").status == 404
+
+
+def test_cookies_in_several_fields_reach_the_program(site, server):
+    request = (b"GET /cgi-bin/report HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+               b"Cookie: a=b\r\nCookie: c=d\r\n\r\n")
+    with server.send_raw(request) as connection:
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        cookies = json.loads(answer.read())["env"]["HTTP_COOKIE"]
+    assert [piece.strip() for piece in re.split("[;,]", cookies)] == ["a=b", "c=d"]
 
 
 def test_only_apache_s_programs_get_the_words_of_a_query(site, server):

@@ -346,6 +346,11 @@ TEST(Environment, takes_a_length_that_is_not_known_for_none) {
   EXPECT_EQ(chunked.value().content_length, std::nullopt);
 }
 
+TEST(Environment, joins_cookies_that_came_in_several_fields) {
+  const Map map = build({{"HTTP_COOKIE", "a=b"}, {"HTTP_COOKIE", ""}, {"HTTP_COOKIE", "c=d"}});
+  EXPECT_EQ(map.at("HTTP_COOKIE"), "a=b; c=d");
+}
+
 TEST(Environment, knows_who_follows_local_redirects) {
   const auto follows = [](std::string_view server) {
     return cgi::build_environment({{"SERVER_SOFTWARE", server}}, {"/s", "", ""}, "/s", {})
