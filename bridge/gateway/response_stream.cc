@@ -50,6 +50,12 @@ ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type, fast
   return got;
 }
 
+// RFC 9110 §6.4.1: 204 and 304 have no body. h2o 2.2 would send it to a client that takes it for
+// the answer to its next request.
+bool has_body(const ResponseStream::Wishes& wishes, int status) {
+  return wishes.body_wanted == BodyWanted::yes && status != 204 && status != 304;
+}
+
 // head with more lines (each with CR LF) before its blank line; "" if there are none to add. They
 // end as the blank line does: Apache does not recognise CR LF LF as the end of a head.
 std::string with_fields(base::ByteView head, const std::string& fields) {
@@ -132,9 +138,7 @@ base::FdPair ResponseStream::program_ended(Pipes pipes) {
 bool ResponseStream::answer_is_whole() const {
   if (!head_given()) return false;
   if (closed_) return true;
-  const int status = head_.head().status;
-  // RFC 9110 §6.4.1: these have no body.
-  if (wishes_.body_wanted == BodyWanted::no || status == 204 || status == 304) return true;
+  if (!has_body(wishes_, head_.head().status)) return true;
   return body_bytes_ >= head_.head().content_length.value_or(~std::uint64_t(0));
 }
 
@@ -240,7 +244,7 @@ void ResponseStream::take_output(base::ByteView bytes) {
   note_read(bytes.size());
   begin();
   if (!head_sent_ && !head_bad_) return feed_head(bytes);
-  if (wishes_.body_wanted == BodyWanted::no || head_bad_) return;
+  if (head_bad_ || !has_body(wishes_, head_.head().status)) return;
   append_record(output(), fastcgi::RecordType::std_out, wishes_.id, bytes);
   body_bytes_ += bytes.size();
   if (wishes_.copy != nullptr) wishes_.copy->add_body(bytes);
@@ -263,7 +267,7 @@ void ResponseStream::take_head() {
   tell_of_head(label_, head_.head());
   if (wishes_.copy != nullptr) wishes_.copy->take_head(head_.head());
   const base::ByteView body =
-      wishes_.body_wanted == BodyWanted::yes ? head_.body() : base::ByteView();
+      has_body(wishes_, head_.head().status) ? head_.body() : base::ByteView();
   if (wishes_.copy != nullptr && !body.empty()) wishes_.copy->add_body(body);
   body_bytes_ += body.size();
   const std::string longer = with_fields(head_.head().bytes, added_fields_);
@@ -278,7 +282,7 @@ void ResponseStream::take_head() {
 }
 
 ResponseStream::ReadStep ResponseStream::read_body() {
-  const bool wanted = wishes_.body_wanted == BodyWanted::yes && !head_bad_;
+  const bool wanted = !head_bad_ && has_body(wishes_, head_.head().status);
   // RFC 3875 §6.4: everything that the program prints is read, whether anybody needs it or not.
   const ssize_t got =
       wanted ? read_record(pipes_.output(), output(), fastcgi::RecordType::std_out, wishes_.id)

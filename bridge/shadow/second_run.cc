@@ -108,9 +108,14 @@ void SecondRun::on_output(base::ByteView bytes) {
 
 void SecondRun::take(base::ByteView bytes) {
   if (bytes.empty()) return;
-  const bool wants_body = task_.method != "HEAD";
+  // As the client gets it: without what follows the head of a 204 or 304.
+  const auto wants_body = [this] {
+    if (task_.method == "HEAD") return false;
+    return head_.fault() != cgi::HeadFault::none ||
+           (head_.head().status != 204 && head_.head().status != 304);
+  };
   if (head_is_over_) {
-    if (wants_body) copy_.add_body(bytes);
+    if (wants_body()) copy_.add_body(bytes);
     return;
   }
   const cgi::HeadStep step = head_.feed(bytes);
@@ -118,7 +123,7 @@ void SecondRun::take(base::ByteView bytes) {
   head_is_over_ = true;
   if (step == cgi::HeadStep::bad) return;
   copy_.take_head(head_.head());
-  if (wants_body) copy_.add_body(head_.body());
+  if (wants_body()) copy_.add_body(head_.body());
 }
 
 worker::Printed SecondRun::on_ended(const worker::Ending& ending) {

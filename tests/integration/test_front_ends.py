@@ -15,7 +15,7 @@ from harness import processes, programs
 from harness.bridge import environment
 from harness.processes import alive, wait_until
 from harness.programs import reported
-from harness.webserver import CONFIG, require, shipped
+from harness.webserver import CONFIG, read_all, require, shipped
 
 MIB = 1 << 20
 VISITORS = 16
@@ -93,7 +93,8 @@ def write_programs(site):
             """),
         site.sh("answer", r"""
             case $QUERY_STRING in
-              204|304) printf 'Status: %s\n\n' $QUERY_STRING ;;
+              204|304) printf 'Status: %s\n\n' $QUERY_STRING
+                       printf 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nforged' ;;
               away) printf 'Location: http://example.org/a?b=c\n\n' ;;
               moved) printf 'Status: 301 Moved Permanently\nLocation: http://example.org/a?b=c\n\n' ;;
               local) printf 'Location: /cgi-bin/hello\n\n' ;;
@@ -268,6 +269,16 @@ def test_a_program_that_answers_while_it_reads(server):
         received = b""
     assert body.startswith(received)
     assert (received == body) != cannot(server, "answers while it reads")
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_what_follows_a_head_without_a_body_is_no_answer_to_the_next_request(server, status):
+    one = "GET /cgi-bin/{} HTTP/1.1\r\nHost: x\r\nConnection: {}\r\n\r\n"
+    with server.send_raw(one.format(f"answer?{status}", "keep-alive").encode()) as connection:
+        received = connection.recv(65536)
+        connection.sendall(one.format("hello", "close").encode())
+        received += read_all(connection)
+    assert b"forged" not in received and b"hello\n" in received
 
 
 def test_statuses(server):
