@@ -1,7 +1,6 @@
 #include "cgi/query_words.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "cgi/percent.h"
@@ -41,15 +40,6 @@ std::vector<std::string> query_words(std::string_view method, std::string_view q
     start = plus + 1;
   }
   return words;
-}
-
-bool passes_query_words(const Variables& variables) {
-  constexpr std::array<std::string_view, 5> kNever = {"nginx", "lighttpd", "HAProxy", "Caddy",
-                                                      "h2o"};
-  const std::string_view server = value_or_empty(variables, "SERVER_SOFTWARE");
-  return !server.empty() &&
-         std::none_of(kNever.begin(), kNever.end(),
-                      [server](std::string_view name) { return server.starts_with(name); });
 }
 
 }  // namespace cgi

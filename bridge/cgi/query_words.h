@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cgi/variables.h"
-
 namespace cgi {
 
 // More words or a longer query give no words at all (4.4: all or nothing).
@@ -19,10 +17,5 @@ inline constexpr std::size_t kQueryWordsBytesMax = 64 * 1024;
 // No words at all if the method is not GET or HEAD, if query is empty or contains an unencoded '='
 // or NUL, if a word is empty, if an escape is malformed or decodes to NUL, or above a limit.
 std::vector<std::string> query_words(std::string_view method, std::string_view query);
-
-// Whether programs of this web server get such words. The CGI of nginx (fcgiwrap), lighttpd and the
-// like has never passed any, so a visitor could give their programs options that no visitor could
-// give before. Nor do programs get any from a web server that does not say what it is.
-bool passes_query_words(const Variables& variables);
 
 }  // namespace cgi

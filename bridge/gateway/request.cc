@@ -121,7 +121,7 @@ std::optional<cgi::Refusal> Request::route(const cgi::Variables& variables,
       !target_.environment.content_length && (is_chunked || (method != "GET" && method != "HEAD"));
   target_.program = std::move(resolution.program);
   // Whoever counts the first param is fcgiwrap, which never passed any words.
-  if (cgi::passes_query_words(variables) && !target_.keep_alive->bridge.first_param_counts) {
+  if (!target_.keep_alive->bridge.first_param_counts) {
     target_.query_words = cgi::query_words(method, cgi::value_or_empty(variables, "QUERY_STRING"));
   }
   const std::uint64_t announced = target_.environment.content_length.value_or(0);

@@ -168,10 +168,9 @@ def test_cookies_in_several_fields_reach_the_program(site, server):
     assert [piece.strip() for piece in re.split("[;,]", cookies)] == ["a=b", "c=d"]
 
 
-def test_only_apache_s_programs_get_the_words_of_a_query(site, server):
-    """No CGI of the others ever passed any, so their programs do not expect options of a visitor."""
+def test_programs_get_the_words_of_a_query(site, server):
     words = reported(server.send_request("/cgi-bin/report?-a+b%3Dc"))["argv"][1:]
-    assert words == (["-a", "b=c"] if server.name == "apache" else [])
+    assert words == ["-a", "b=c"]
 
 
 def test_a_hundred_requests_on_one_client_connection(site, server):

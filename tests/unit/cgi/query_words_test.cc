@@ -48,16 +48,4 @@ TEST(QueryWords, are_bounded) {
   EXPECT_EQ(cgi::query_words("GET", std::string(cgi::kQueryWordsBytesMax + 1, 'a')), Words());
 }
 
-// fcgiwrap and the like never passed any.
-TEST(QueryWords, are_passed_by_web_servers_whose_programs_know_them) {
-  const auto passes = [](std::string_view server) {
-    return cgi::passes_query_words({{"SERVER_SOFTWARE", server}});
-  };
-  for (const auto* server : {"Apache/2.4.71 (Debian)", "scripted"}) EXPECT_TRUE(passes(server));
-  for (const auto* server :
-       {"nginx/1.22.1", "lighttpd/1.4.69", "HAProxy 2.6", "Caddy/v2", "h2o/2", ""}) {
-    EXPECT_FALSE(passes(server)) << server;
-  }
-}
-
 }  // namespace
