@@ -387,6 +387,6 @@ sub import {
 
 # What lives until the end is destroyed in the order of its places. The script would get those that our code has
 # left, the last one first.
-sub use_up_places { $used[$_] = undef for 0 .. 99 }
+sub use_up_places { $used[$_] = undef for 0 .. 199 }
 
 1;
