@@ -165,8 +165,13 @@ std::vector<Assignment> params_of(const journal::Capture& capture, const Invocat
   if (announced && capture.body.size() < capture.body_bytes) {
     params.emplace_back("CONTENT_LENGTH", std::to_string(capture.body.size()));
   }
-  // If a name is sent twice, the last value counts (cgi/environment.h).
-  for (const std::string& text : invocation.env) params.push_back(parse_assignment(text));
+  // Of a name that is sent twice, the last value would count, but cookies would be joined
+  // (cgi/environment.h).
+  for (const std::string& text : invocation.env) {
+    Assignment given = parse_assignment(text);
+    std::erase_if(params, [&given](const Assignment& param) { return param.first == given.first; });
+    params.push_back(std::move(given));
+  }
   return params;
 }
 

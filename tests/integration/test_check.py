@@ -132,7 +132,7 @@ class TestWhatItBears:
     def test_a_program_that_differs_when_warm_is_not_safe(self, site):
         script = site.perl("begin.pl", r"""
             my $early;
-            sub input { open my $file, '<', '/proc/self/fdinfo/0'; join '', grep { /^ino/ } <$file> }
+            sub input { (stat STDIN)[1] }
             BEGIN { $early = input() } # is not noticed
             print "Content-Type: text/plain\n\n", $early eq input() ? "one" : "two", " processes\n";
             """)
