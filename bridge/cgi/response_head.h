@@ -55,6 +55,10 @@ struct ResponseHead {
   std::string_view first_dropped;
   std::string why_dropped;         // "NAME: REASON" for each, up to a limit, joined by "; "
   std::size_t replaced_bytes = 0;  // control bytes that became spaces (RFC 9110 5.5)
+
+  // RFC 9110 6.4.1. h2o 2.2 would send what follows a 204 or 304 to a client that takes it for the
+  // answer to its next request.
+  bool may_have_body() const { return status != 204 && status != 304; }
 };
 
 // A field name that a setting of the bridge has taken, and why a program's own field is dropped.
@@ -64,12 +68,11 @@ struct ReservedName {
 
 // A push parser. A good head without a Location is passed on byte for byte, and without a copy if
 // the first chunk contains all of it. Lines left out, with a warning: those that are not header
-// fields (cgitb's "<!--: spam", a stray sentence), folded lines, all but the last Status, Location
-// and Content-Type, all but the first Content-Length, a Content-Length that is not a number,
-// hop-by-hop fields (6.3.4), and what Connection names (RFC 9110 7.6.1). Control bytes except HTAB
-// become spaces; NUL and a bare CR make the head bad. The first line of an NPH head becomes a
-// Status field. In a head with a Location the Status comes last, and is added if a redirect to
-// elsewhere has none.
+// fields (cgitb's "<!--: spam", a stray sentence), folded lines, all but the last Status, Location,
+// Content-Type and Content-Length, a Content-Length that is not a number, hop-by-hop fields
+// (6.3.4), and what Connection names (RFC 9110 7.6.1). Control bytes except HTAB become spaces; NUL
+// and a bare CR make the head bad. The first line of an NPH head becomes a Status field. In a head
+// with a Location the Status comes last, and is added if a redirect to elsewhere has none.
 //
 //   ResponseHeadReader reader;
 //   switch (reader.feed(chunk)) {

@@ -50,10 +50,8 @@ ssize_t read_record(int fd, base::OutBuffer& out, fastcgi::RecordType type, fast
   return got;
 }
 
-// RFC 9110 §6.4.1: 204 and 304 have no body. h2o 2.2 would send it to a client that takes it for
-// the answer to its next request.
-bool has_body(const ResponseStream::Wishes& wishes, int status) {
-  return wishes.body_wanted == BodyWanted::yes && status != 204 && status != 304;
+bool has_body(const ResponseStream::Wishes& wishes, const cgi::ResponseHead& head) {
+  return wishes.body_wanted == BodyWanted::yes && head.may_have_body();
 }
 
 // head with more lines (each with CR LF) before its blank line; "" if there are none to add. They
@@ -138,7 +136,7 @@ base::FdPair ResponseStream::program_ended(Pipes pipes) {
 bool ResponseStream::answer_is_whole() const {
   if (!head_given()) return false;
   if (closed_) return true;
-  if (!has_body(wishes_, head_.head().status)) return true;
+  if (!has_body(wishes_, head_.head())) return true;
   return body_bytes_ >= head_.head().content_length.value_or(~std::uint64_t(0));
 }
 
@@ -244,7 +242,7 @@ void ResponseStream::take_output(base::ByteView bytes) {
   note_read(bytes.size());
   begin();
   if (!head_sent_ && !head_bad_) return feed_head(bytes);
-  if (head_bad_ || !has_body(wishes_, head_.head().status)) return;
+  if (head_bad_ || !has_body(wishes_, head_.head())) return;
   append_record(output(), fastcgi::RecordType::std_out, wishes_.id, bytes);
   body_bytes_ += bytes.size();
   if (wishes_.copy != nullptr) wishes_.copy->add_body(bytes);
@@ -266,8 +264,7 @@ void ResponseStream::take_head() {
   head_sent_ = true;
   tell_of_head(label_, head_.head());
   if (wishes_.copy != nullptr) wishes_.copy->take_head(head_.head());
-  const base::ByteView body =
-      has_body(wishes_, head_.head().status) ? head_.body() : base::ByteView();
+  const base::ByteView body = has_body(wishes_, head_.head()) ? head_.body() : base::ByteView();
   if (wishes_.copy != nullptr && !body.empty()) wishes_.copy->add_body(body);
   body_bytes_ += body.size();
   const std::string longer = with_fields(head_.head().bytes, added_fields_);
@@ -282,7 +279,7 @@ void ResponseStream::take_head() {
 }
 
 ResponseStream::ReadStep ResponseStream::read_body() {
-  const bool wanted = !head_bad_ && has_body(wishes_, head_.head().status);
+  const bool wanted = !head_bad_ && has_body(wishes_, head_.head());
   // RFC 3875 §6.4: everything that the program prints is read, whether anybody needs it or not.
   const ssize_t got =
       wanted ? read_record(pipes_.output(), output(), fastcgi::RecordType::std_out, wishes_.id)

@@ -111,8 +111,7 @@ void SecondRun::take(base::ByteView bytes) {
   // As the client gets it: without what follows the head of a 204 or 304.
   const auto wants_body = [this] {
     if (task_.method == "HEAD") return false;
-    return head_.fault() != cgi::HeadFault::none ||
-           (head_.head().status != 204 && head_.head().status != 304);
+    return head_.fault() != cgi::HeadFault::none || head_.head().may_have_body();
   };
   if (head_is_over_) {
     if (wants_body()) copy_.add_body(bytes);

@@ -1,4 +1,15 @@
-"""A C program that inspects its process and then does one thing to it."""
+"""A C program that inspects its process and then does one thing to it; a call by an instruction."""
+
+# A system call by an instruction of the program's own, on x86-64: static long raw(...).
+RAW_CALL = r"""
+static long raw(long n, long a, long b, long c, long d) {
+  long result;
+  register long r10 __asm__("r10") = d, r8 __asm__("r8") = 0, r9 __asm__("r9") = 0;
+  __asm__ volatile("syscall" : "=a"(result)
+                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  return result;
+}
+"""
 
 INCLUDES = r"""
 #include <aio.h>

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from acts import RAW_CALL
 from driver import Warm, run_plainly
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="elsewhere no call is handed back")
@@ -31,13 +32,7 @@ SOURCE = r"""
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-static long raw(long n, long a, long b, long c, long d) {
-  long result;
-  register long r10 __asm__("r10") = d, r8 __asm__("r8") = 0, r9 __asm__("r9") = 0;
-  __asm__ volatile("syscall" : "=a"(result)
-                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-  return result;
-}
+""" + RAW_CALL + r"""
 static char other[65536];
 static volatile int came;
 static void on_signal(int number) { ++came; raw(SYS_getppid, 0, 0, 0, 0); }

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from acts import RAW_CALL
 from driver import Warm, run_plainly
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="elsewhere no call is handed back")
@@ -30,13 +31,7 @@ SOURCE = r"""
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-static long raw(long n, long a, long b, long c, long d) {
-  long result;
-  register long r10 __asm__("r10") = d, r8 __asm__("r8") = 0, r9 __asm__("r9") = 0;
-  __asm__ volatile("syscall" : "=a"(result)
-                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-  return result;
-}
+""" + RAW_CALL + r"""
 static char page[8192] __attribute__((aligned(4096)));
 static char *room; /* reserved */
 __attribute__((constructor)) static void load(void) {

@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+from acts import RAW_CALL
 from driver import Warm, Zygote, adapters_dir, run_plainly
 from harness.compiled import compile_library
 from python import python_argv
@@ -34,15 +35,9 @@ SOURCE = r"""
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-static long by_instruction(long n, long a, long b, long c, long d) {
-  long result;
-  register long r10 __asm__("r10") = d, r8 __asm__("r8") = 0, r9 __asm__("r9") = 0;
-  __asm__ volatile("syscall" : "=a"(result)
-                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-  return result;
-}
+""" + RAW_CALL + r"""
 typedef long calls(long, long, long, long, long);
-static calls *call = by_instruction;
+static calls *call = raw;
 static long by_number(long n, long a, long b, long c, long d) { return syscall(n, a, b, c, d); }
 static void load(const char *path) {
   void *late = dlopen(path, RTLD_NOW);
@@ -124,15 +119,7 @@ int main(int argc, char **argv) {
   puts("end");
 }
 """
-LATE = r"""
-long late(long n, long a, long b, long c, long d) {
-  long result;
-  register long r10 __asm__("r10") = d, r8 __asm__("r8") = 0, r9 __asm__("r9") = 0;
-  __asm__ volatile("syscall" : "=a"(result)
-                   : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-  return result;
-}
-"""
+LATE = RAW_CALL.replace("static long raw", "long late")
 ACTS = ["umask", "timer", "stack", "name", "group", "nice", "action", "mask", "pending", "keepcaps", "groups",
         "descriptors"]
 WAYS = ["function", *(["number", "instruction", "late"] if X86 else [])]

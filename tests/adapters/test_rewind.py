@@ -7,6 +7,7 @@ import struct
 
 import pytest
 
+from acts import RAW_CALL
 from driver import REQUEST_ENV, Warm, Zygote, adapters_dir, run_plainly
 from harness.compiled import compile_program
 from harness.processes import alive, wait_until
@@ -329,12 +330,7 @@ RAW = r"""
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-static long raw(long number, long a, long b, long c, long d) {
-  long result; register long r10 __asm__("r10") = d;
-  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
-                   : "rcx", "r11", "memory");
-  return result;
-}
+""" + RAW_CALL + r"""
 int main() { %s; puts("done"); return 0; }
 """
 UNNOTICED = {
