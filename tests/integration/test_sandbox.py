@@ -19,7 +19,8 @@ from harness.sandboxes import copy_adapters, landlock_version, needs_namespaces
 NOBODY = 65534
 
 # Each tries to write outside, to write to its folder, to write to /tmp, to connect to the test's own port,
-# and to call keyctl(), which is not in @cgi (if its language can); and prints no_new_privs.
+# and to call keyctl(), which is not in @cgi (if its language can); and prints no_new_privs. The operation of
+# keyctl() is KEYCTL_SET_REQKEY_KEYRING without a change: it needs no keyring, so it works for every user.
 PROBES = {
     "c": r"""
         #include <errno.h>
@@ -51,7 +52,7 @@ PROBES = {
           int fd = socket(AF_INET, SOCK_STREAM, 0);
           tell("network", fd < 0 ? fd : connect(fd, (struct sockaddr *)&to, sizeof to));
           if (fd >= 0) close(fd);
-          tell("call", syscall(SYS_keyctl, 0, -3, 0));
+          tell("call", syscall(SYS_keyctl, 14, -1));
           printf("nnp: %d\ncount: %d\n", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), ++count);
         }
         """,
@@ -64,7 +65,7 @@ PROBES = {
         tell_of('inside', open my $b, '>>', $ENV{INSIDE});
         tell_of('tmp', open my $c, '>>', $ENV{NOTE});
         tell_of('network', IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $ENV{PORT}));
-        tell_of('call', syscall(250, 0, -3, 0) != -1);
+        tell_of('call', syscall(250, 14, -1) != -1);
         open my $s, '<', '/proc/self/status'; /^NoNewPrivs:\s*(\d)/ and print "nnp: $1\n" while <$s>;
         print 'count: ', ++$main::count, "\n";
         """,
@@ -79,7 +80,7 @@ PROBES = {
                 print(what + ': ' + errno.errorcode[error.errno])
         def call():
             libc = ctypes.CDLL(None, use_errno=True)
-            if libc.syscall(250, 0, -3, 0) == -1: raise OSError(ctypes.get_errno(), '')
+            if libc.syscall(250, 14, -1) == -1: raise OSError(ctypes.get_errno(), '')
         tell('outside', lambda: open(os.environ['OUTSIDE'], 'a').close())
         tell('inside', lambda: open(os.environ['INSIDE'], 'a').close())
         tell('tmp', lambda: open(os.environ['NOTE'], 'a').close())
