@@ -118,6 +118,23 @@ require Draws; print $Draws::x;""")
         assert len({zygote.ask().text for _ in range(5)}) == 5
 
 
+def test_what_an_impure_module_loads_is_judged_by_itself(folder, reset):
+    """Loaded a second time in one process, each would warn about its functions."""
+    folder.script("lib/Draws.pm", "package Draws; use Inner; our $x = rand; 1;")
+    folder.script("lib/Inner.pm", "package Inner; use warnings; use Deep; sub inner { 'inner' } 1;")
+    folder.script("lib/Deep.pm", "package Deep; use warnings; sub deep { 'deep' } 1;")
+    folder.script("lib/Beside.pm", "package Beside; use warnings; use Deep; sub beside { Deep::deep() } 1;")
+    script = folder.script("cgi/x.pl", """
+my @there = map { exists $INC{"$_.pm"} ? 1 : 0 } qw(Draws Inner Deep Beside);
+require Draws; require Beside; print "@there ", Inner::inner(), Beside::beside();""")
+    lib = {"PERL5LIB": str(folder.path / "lib")}
+    modules = ["Draws", "Inner", "Deep", "Beside"]
+    with zygote_of(script, reset=reset, env={**LAUNCH_ENV, **lib}, preload=modules) as zygote:
+        assert [note.split(" is not")[0] for note in zygote.note(WARNING)] == ["Draws"]
+        assert zygote.ask(env={**REQUEST_ENV, **lib}).text == "0 1 1 1 innerdeep"
+        assert zygote.log() == ""
+
+
 def test_modules_are_named_in_the_order_in_which_a_request_began_to_load_them(folder):
     """One that may not know another one's prototype is begun before it; sorted, Later would come first."""
     folder.script("lib/Later.pm", "package Later; sub two($) { 'two' } 1;")
