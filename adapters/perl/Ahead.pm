@@ -30,15 +30,14 @@ sub changed_state {
 
 # Nothing can be unloaded: if one is impure, perl starts over without it. The others are loaded first all
 # the same, to find all impure ones, and with them the modules that load one of those. What an impure one has
-# loaded cannot be loaded a second time as it was the first: only the next start judges those, and what loads them.
+# loaded is then loaded a second time, and may warn about its functions, or fail: the next start judges that.
 sub load_ahead {
     my %before = (%read);
     my $by_script = $words_read;
-    my (%impure, %left);
+    my (%impure, %twice);
     local $is_ahead = 1;
     watch_words();
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
-        next if $left{file_of($module)};
         my ($written, $writes_before) = (tell STDOUT, $writes);
         my %there = map { ($_ => 1) } keys %INC;
         (%read, $listed, $words_read, $words_written, $time_read, $time_written, $warned) = ();
@@ -47,11 +46,12 @@ sub load_ahead {
         my $hooked = require_ahead(file_of($module));
         my $why = trouble($written, $writes_before) // $hooked // changed_state(%shared);
         my @loaded = grep { !$there{$_} } keys %INC;
-        if (defined $why && !grep { $left{$_} } @loaded) {
+        $why = undef if ($why // '') =~ /^(?:warns|prints|fails)/ && grep { $twice{$_} } @loaded;
+        if (defined $why) {
             $impure{$module} = "$why while it is loaded";
             my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
             delete @INC{grep { !$bound{$_} } @loaded};
-            @left{@loaded} = (1) x @loaded;
+            @twice{@loaded} = (1) x @loaded;
             $is_doomed = 1;
         }
         %before = (%read, %before);

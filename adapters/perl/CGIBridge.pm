@@ -26,7 +26,7 @@ BEGIN { ${^WARNING_BITS} = '' }
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload, $is_again, $is_booted, $is_ahead, $is_doomed, $words_read, $words_written, $time_read,
-    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_accepted, $takes_switches, @used);
+    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_seeded, $takes_switches, @used);
 our ($script, $writes) = ($0, 0);
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
@@ -247,7 +247,7 @@ sub stand {
     prepare();
     defined ask("checkpoint/$level") or shallower("the checkpoint refused: $!");
     become_fresh();
-    seed() if $is_accepted && !defined $ENV{PERL_RAND_SEED};
+    seed() if $is_seeded && !defined $ENV{PERL_RAND_SEED};
     ask('script');
     $! = $errno;
 }
@@ -262,7 +262,7 @@ sub prepare {
     my @command = plain_command();
     $usual = join '', map { "$_\0" } @command;
     $takes_switches = may_have_switch_s(@command);
-    $is_accepted = defined ask('accepts/random');
+    $is_seeded = defined ask('accepts/random') || defined $stirs && exists $INC{$stirs};
     %known = map { ($_ => 1) } keys %INC;
 }
 
@@ -311,37 +311,17 @@ sub become_fresh {
     @sent = ();
 }
 
-# Of all that comes with perl only this module asks for the time when it is loaded, and half of the other
-# date modules load it. It keeps the year, for dates of two digits: so the year is compared.
-sub leave_time_local {
-    my %named = map { ($_ => 1) } map { split /:/ } grep { defined } map { $ENV{$_} } qw(PERL5LIB PERLLIB);
-    ($time_local) = grep { -e } map { "$_/Time/Local.pm" } grep { !$named{$_} } @usual_folders;
-    $watch .= "\n$time_local" if defined $time_local;
-}
-
-sub keep_year {
-    my $loaded = $INC{'Time/Local.pm'};
-    $year = (localtime $launched_at)[5] if defined $loaded && defined $time_local && $loaded eq $time_local;
-}
-
-# Perl seeds its generator when a process first draws a number, and so in each request and each of its
-# children. If the operator accepts that a number was drawn before, it is seeded here.
-sub seed {
-    my $bytes = ask('random');
-    defined $bytes ? srand unpack 'L', $bytes : srand;
-}
-
 our ($folder) = __FILE__ =~ m{^(.*)/};
 @INC = grep { ref || $_ ne $folder } @INC;
-require "$folder/Watched.pm";
-delete @INC{ 'CGIBridge.pm', "$folder/Watched.pm" };
+require "$folder/$_.pm" for qw(Watched Renewed);
+delete @INC{ 'CGIBridge.pm', map { "$folder/$_.pm" } qw(Watched Renewed) };
 
 # PERL5LIB may name the program's folder.
 my ($programs) = $0 =~ m{^(.*/)};
 @usual_folders = grep { !ref && m{^/} && !(defined $programs && index("$_/", $programs) == 0) } @INC;
 # What this file itself looks at, a request does not keep: descriptors, and the numbers of their pipes.
-our ($launched_at, $watch, $time_local, $year) = (time, 'watch/' . __FILE__);
-leave_time_local() if defined $call;
+our ($launched_at, $watch, $time_local, $stirs, $year) = (time, 'watch/' . __FILE__);
+leave_what_is_renewed() if defined $call;
 our %before_all = %ENV;
 our @launched_as = command_line();
 $learn = ask('learn') // 'installed';

@@ -3,7 +3,7 @@ loading."""
 
 import pytest
 
-from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Warm, adapters_dir, run_plainly
+from driver import FILE, LAUNCH_ENV, LEVEL, REQUEST_ENV, SHALLOWER, WARNING, Warm, adapters_dir, run_plainly
 
 PERL = "/usr/bin/perl"
 
@@ -116,6 +116,30 @@ require Draws; print $Draws::x;""")
             f"Draws is not loaded ahead: it draws random numbers (rand, at {folder.path}/lib/Draws.pm line 1)"
             " while it is loaded"]
         assert len({zygote.ask().text for _ in range(5)}) == 5
+
+
+STIRS = """use Net::SMTP;
+Net::SSLeay::RAND_bytes(my $bytes, 8);
+print rand(), unpack('H*', $bytes), exists $INC{'IO/Socket/SSL.pm'};"""
+
+
+@pytest.mark.parametrize("how", ["use", "require"])
+def test_a_module_that_stirs_openssl_s_generator_is_loaded_ahead(folder, reset, how):
+    """IO::Socket::SSL draws from perl's generator for it: a request's numbers are its own all the same."""
+    script = folder.script("x.pl", STIRS.replace("use", how, 1))
+    with zygote_of(script, reset=reset, preload=["Net::SMTP"] if how == "require" else []) as zygote:
+        assert zygote.level == 3 and not zygote.note(WARNING) + zygote.note(LEVEL), zygote.notes
+        answers = [zygote.ask() for _ in range(5)]
+    assert all(answer.text.endswith("1") and answer.notes == [] for answer in answers)
+    assert len({answer.text[:8] for answer in answers}) == len({answer.text[-17:] for answer in answers}) == 5
+
+
+def test_a_file_of_the_program_s_own_that_claims_to_stir_is_watched(folder, reset):
+    folder.script("auto/Net/SSLeay/randomize.al", "our $key = rand; 1;")
+    script = folder.script("x.pl", """use FindBin; use lib $FindBin::Bin;
+BEGIN { require 'auto/Net/SSLeay/randomize.al' } print 1;""")
+    with zygote_of(script, reset=reset) as zygote:
+        assert "draws random numbers (rand, at" in zygote.note(LEVEL)[0]
 
 
 def test_what_an_impure_module_loads_is_judged_by_itself(folder, reset):
