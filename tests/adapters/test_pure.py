@@ -188,6 +188,17 @@ def test_a_tainted_script_that_does_it_is_compiled_in_each_request(folder):
         assert [zygote.ask().seen() for _ in range(TIMES)] == [plain.seen()] * TIMES
 
 
+@pytest.mark.parametrize("text", ["eval { symlink '', '' }", "eval { link '', 'x' }",
+                                  "open my $f, '>', '/dev/null'; flock $f, 0"])
+def test_finding_out_whether_there_is_a_call_changes_nothing(folder, text):
+    """As perlfunc says it for symlink, and as Archive::Zip and DBD::File do it."""
+    folder.script("Own.pm", f"package Own;\nour $can = do {{ {text}; 1 }};\n1;\n")
+    script = folder.script("x.pl", "use FindBin; use lib $FindBin::Bin;\nuse Own;\nprint $Own::can;\n")
+    with perl_zygote(script) as zygote:
+        assert zygote.level == 3 and zygote.note(LEVEL) == [], zygote.notes
+        assert zygote.ask().text == "1"
+
+
 def test_the_place_is_named(folder):
     folder.script("Own.pm", "package Own;\n\nour $key = time;\n1;\n")
     script = folder.script("x.pl", "use FindBin; use lib $FindBin::Bin;\nuse Own;\nprint 1;\n")

@@ -5,6 +5,7 @@
 #include <linux/vt.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -176,13 +177,18 @@ void *look_at_fdopen(const struct passed_call *call, const long *arguments) {
   return look_at_descriptor(call, arguments);
 }
 
-void *look_at_lock(const struct passed_call *call, const long *arguments) {
+static void *note_lock(const struct passed_call *call, const long *arguments) {
   note_file_of(arguments[0]);
   return look_at_change(call, arguments);
+}
+
+/* flock(fd, 0) does nothing, and fails: DBD::File finds out by it whether the call is there. */
+void *look_at_lock(const struct passed_call *call, const long *arguments) {
+  return (arguments[1] & ~LOCK_NB) == 0 ? NULL : note_lock(call, arguments);
 }
 
 /* Other than flock()'s, its locks are the process's. */
 void *look_at_lockf(const struct passed_call *call, const long *arguments) {
   inherited_let_go(arguments[0]);
-  return look_at_lock(call, arguments);
+  return note_lock(call, arguments);
 }

@@ -61,8 +61,8 @@
   X(mkdir, 0, RETIRED_NOT, look_at_change)                                    \
   X(mkdirat, 0, RETIRED_NOT, look_at_change)                                  \
   X(rmdir, 0, RETIRED_NOT, look_at_change)                                    \
-  X(link, 0, RETIRED_NOT, look_at_change)                                     \
-  X(symlink, 0, RETIRED_NOT, look_at_change)                                  \
+  X(link, 0, RETIRED_NOT, look_at_link)                                       \
+  X(symlink, 0, RETIRED_NOT, look_at_link)                                    \
   X(truncate, 0, RETIRED_NOT, look_at_change)                                 \
   X(mkstemp, 0, RETIRED_NOT, look_at_change)                                  \
   X(mkstemp64, 0, RETIRED_NOT, look_at_change)                                \
