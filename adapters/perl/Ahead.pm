@@ -7,7 +7,7 @@ BEGIN { ${^WARNING_BITS} = '' }    # see CGIBridge.pm
 
 our (%read, %before_all, %known, %changed, @preload, @usual_folders, @launched_as, @sent, $environment,
     $listed, $writes, $words_read, $words_written, $time_read, $time_written, $warned, $watch, $is_ahead,
-    $is_doomed, $is_booted, $is_again);
+    $is_doomed, $is_booted, $is_again, $later, $misused, $folder);
 
 # What is the same for all modules, so that a request would notice a change of it that was made by one which
 # it does not load.
@@ -34,13 +34,13 @@ sub changed_state {
 sub load_ahead {
     my %before = (%read);
     my $by_script = $words_read;
-    my (%impure, %twice);
+    my (%impure, %twice, @places);
     local $is_ahead = 1;
     watch_words();
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
         my ($written, $writes_before) = (tell STDOUT, $writes);
         my %there = map { ($_ => 1) } keys %INC;
-        (%read, $listed, $words_read, $words_written, $time_read, $time_written, $warned) = ();
+        (%read, $listed, $words_read, $words_written, $time_read, $time_written, $warned, $misused) = ();
         my %shared = shared_state();
         ask($watch);
         my $hooked = require_ahead(file_of($module));
@@ -48,7 +48,9 @@ sub load_ahead {
         my @loaded = grep { !$there{$_} } keys %INC;
         $why = undef if ($why // '') =~ /^(?:warns|prints|fails)/ && grep { $twice{$_} } @loaded;
         if (defined $why) {
-            $impure{$module} = "$why while it is loaded";
+            my $place = place_to_put_off($why, @places);
+            $impure{$module} = "$why while it is loaded" unless defined $place;
+            push @places, $place if defined $place;
             my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
             delete @INC{grep { !$bound{$_} } @loaded};
             @twice{@loaded} = (1) x @loaded;
@@ -57,7 +59,8 @@ sub load_ahead {
         %before = (%read, %before);
     }
     untie @main::ARGV;
-    start_over_without(%impure) if %impure;
+    $later = later_with(@places) if @places;
+    start_over_without(%impure) if %impure || @places;
     %read = %before;
     ($words_read, $words_written) = ($by_script);
 }
@@ -80,8 +83,21 @@ sub start_over_without {
     start_over(grep { !exists $impure{$_} } @preload);
 }
 
+# The place in a module that a reason names, if the statement there can be put off, as others can.
+sub place_to_put_off {
+    my ($why, @others) = @_;
+    need_later();
+    my $place = place_in($why);
+    return defined $place && defined later_with(@others, $place) ? $place : undef;
+}
+
+sub start_over_putting_nothing_off {
+    $later = ':later=';
+    start_over(@preload);
+}
+
 sub start_over {
-    my $words = join ',', ($is_booted ? ':booted' : ()), @_;
+    my $words = join ',', ($is_booted ? ':booted' : ()), $later // (), @_;
     my @command = @launched_as;
     $_ = length $words ? "-MCGIBridge=$words" : '-MCGIBridge' for @command[ours_in(@command)];
     *main::ENV = $environment;    # with -T perl executes nothing otherwise
@@ -96,6 +112,11 @@ sub start_over {
 sub start_over_booted {
     my ($why) = @_;
     shallower($why) if $is_again;
+    if (defined(my $place = place_to_put_off($why))) {
+        $later = later_with($place);
+        start_over(@preload);
+    }
+    $later = undef if length($later // '') > length ':later=';    # of modules that may not be loaded ahead
     ask("note/level/the script $why");
     my %wanted = map { ($_ => 1) } @preload;
     for my $file (sort grep { m{^\w+(?:/\w+)*\.pm$} } keys %INC) {

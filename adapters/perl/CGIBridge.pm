@@ -26,7 +26,7 @@ BEGIN { ${^WARNING_BITS} = '' }
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload, $is_again, $is_booted, $is_ahead, $is_doomed, $words_read, $words_written, $time_read,
-    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_seeded, $takes_switches, @used);
+    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_seeded, $takes_switches, $later, $misused, @used);
 our ($script, $writes) = ($0, 0);
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
@@ -103,6 +103,7 @@ sub trouble {
     my $replaced = replaced();
     return "replaces $replaced" if defined $replaced;
     return 'prints' if tell STDOUT != $written;
+    return $misused if defined $misused;
     # What an impure module left in the process is also found with each later module: these are judged by
     # the calls that were seen.
     my $seen = ask('seen');
@@ -240,6 +241,10 @@ sub stand {
         need_rest();
         load_ahead();
     }
+    if (defined $later && !hold_put_off()) {
+        need_rest();
+        start_over_putting_nothing_off();
+    }
     untie $^T;
     *main::ENV = $environment;
     keep_year();
@@ -248,6 +253,7 @@ sub stand {
     defined ask("checkpoint/$level") or shallower("the checkpoint refused: $!");
     become_fresh();
     seed() if $is_seeded && !defined $ENV{PERL_RAND_SEED};
+    go_anew('a time that a module has kept cannot be set', @main::ARGV) if defined $later && !run_put_off();
     ask('script');
     $! = $errno;
 }
@@ -350,10 +356,20 @@ sub need_rest {
     delete $INC{"$folder/Ahead.pm"};
 }
 
+sub need_later {
+    require "$folder/Later.pm";
+    delete $INC{"$folder/Later.pm"};
+}
+
 # Called before the script's first line.
 sub import {
     (undef, @preload) = @_;
     $is_booted = @preload && $preload[0] eq ':booted' && shift @preload;
+    $later = shift @preload if @preload && $preload[0] =~ /^:later=/;
+    if (defined $later) {
+        need_later();
+        put_off();
+    }
     return stand('booted', 0) if $is_booted;
     $is_again = (ask('reset') // '') eq 'none';
     if ($is_again) {

@@ -25,7 +25,7 @@ IMPURE = {
     "a key": ("our $key = do { open my $f, '<', '/dev/urandom' or die; read $f, my $k, 8; unpack 'H*', $k };",
               "random"),
     "rand": ("our $key = rand;", "random"),
-    "a time": ("our $key = time;", "time"),
+    "a time": ("our $key = do { time };", "time"),
     "a time since the start of HiRes": (
         "use Time::HiRes; our $key = Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());", "time"),
     "processor time": ("our $key = 'used' . join ' ', (times)[0];", "time"),
@@ -34,7 +34,7 @@ IMPURE = {
     "processor time of POSIX": ("use POSIX (); our $key = POSIX::clock();", "time"),
     "a time of HiRes": ("use Time::HiRes; our $key = Time::HiRes::time();", "time"),
     "perl's start": ("our $key = $^T;", "$^T"),
-    "a pid": ("our $key = $$;", "process id"),
+    "a pid": ("our $key = do { $$ };", "process id"),
     "a child": ("our $key = `echo hello`;", "process"),
     "a system": ("our $key = system('true');", "process"),
     "its input": ("our $key = do { sysread STDIN, my $t, 9; $t };", "input"),
@@ -200,7 +200,7 @@ def test_finding_out_whether_there_is_a_call_changes_nothing(folder, text):
 
 
 def test_the_place_is_named(folder):
-    folder.script("Own.pm", "package Own;\n\nour $key = time;\n1;\n")
+    folder.script("Own.pm", "package Own;\n\nour $key = do { time };\n1;\n")
     script = folder.script("x.pl", "use FindBin; use lib $FindBin::Bin;\nuse Own;\nprint 1;\n")
     with perl_zygote(script) as zygote:
         assert f"asks for the time (time, at {folder.path}/Own.pm line 3)" in zygote.note(LEVEL)[0]
@@ -261,7 +261,7 @@ def test_time_local_is_loaded_ahead_until_the_year_is_over(folder, reset):
 
 
 def test_a_time_local_of_the_program_s_own_is_watched(folder):
-    folder.script("Time/Local.pm", "package Time::Local;\nour $key = time;\n1;\n")
+    folder.script("Time/Local.pm", "package Time::Local;\nour $key = do { time };\n1;\n")
     script = folder.script("x.pl", "use FindBin; use lib $FindBin::Bin;\nuse Time::Local;\nprint 1;\n")
     with perl_zygote(script) as zygote:
         assert f"asks for the time (time, at {folder.path}/Time/Local.pm line 2)" in zygote.note(LEVEL)[0]

@@ -238,7 +238,8 @@ static int is_renewed(const char *place) {
   place += sizeof kAt - 1;
   for (const char *line = state.load.renewed; *line != '\0'; line += *line == '\n') {
     size_t length = strcspn(line, "\n");
-    if (strncmp(place, line, length) == 0 && strncmp(place + length, " line ", 6) == 0) return 1;
+    const char *rest = strncmp(place, line, length) == 0 ? place + length : NULL;
+    if (rest != NULL && (rest[0] == '\0' || strncmp(rest, " line ", 6) == 0)) return 1;
     line += length;
   }
   return 0;

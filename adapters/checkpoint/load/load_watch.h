@@ -54,7 +54,7 @@ struct load_watch {
   int is_on;
   unsigned accepted;     /* a bit for each impurity that the operator allows */
   char found[kFoundMax]; /* the first that was found, in words; or empty */
-  char renewed[512];     /* files whose own code may do it, one a line */
+  char renewed[2048];    /* "FILE" or "FILE line N", one a line, whose own code may do it */
   struct load_left left;
   int interpreter_started_thread;            /* at any time before the checkpoint */
   int threads_stay;                          /* its adapter does not make it forget them */
@@ -67,8 +67,8 @@ struct load_watch {
 /* "time,random": what the operator allows; unknown words are ignored. */
 void load_watch_accept(const char *list, size_t bytes);
 int load_watch_accepts(const char *kind);
-/* Watches from here on, and starts afresh. renewed: files, one a line, whose own code may do what
- * their adapter renews for each request. */
+/* Watches from here on, and starts afresh. renewed: files, or lines of files as "FILE line N", one
+ * a line, whose own code may do what their adapter renews for each request. */
 void load_watch_begin(const char *renewed);
 /* From here until the end standard input is a pipe at its end, and standard output one that nobody
  * else reads. */
