@@ -13,6 +13,7 @@
 #include "calls/clean.h"
 #include "checkpoint.h"
 #include "ending.h"
+#include "load/own_calls.h"
 #include "raw_call.h"
 #include "rewind/kept_at_exec.h"
 #include "uncopied.h"
@@ -73,6 +74,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
   load_watch_begin("");
   load_watch_count_output();
   cycles_watch();
+  own_calls_watch();
 }
 
 static int find_word(struct dl_phdr_info *info, size_t bytes, void *word) {

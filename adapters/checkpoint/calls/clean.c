@@ -329,6 +329,7 @@ void clean_note_mask(int how, const sigset_t *mask) {
 }
 
 void clean_note_waiting_mask(const sigset_t *mask) {
+  if (may_be_memory(mask)) cycles_note_mask(mask);
   if ((!state.is_clean && !state.hands_back) || !may_be_memory(mask)) return;
   if (has_our_signal(mask)) call_touch(TOUCHED_SIGSYS);
 }

@@ -137,6 +137,7 @@ INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
   }
   if (action == NULL && old != NULL && is_known_action(number, old)) return 0;
   cycles_note_action(number);
+  if (action != NULL) cycles_note_mask(&action->sa_mask); /* while its handler runs */
   int is_opened = clean_opened_mask_of(number);
   if (action != NULL) note_signal(number);
   int result = act(number, action, old);

@@ -12,6 +12,7 @@
 #include <ucontext.h>
 
 #include "calls/passed_calls.h"
+#include "load/own_calls.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 
@@ -33,6 +34,7 @@ static void leave(void) {
 }
 
 void cycles_leave(void) {
+  own_calls_leave();
   if (is_on) leave();
 }
 
@@ -98,11 +100,13 @@ void cycles_watch(void) {
 }
 
 void cycles_note_mask(const sigset_t *mask) {
-  if (is_on && mask != NULL && sigismember(mask, SIGSEGV) == 1) cycles_leave();
+  if (is_on && mask != NULL && sigismember(mask, SIGSEGV) == 1) leave();
+  if (own_calls_are_watched() && mask != NULL && sigismember(mask, SIGSYS) == 1) own_calls_leave();
 }
 
 void cycles_note_action(int number) {
-  if (is_on && number == SIGSEGV) cycles_leave();
+  if (is_on && number == SIGSEGV) leave();
+  if (number == SIGSYS) own_calls_leave();
 }
 
 #else

@@ -120,7 +120,7 @@ void load_watch_note_number(long number, const long *words, const void *caller);
 void load_watch_note_file(int directory, const char *path, int flags, const void *caller);
 /* Where a file is below its file system's own root, or "". The path is as the kernel says it. */
 const char *kernel_file_place(char *path);
-/* cycles.c: reads of the processor's counter are noticed, until then. */
+/* cycles.c: reads of the processor's counter are noticed, until then; see also own_calls.h. */
 void cycles_watch(void);
 void cycles_leave(void);
 void cycles_note_mask(const sigset_t *mask); /* is about to be set */
