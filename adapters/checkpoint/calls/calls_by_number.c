@@ -8,6 +8,7 @@
 
 #include "calls/calls_by_number.h"
 #include "calls/clean.h"
+#include "calls/named_files.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/hand_over.h"
@@ -124,7 +125,7 @@ static void note_file_by_number(long number, const long *words) {
   }
 }
 
-/* What closes a descriptor, or ends a process's locks. */
+/* What closes a descriptor, ends a process's locks, or makes a file. */
 static void note_end_by_number(long number, const long *words) {
   switch (number) {
     case SYS_close:
@@ -141,7 +142,7 @@ static void note_end_by_number(long number, const long *words) {
       if (words[1] == F_SETLK || words[1] == F_SETLKW) inherited_let_go(words[0]);
       return;
     default:
-      return;
+      return named_files_see_number(number, words);
   }
 }
 

@@ -47,7 +47,8 @@ look_function look_at_random, look_at_time, look_at_pid, look_at_child, look_at_
 look_function look_at_change, look_at_link, look_at_clock, look_at_input, look_at_output,
     look_at_fcntl;
 look_function look_at_machine, look_at_auxiliary;
-look_function look_at_seed; /* seeds.c */
+look_function look_at_maker; /* named_files.c */
+look_function look_at_seed;  /* seeds.c */
 extern struct passed_call passed_time;
 extern struct passed_call passed_writev;
 

@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 
 #include "calls/clean.h"
+#include "calls/named_files.h"
 #include "calls/passed_calls.h"
 #include "load/load_watch.h"
 #include "raw_call.h"
@@ -180,6 +181,7 @@ void note_open(int directory, const char *path, int flags) {
   clean_note_path(path);
   if (only_reads && !shows) return;
   if (state.role != ROLE_ANSWERING || state.reset == RESET_NONE) return;
+  if (!only_reads) named_files_see(directory, path);
   struct statfs status;
   long fd = libc_call(SYS_openat, directory, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
   if (fd < 0) return;

@@ -56,10 +56,10 @@
   X(unlink, 0, RETIRED_NOT, look_at_change)                                   \
   X(unlinkat, 0, RETIRED_NOT, look_at_change)                                 \
   X(remove, 0, RETIRED_NOT, look_at_change)                                   \
-  X(rename, 0, RETIRED_NOT, look_at_change)                                   \
-  X(renameat, 0, RETIRED_NOT, look_at_change)                                 \
-  X(mkdir, 0, RETIRED_NOT, look_at_change)                                    \
-  X(mkdirat, 0, RETIRED_NOT, look_at_change)                                  \
+  X(rename, 0, RETIRED_NOT, look_at_maker)                                    \
+  X(renameat, 0, RETIRED_NOT, look_at_maker)                                  \
+  X(mkdir, 0, RETIRED_NOT, look_at_maker)                                     \
+  X(mkdirat, 0, RETIRED_NOT, look_at_maker)                                   \
   X(rmdir, 0, RETIRED_NOT, look_at_change)                                    \
   X(link, 0, RETIRED_NOT, look_at_link)                                       \
   X(symlink, 0, RETIRED_NOT, look_at_link)                                    \
@@ -83,12 +83,12 @@
   X(utimes, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                     \
   X(utimensat, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                  \
   X(futimens, TOUCHED_STREAMS, RETIRED_NOT, look_at_change)                   \
-  X(linkat, 0, RETIRED_NOT, look_at_change)                                   \
-  X(symlinkat, 0, RETIRED_NOT, look_at_change)                                \
-  X(renameat2, 0, RETIRED_NOT, look_at_change)                                \
+  X(linkat, 0, RETIRED_NOT, look_at_maker)                                    \
+  X(symlinkat, 0, RETIRED_NOT, look_at_maker)                                 \
+  X(renameat2, 0, RETIRED_NOT, look_at_maker)                                 \
   X(truncate64, 0, RETIRED_NOT, look_at_change)                               \
-  X(mknod, 0, RETIRED_NOT, look_at_change)                                    \
-  X(mkfifo, 0, RETIRED_NOT, look_at_change)                                   \
+  X(mknod, 0, RETIRED_NOT, look_at_maker)                                     \
+  X(mkfifo, 0, RETIRED_NOT, look_at_maker)                                    \
   X(mkostemp, 0, RETIRED_NOT, look_at_change)                                 \
   X(mkostemp64, 0, RETIRED_NOT, look_at_change)                               \
   X(mkstemps, 0, RETIRED_NOT, look_at_change)                                 \
@@ -113,8 +113,8 @@
   X(mkstemps64, 0, RETIRED_NOT, look_at_change)                               \
   X(mkostemps, 0, RETIRED_NOT, look_at_change)                                \
   X(mkostemps64, 0, RETIRED_NOT, look_at_change)                              \
-  X(mkfifoat, 0, RETIRED_NOT, look_at_change)                                 \
-  X(mknodat, 0, RETIRED_NOT, look_at_change)                                  \
+  X(mkfifoat, 0, RETIRED_NOT, look_at_maker)                                  \
+  X(mknodat, 0, RETIRED_NOT, look_at_maker)                                   \
   X(shm_open, 0, RETIRED_NOT, look_at_shared_file)                            \
   X(faccessat, 0, RETIRED_NOT, look_at_path_in)                               \
   X(euidaccess, 0, RETIRED_NOT, look_at_path)                                 \

@@ -298,7 +298,7 @@ LOOK(IMPURE_FILES, look_at_change)
 void *look_at_link(const struct passed_call *call, const long *arguments) {
   const char *from = (const char *)arguments[0], *to = (const char *)arguments[1];
   int is_try = from != NULL && to != NULL && (from[0] == '\0' || to[0] == '\0');
-  return is_try ? NULL : look_at_change(call, arguments);
+  return is_try ? NULL : look_at_maker(call, arguments);
 }
 
 void *look_at_time(const struct passed_call *call, const long *arguments) {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "calls/named_files.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "rewind/threads.h"
@@ -54,6 +55,7 @@ enum retirement first_look(struct engine *engine) {
   engine->touched_signals = state.touched_signals;
   if (!is_alone) return RETIRED_THREADS;
   if (!timers_are_noted()) call_doubt(RETIRED_CALL, "a call on a timer, which was not finished");
+  if (named_files_are_left(engine->reason, sizeof engine->reason)) return RETIRED_CALL;
   if (engine->was_clean) return RETIRED_NOT;
   if (raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) == 0) {
     strcpy(engine->reason, "a child process was not waited for");
