@@ -210,6 +210,13 @@ def test_visitors_set_no_variable_but_those_of_their_headers(server):
     assert is_forged == cannot(server, "underscores")
 
 
+def test_a_visitor_is_no_user_by_a_name_that_nobody_has_checked(server):
+    """base64 of root:x."""
+    for sent in ("Basic cm9vdDp4", "Bearer root"):
+        environment = reported(server.send_request("/cgi-bin/report", headers={"Authorization": sent}))["env"]
+        assert not environment.get("REMOTE_USER") and not environment.get("AUTH_TYPE")
+
+
 def test_of_cgi_bin_only_programs_are_served(server):
     for target, statuses in {"secret": [403], "missing": [404], "sub/missing": [404], "missing/sub": [404],
                              "sub": [301, 403], "": [403]}.items():
