@@ -152,15 +152,14 @@ void HeadParser::read_connection(std::string_view names) {
     names.remove_prefix(std::min(names.find_first_not_of(kBetween), names.size()));
     if (names.empty()) return;
     const std::size_t length = std::min(names.find_first_of(kBetween), names.size());
-    connection_names_.push_back(names.substr(0, length));
+    connection_names_.insert(names.substr(0, length));
     names.remove_prefix(length);
   }
 }
 
 bool HeadParser::belongs_to_connection(std::string_view name) const {
   const auto is = [name](std::string_view other) { return same_name(name, other); };
-  return std::any_of(connection_names_.begin(), connection_names_.end(), is) &&
-         std::none_of(kOwn.begin(), kOwn.end(), is);
+  return connection_names_.contains(name) && std::none_of(kOwn.begin(), kOwn.end(), is);
 }
 
 HeadParser::Verdict HeadParser::drop(std::string_view why) {

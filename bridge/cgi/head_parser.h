@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,9 @@ class HeadParser {
   ResponseHead& head_;
   std::string& rewritten_;
   const Rules rules_;
-  std::vector<std::string_view> connection_names_;  // named by the head's Connection fields
+  // Named by the head's Connection fields. They may be as many as the head's fields, and a head
+  // must not cost the product of both.
+  std::set<std::string_view, NameBefore> connection_names_;
   // Of Status, Location, Content-Type and Content-Length: where the last one that counts begins;
   // null: there is none.
   std::array<const char*, 4> last_{};

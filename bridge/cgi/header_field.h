@@ -18,4 +18,9 @@ std::optional<HeaderField> parse_header_field(std::string_view line);
 // Whether two field names are equal; case does not matter.
 bool same_name(std::string_view a, std::string_view b);
 
+// An order of field names, for sets; case does not matter.
+struct NameBefore {
+  bool operator()(std::string_view a, std::string_view b) const;
+};
+
 }  // namespace cgi

@@ -260,6 +260,18 @@ TEST(ResponseHeadReader, says_which_fields_it_dropped_and_why) {
   EXPECT_EQ(reader.head().replaced_bytes, 1u);
 }
 
+// With the product of both numbers it would not end in our time.
+TEST(ResponseHeadReader, compares_many_fields_with_many_names_of_connection) {
+  std::string sent = "Connection: x-b";
+  for (int i = 0; i < 300'000; ++i) sent += ",A" + std::to_string(i);
+  sent += "\n";
+  for (int i = 0; i < 300'000; ++i) sent += "B" + std::to_string(i) + ":\n";
+  cgi::ResponseHeadReader reader(sent.size() + 100);
+  reader.feed(sent + "X-B: 1\na7: 2\nX: y\n\n");
+  EXPECT_EQ(reader.head().dropped_lines, 3u);
+  EXPECT_TRUE(reader.head().bytes.ends_with(":\nX: y\n\n"));
+}
+
 TEST(ResponseHeadReader, makes_a_302_of_a_local_redirect_that_the_server_does_not_follow) {
   cgi::ResponseHeadReader reader;
   reader.set_server_redirects(false);
