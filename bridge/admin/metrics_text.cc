@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+
+#include "base/utf8.h"
 
 namespace admin {
 namespace {
@@ -21,15 +24,22 @@ constexpr std::array kBounds = {
     Bound{1'000'000, "1.0"},   Bound{2'500'000, "2.5"},   Bound{5'000'000, "5.0"},
     Bound{10'000'000, "10.0"}, Bound{30'000'000, "30.0"}, Bound{60'000'000, "60.0"}};
 
+// OpenMetrics is UTF-8: with one byte that is not, a scrape of all programs would be refused. Such
+// a byte is shown as \xff, with the backslash escaped like any other.
 std::string escaped(std::string_view value) {
   std::string out;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out += '\\';
-    if (c == '\n') {
+  while (!value.empty()) {
+    const std::size_t size = base::utf8_size(value);
+    const char first = value.front();
+    if (size == 0) {
+      out += fmt::format("\\\\x{:02x}", static_cast<unsigned char>(first));
+    } else if (first == '\n') {
       out += "\\n";
     } else {
-      out += c;
+      if (first == '\\' || first == '"') out += '\\';
+      out += value.substr(0, size);
     }
+    value.remove_prefix(std::max<std::size_t>(size, 1));
   }
   return out;
 }

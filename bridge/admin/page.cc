@@ -10,6 +10,7 @@
 #include "base/address_block.h"
 #include "base/log.h"
 #include "cgi/percent.h"
+#include "journal/text_bytes.h"
 
 namespace admin {
 
@@ -30,7 +31,7 @@ PageAnswer json_answer(int status, const json& value) {
   return {.status = status,
           .content_type = "application/json",
           .headers = security_headers({}),
-          .body = value.dump(-1, ' ', false, json::error_handler_t::replace)};
+          .body = journal::ascii_json(value)};
 }
 
 PageAnswer wrong_method(const std::string& allowed) {

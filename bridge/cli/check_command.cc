@@ -18,6 +18,7 @@
 #include "cli/own_bridge.h"
 #include "cli/report.h"
 #include "cli/trial.h"
+#include "journal/text_bytes.h"
 #include "router/first_line.h"
 #include "router/regular_file.h"
 #include "worker/executable.h"
@@ -181,7 +182,7 @@ int run_check(const Invocation& invocation) {
   const Verdict verdict = judge(findings);
   if (invocation.form == Form::json) {
     const auto json = report_json(findings, verdict);
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", journal::ascii_json(json, 2));
   } else {
     fmt::print("{}", report_text(findings, verdict, terminal_of_stdout()));
   }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "config/load.h"
+#include "journal/text_bytes.h"
 
 namespace cli {
 namespace {
@@ -82,7 +83,7 @@ base::Result<std::string> status_text(const Invocation& invocation, json answer)
     }
   }
   // With --watch, one line each: a program that reads it can take it line by line.
-  return answer.dump(invocation.watch ? -1 : 2) + "\n";
+  return journal::ascii_json(answer, invocation.watch ? -1 : 2) + "\n";
 }
 
 base::Result<json> ask_once(const Invocation& invocation) {

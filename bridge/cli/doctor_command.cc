@@ -13,6 +13,7 @@
 #include "cli/doctor_report.h"
 #include "doctor/look.h"
 #include "doctor/process_look.h"
+#include "journal/text_bytes.h"
 #include "limits/users.h"
 #include "loop/clock.h"
 
@@ -87,7 +88,7 @@ int run_doctor(const Invocation& invocation) {
   if (invocation.form == Form::json) {
     const nlohmann::json json = {{"findings", doctor::findings_json(findings)},
                                  {"exit_code", code}};
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", journal::ascii_json(json, 2));
     return code;
   }
   fmt::print("{}", doctor_report(title_of(invocation, seen), findings, terminal_of_stdout()));

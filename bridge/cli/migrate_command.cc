@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/migrate_check.h"
 #include "cli/migrate_report.h"
+#include "journal/text_bytes.h"
 #include "migrate/apache_text.h"
 #include "migrate/machine.h"
 #include "migrate/places.h"
@@ -135,7 +136,7 @@ int run_migrate(const Invocation& invocation) {
   if (migrate::is_file(migration.settings_file)) migration.settings = Migration::Settings::exist;
   if (invocation.form == Form::json) {
     const auto json = migration_json(migration);
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", journal::ascii_json(json, 2));
   } else if (options.diff) {
     const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
     fmt::print(

@@ -92,7 +92,7 @@ std::string json_line(const Entry& entry, const std::string& uri) {
   line["peak_kib"] = or_null(seen.peak_kib > 0, seen.peak_kib);
   line["exit_code"] = or_null(entry.exit_code.has_value(), entry.exit_code.value_or(0));
   line["failure"] = compare::to_string(seen.failure);
-  return line.dump() + "\n";
+  return ascii_json(line) + "\n";
 }
 
 }  // namespace

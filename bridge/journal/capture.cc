@@ -81,13 +81,13 @@ std::string capture_text(const Entry& entry, const Secrets& secrets,
   for (const std::string& name : masked) capture["masked"].push_back(shown_text(name));
   capture["body_bytes"] = seen.bytes_in;
   capture["body"] = json_of_bytes(body);
-  std::string text = capture.dump(1);
+  std::string text = ascii_json(capture, 1);
   // One param per line: like the rest, they are meant to be read by people.
   text.replace(text.rfind('\n'), text.npos, ",\n \"params\": [");
   for (std::size_t i = 0; i < params.size(); ++i) {
     const auto& [name, value] = params[i];
     text += i == 0 ? "\n  " : ",\n  ";
-    text += json::array({json_of_bytes(name), json_of_bytes(value)}).dump();
+    text += ascii_json(json::array({json_of_bytes(name), json_of_bytes(value)}));
   }
   return text + "\n ]\n}\n";
 }

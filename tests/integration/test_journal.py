@@ -58,6 +58,23 @@ def test_a_request_is_a_line_of_json_with_what_it_took(site, mode):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
 
 
+def test_json_that_shows_a_visitor_s_bytes_is_ascii(site):
+    """Terminals obey U+009B, and some readers end a line at U+0085 or U+2028."""
+    log, captures = site.folder / "access.log", site.folder / "captures"
+    script = site.sh("fails", "exit 3")
+    bridge = site.start_bridge(bridge=f'access_log = {{ file = "{log}", format = "json" }}\n'
+                                      f'captures = {{ folder = "{captures}" }}')
+    bridge.allow_log("502")
+    odd = "\x9b31m\x85\u2028\x7f\u00e9"
+    bridge.request(script, REMOTE_USER=odd.encode().decode("latin-1"), HTTP_X_BYTES="\x9b\xff")
+    line = wait_lines(log, 1)[-1]
+    assert line.isascii() and line.isprintable() and json.loads(line)["remote_user"] == odd
+    kept = wait_until(lambda: [*captures.glob("*.json")], "a capture")[0].read_text()
+    assert kept.isascii() and kept.replace("\n", "").isprintable()
+    params = dict(json.loads(kept)["params"])
+    assert params["REMOTE_USER"] == odd and params["HTTP_X_BYTES"] == {"latin1": "\x9b\xff"}
+
+
 def test_requests_that_reach_no_program_are_lines_too(site):
     log = site.folder / "access.log"
     hello = programs.hello(site)

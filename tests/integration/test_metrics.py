@@ -1,6 +1,7 @@
 """OpenMetrics, as a strict reader takes it: `cgibridge status --openmetrics` and the page's /metrics."""
 
 import math
+import os
 import re
 
 import pytest
@@ -195,6 +196,15 @@ def test_any_path_is_a_label(site):
     assert bridge.request(script).status == 200
     metrics = through_command(bridge)
     assert metrics.value("cgibridge_arm_requests_total", program=str(script), arm="classic") == 1
+
+
+def test_a_name_that_is_no_text_does_not_spoil_the_scrape(site):
+    script = site.cgi_bin / os.fsdecode(b"n\xff\xc3")
+    os.rename(programs.hello(site), script)
+    bridge = site.start_bridge('mode = "classic"')
+    assert bridge.request(os.fsencode(script).decode("latin-1")).status == 200
+    shown = f"{site.cgi_bin}/n\\xff\\xc3"
+    assert through_command(bridge).value("cgibridge_arm_requests_total", program=shown, arm="classic") == 1
 
 
 def test_a_bridge_without_programs_has_figures_too(site):
