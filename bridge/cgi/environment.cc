@@ -4,9 +4,10 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <functional>
 #include <limits>
 #include <vector>
+
+#include "base/keyed_hash.h"
 
 namespace cgi {
 namespace {
@@ -64,7 +65,7 @@ class Settings {
   }
 
   void set(std::string_view name, std::string_view value) {
-    std::size_t slot = std::hash<std::string_view>()(name) & mask_;
+    std::size_t slot = base::KeyedHash()(name) & mask_;
     for (; places_[slot] != kNone; slot = (slot + 1) & mask_) {
       Variable& known = settings_[places_[slot]];
       if (known.first == name) {

@@ -2,6 +2,8 @@
 
 #include <unordered_set>
 
+#include "base/keyed_hash.h"
+
 namespace cgi {
 
 std::optional<std::string_view> find(const Variables& variables, std::string_view name) {
@@ -12,7 +14,7 @@ std::optional<std::string_view> find(const Variables& variables, std::string_vie
 }
 
 void keep_first(Variables& variables) {
-  std::unordered_set<std::string_view> known;
+  std::unordered_set<std::string_view, base::KeyedHash> known;
   known.reserve(variables.size());
   std::erase_if(variables, [&known](const Variable& variable) {
     return !known.insert(variable.first).second;

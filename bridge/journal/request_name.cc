@@ -1,11 +1,10 @@
 #include "journal/request_name.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <random>
 
+#include "base/keyed_hash.h"
 #include "journal/secrets.h"
 
 namespace journal {
@@ -16,20 +15,6 @@ bool is_id(std::string_view text) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   return !text.empty() && text.size() <= RequestName::kIdBytesMax &&
          text.find_first_not_of(kLetters) == text.npos;
-}
-
-// The finalizer of splitmix64: different numbers give different results.
-std::uint64_t mixed(std::uint64_t number) {
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
-  return number ^ (number >> 31);
-}
-
-std::uint64_t draw() {
-  std::uint64_t number = 0;
-  if (::getentropy(&number, sizeof number) == 0) return number;
-  std::random_device device;
-  return std::uint64_t(device()) << 32 | device();
 }
 
 }  // namespace
@@ -59,11 +44,13 @@ std::string text_of(const RequestName& name, const Secrets& secrets) {
   return text;
 }
 
-RequestNames::RequestNames() : first_key_(draw()), second_key_(draw()) {}
+RequestNames::RequestNames()
+    : first_key_(base::drawn_number()), second_key_(base::drawn_number()) {}
 
 std::string RequestNames::make_id() {
   ++count_;
-  return fmt::format("{:016x}{:016x}", mixed(first_key_ + count_), mixed(second_key_ + count_));
+  return fmt::format("{:016x}{:016x}", base::mixed(first_key_ + count_),
+                     base::mixed(second_key_ + count_));
 }
 
 RequestName RequestNames::of(const cgi::Variables& variables) {
