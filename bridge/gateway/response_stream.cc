@@ -78,6 +78,15 @@ void tell_of_head(const worker::Label& label, const cgi::ResponseHead& head) {
                  head.replaced_bytes);
 }
 
+base::ByteView measured(BodyMeasure& body, base::ByteView bytes, const worker::Label& label) {
+  const bool was_cut = body.is_cut();
+  const base::ByteView taken = body.take(bytes);
+  if (body.is_cut() && !was_cut) {
+    base::log_warn("{}: its body is longer than its Content-Length: the rest is dropped", label());
+  }
+  return taken;
+}
+
 // Once the program has ended; up to 64 KiB each.
 constexpr unsigned kReadsATurn = 32;
 
@@ -137,7 +146,7 @@ bool ResponseStream::answer_is_whole() const {
   if (!head_given()) return false;
   if (closed_) return true;
   if (!has_body(wishes_, head_.head())) return true;
-  return body_bytes_ >= head_.head().content_length.value_or(~std::uint64_t(0));
+  return body_.is_whole();
 }
 
 base::FdPair ResponseStream::release() {
@@ -243,9 +252,8 @@ void ResponseStream::take_output(base::ByteView bytes) {
   begin();
   if (!head_sent_ && !head_bad_) return feed_head(bytes);
   if (head_bad_ || !has_body(wishes_, head_.head())) return;
-  append_record(output(), fastcgi::RecordType::std_out, wishes_.id, bytes);
-  body_bytes_ += bytes.size();
   if (wishes_.copy != nullptr) wishes_.copy->add_body(bytes);
+  append_record(output(), fastcgi::RecordType::std_out, wishes_.id, measured(body_, bytes, label_));
   wrote();
 }
 
@@ -264,9 +272,10 @@ void ResponseStream::take_head() {
   head_sent_ = true;
   tell_of_head(label_, head_.head());
   if (wishes_.copy != nullptr) wishes_.copy->take_head(head_.head());
-  const base::ByteView body = has_body(wishes_, head_.head()) ? head_.body() : base::ByteView();
+  base::ByteView body = has_body(wishes_, head_.head()) ? head_.body() : base::ByteView();
   if (wishes_.copy != nullptr && !body.empty()) wishes_.copy->add_body(body);
-  body_bytes_ += body.size();
+  body_.announce(head_.head().content_length);
+  body = measured(body_, body, label_);
   const std::string longer = with_fields(head_.head().bytes, added_fields_);
   const base::ByteView head = longer.empty() ? head_.head().bytes : base::ByteView(longer);
   // A head that was not changed is directly before the bytes that came with it: one record for
@@ -280,22 +289,27 @@ void ResponseStream::take_head() {
 
 ResponseStream::ReadStep ResponseStream::read_body() {
   const bool wanted = !head_bad_ && has_body(wishes_, head_.head());
+  // What may go beyond the Content-Length does not go straight to the client.
+  const bool straight = wanted && body_.left() >= kReadBytes;
   // RFC 3875 §6.4: everything that the program prints is read, whether anybody needs it or not.
   const ssize_t got =
-      wanted ? read_record(pipes_.output(), output(), fastcgi::RecordType::std_out, wishes_.id)
-             : ::read(pipes_.output(), scratch().data(), kReadBytes);
+      straight ? read_record(pipes_.output(), output(), fastcgi::RecordType::std_out, wishes_.id)
+               : ::read(pipes_.output(), scratch().data(), kReadBytes);
   if (got < 0) return errno == EAGAIN || errno == EINTR ? ReadStep::open : ReadStep::over;
   if (got == 0) return ReadStep::over;
-  note_read(static_cast<std::uint64_t>(got));
+  const auto count = static_cast<std::size_t>(got);
+  note_read(count);
   begin();
-  if (wanted) body_bytes_ += static_cast<std::uint64_t>(got);
-  if (wanted && wishes_.copy != nullptr) {
-    const std::size_t behind = fastcgi::padding_after(static_cast<std::size_t>(got)).size();
+  if (!wanted) return ReadStep::open;
+  base::ByteView piece(scratch().data(), count);
+  if (straight) {
     const base::ByteView written = output().bytes();
-    wishes_.copy->add_body(written.substr(written.size() - behind - static_cast<std::size_t>(got),
-                                          static_cast<std::size_t>(got)));
+    piece = written.substr(written.size() - fastcgi::padding_after(count).size() - count, count);
   }
-  if (wanted) wrote();
+  if (wishes_.copy != nullptr) wishes_.copy->add_body(piece);
+  const base::ByteView passed = measured(body_, piece, label_);
+  if (!straight) append_record(output(), fastcgi::RecordType::std_out, wishes_.id, passed);
+  wrote();
   return ReadStep::open;
 }
 

@@ -8,6 +8,7 @@
 #include "base/out_buffer.h"
 #include "base/unique_fd.h"
 #include "cgi/response_head.h"
+#include "gateway/body_measure.h"
 #include "gateway/exchange.h"
 #include "gateway/late_output.h"
 #include "gateway/output_pipes.h"
@@ -70,7 +71,6 @@ class ResponseStream {
     added_fields_ += line;
     head_.reserve_name(line.substr(0, line.find(':')), setting);
   }
-
   void set_server_redirects(bool does) { head_.set_server_redirects(does); }
 
   // The program ended: what is in the pipes now is the rest, and what others that have its standard
@@ -88,7 +88,6 @@ class ResponseStream {
   // Content-Length, the head of an answer without a body, or all output, if nobody writes any more.
   bool answer_is_whole() const;
   bool head_read() const { return head_sent_; }
-
   // From now on records go to answer.
   void move_to(Answer& answer) { answer_ = &answer; }
   // Hands over the pipes' reading ends; this object then reads nothing any more.
@@ -138,8 +137,9 @@ class ResponseStream {
   loop::Timer timer_;  // until its output is watched; after its end, for late output
   HoldBack held_back_;
   base::OutBuffer held_;
-  std::uint64_t bytes_read_ = 0, body_bytes_ = 0;  // of these, body bytes passed on
-  base::TimePoint last_output_ = loop_.now();      // its creation, before the first
+  std::uint64_t bytes_read_ = 0;
+  BodyMeasure body_;
+  base::TimePoint last_output_ = loop_.now();  // its creation, before the first
   bool begun_ = false, head_sent_ = false;
   bool head_bad_ = false;           // what follows is read and dropped
   bool closed_ = false;             // the end of its standard output was read

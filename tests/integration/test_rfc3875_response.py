@@ -98,6 +98,26 @@ def test_what_belongs_to_the_connection_or_contradicts_itself_is_left_out(answer
     answer.bridge.expect_log("8 line.s. of its head are dropped: .*a folded line")
 
 
+def test_a_body_ends_where_its_content_length_says(site, mode):
+    """mod_fcgid and mod_cgi would send the rest as the beginning of the connection's next answer."""
+    forged = b"HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nevil!"
+    script = site.perl("longer", f"""
+        $| = 1; my ($length, $first, $rest) = split /,/, $ENV{{QUERY_STRING}};
+        print "Content-Type: text/plain\\nContent-Length: $length\\n\\n", "b" x $first;
+        select undef, undef, undef, 0.05 if $rest;
+        print "b" x $rest, "{forged.decode()}"; print STDERR "end\\n";
+        """)
+    bridge = site.start_bridge(f'mode = "{mode}"')
+    if mode == "persistent":
+        bridge.request(script, query="0,0,0")
+        bridge.wait_warm(script)
+    with bridge.connect() as peer:
+        for length, first in ((0, 0), (5, 5), (5, 0), (70_000, 5), (200_000, 200_000), (200_000, 100_000)):
+            response = peer.request(script, query=f"{length},{first},{length - first}")
+            assert response.body == b"b" * length and response.stderr == b"end\n"
+    bridge.expect_log("its body is longer than its Content-Length: the rest is dropped")
+
+
 def test_of_two_fields_with_one_name_the_last_counts(answer):
     response = answer("Status: 404 No\\nContent-Type: x/first\\nLocation: http://a.example/\\n"
                       "Status: 301 Moved\\nContent-Type: x/last\\nLocation: http://b.example/\\n\\n")

@@ -265,6 +265,22 @@ class TestModFcgid:
         assert apache.send_request("/cgi-bin/echo", "POST", body).body == body
         apache.stop()
 
+    def test_a_body_longer_than_its_length_is_no_next_answer(self, site, mode):
+        site.sh("longer", r"""
+            printf 'Content-Type: text/plain\nContent-Length: 2\n\nab'
+            printf 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged'
+            """)
+        _, apache = self.start(site, mode)
+        ask = b"GET /cgi-bin/%s HTTP/1.1\r\nHost: x\r\n%s\r\n"
+        with apache.send_raw(ask % (b"longer", b"")) as connection:
+            received = connection.recv(65536)
+            while b"\r\n\r\nab" not in received:
+                received += connection.recv(65536)
+            connection.sendall(ask % (b"report?mine", b"Connection: close\r\n"))
+            received += read_all(connection)
+        assert b'"mine"' in received and b"forged" not in received
+        apache.stop()
+
     def test_the_daemon_forgets_the_socket_when_mod_fcgid_ends_its_process(self, site):
         bridge, apache = self.start(site)
         assert apache.send_request("/cgi-bin/report").status == 200
