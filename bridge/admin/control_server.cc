@@ -6,6 +6,12 @@
 #include "base/log.h"
 
 namespace admin {
+namespace {
+
+// A client that does not take its answers is not listened to beyond this.
+constexpr std::size_t kOutHeldMax = base::kMiB;
+
+}  // namespace
 
 // ---- a client ----
 
@@ -19,6 +25,7 @@ ControlClient::ControlClient(loop::Loop& loop, base::UniqueFd socket, Events eve
 void ControlClient::on_ready(unsigned readiness) {
   if (gone_) return;
   if ((readiness & loop::kWritable) != 0) flush();
+  if (!gone_) take_lines();
   if (gone_ || (readiness & loop::kReadable) == 0) return;
   auto received = receive_bytes(socket_.get());
   if (!received.has_value()) return;
@@ -29,7 +36,8 @@ void ControlClient::on_ready(unsigned readiness) {
 }
 
 void ControlClient::take_lines() {
-  for (std::size_t end = line_.find('\n'); end != line_.npos && !gone_; end = line_.find('\n')) {
+  for (std::size_t end = line_.find('\n'); end != line_.npos && !gone_ && out_.size() < kOutHeldMax;
+       end = line_.find('\n')) {
     const auto message = nlohmann::json::parse(line_.substr(0, end), nullptr, false);
     line_.erase(0, end + 1);
     if (message.is_discarded() || !message.is_object()) {
@@ -56,7 +64,8 @@ void ControlClient::flush() {
     if (sent < 0) return lose();
     out_.consume(static_cast<std::size_t>(sent));
   }
-  watch_.ask(out_.empty() ? loop::kReadable : loop::kReadable | loop::kWritable);
+  const unsigned readable = out_.size() < kOutHeldMax ? loop::kReadable : loop::kNothing;
+  watch_.ask(out_.empty() ? readable : readable | loop::kWritable);
 }
 
 void ControlClient::lose() {

@@ -1,9 +1,11 @@
 """The control socket: who may give commands, and what input it survives."""
 
 import array
+import fcntl
 import json
 import os
 import socket
+import termios
 
 import pytest
 
@@ -55,6 +57,24 @@ def test_descriptors_that_nobody_asked_for_are_closed(site):
                              [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
                 assert b"no command" in peer.recv(1000)
             assert len(os.listdir(f"/proc/{bridge.pid}/fd")) <= before + 2
+
+
+def test_a_client_that_takes_no_answer_is_not_listened_to(site):
+    """Its answers would be kept for it; later it gets all of them."""
+    bridge = site.start_bridge()
+    count = 6000
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(20)
+        peer.connect(str(bridge.control))
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        peer.sendall(b'{"command":"status"}\n' * count)
+        for _ in range(100):
+            assert bridge.status()["bridge"]
+        unread = array.array("i", [0])
+        fcntl.ioctl(peer, termios.TIOCOUTQ, unread)
+        assert unread[0] > 0
+        with peer.makefile("rb") as answers:
+            assert all(json.loads(answers.readline())["ok"] for _ in range(count))
 
 
 @pytest.mark.parametrize("line", [b"\0\n", b"[" * 60_000 + b"\n", b'"text"\n', b"{}\n", b'{"command": 1}\n',
