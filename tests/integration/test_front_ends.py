@@ -217,6 +217,14 @@ def test_a_visitor_is_no_user_by_a_name_that_nobody_has_checked(server):
         assert not environment.get("REMOTE_USER") and not environment.get("AUTH_TYPE")
 
 
+def test_no_file_for_nginx_passes_on_a_name_that_nobody_has_checked():
+    """nginx's own fastcgi_params does."""
+    files = {path: path.read_text() for path in CONFIG.rglob("*") if path.suffix in (".conf", ".yaml")}
+    passes = {path for path, text in files.items() if "fastcgi_param SCRIPT_FILENAME" in text}
+    assert len(passes) == 3
+    assert all('fastcgi_param REMOTE_USER "";' in files[path] for path in passes)
+
+
 def test_of_cgi_bin_only_programs_are_served(server):
     for target, statuses in {"secret": [403], "missing": [404], "sub/missing": [404], "missing/sub": [404],
                              "sub": [301, 403], "": [403]}.items():
