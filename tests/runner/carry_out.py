@@ -1,5 +1,6 @@
 """Runs parts: several at a time, then those that must run alone."""
 
+import collections
 import concurrent.futures
 import dataclasses
 import os
@@ -14,6 +15,8 @@ import results
 from harness import processes
 from parts import WHOLE
 from results import FAILED, PASSED
+
+MOMENT = 0.5  # seconds after which the pace is asked again
 
 
 @dataclasses.dataclass
@@ -125,17 +128,23 @@ def reap(process):
     return process.returncode, used.ru_utime + used.ru_stime
 
 
-def carry_out(parts, hands, slots, heard):
-    """Runs every part in the given order, but those that must run alone come after the others. heard(done) is
-    called as each part is done, from one thread at a time. Returns the Dones."""
+def carry_out(parts, hands, pace, heard):
+    """Begins every part in the given order, as pace (pace.Pace) allows, but those that must run alone come
+    after the others. heard(done) is called as each part is done, from one thread at a time. Returns the
+    Dones."""
     assert len({part.title for part in parts}) == len(parts), "files are named by titles"
-    done = []
-    with concurrent.futures.ThreadPoolExecutor(slots) as pool:
-        running = [pool.submit(hands.all, part) for part in parts if not part.alone]
+    done, running = [], set()
+    waiting = collections.deque(part for part in parts if not part.alone)
+    with concurrent.futures.ThreadPoolExecutor(pace.most) as pool:
         try:
-            for one in concurrent.futures.as_completed(running):
-                done.append(one.result())
-                heard(done[-1])
+            while waiting or running:
+                while waiting and pace.allows(len(running)):
+                    running.add(pool.submit(hands.all, waiting.popleft()))
+                ended, running = concurrent.futures.wait(running, MOMENT if waiting else None,
+                                                         concurrent.futures.FIRST_COMPLETED)
+                for one in ended:
+                    done.append(one.result())
+                    heard(done[-1])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             hands.close()  # because the pool waits for what runs

@@ -23,10 +23,11 @@ NOT_SANITIZED = {
     "wasm_components", "wasm_many", "webservers",
 }
 # The files that take longest, which are not the largest ones.
-LONGEST = ["under_load", "leaks", "thousand_requests", "real_programs", "guestbooks", "webservers",
-           "front_ends", "ab_compare_live", "field", "reload_files", "check", "persistent",
-           "linked_languages", "soak", "static", "pure_ruby", "ruby", "rewind_unique",
-           "processor_time", "natives", "node"]
+LONGEST = ["under_load", "leaks", "node_leaks", "mixes", "java", "guestbooks", "thousand_requests", "node",
+           "java_leaks", "real_programs", "check", "webservers", "start_variables", "executed",
+           "ab_compare_live", "pure_ruby", "hellos", "node_loading", "front_ends", "drop_in", "field",
+           "reload_files", "persistent", "soak", "exec_wrappers", "rlimits", "linked_languages", "static",
+           "ruby", "rewind_unique", "processor_time", "natives"]
 
 
 def builds_of(sections):

@@ -10,12 +10,30 @@ sys.path[:0] = [str(TOP / "tests"), str(TOP / "tests" / "runner")]
 
 import sections  # noqa: E402
 from kernels import chosen  # noqa: E402
+from pace import SECONDS, Pace  # noqa: E402
 
 
 def test_unsteady_tests_are_told_from_those_that_fail():
     done = subprocess.run([TOP / "tests" / "runner" / "show-unsteady"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
     assert done.stdout.endswith("every outcome is as it should be\n")
+
+
+def test_more_parts_run_only_while_the_processors_idle():
+    now, counts = [0], [0, 0]
+    pace = Pace(2, 4, ticks=lambda: tuple(counts), now=lambda: now[0])
+
+    def allows_after(idle, running):
+        now[0] += SECONDS
+        counts[0] += idle
+        counts[1] += 100
+        return pace.allows(running)
+
+    assert pace.allows(0) and pace.allows(1) and not pace.allows(2)
+    assert allows_after(50, 2) and not pace.allows(3)  # nothing is known of the one that has just begun
+    assert allows_after(50, 3) and not allows_after(50, 4)
+    assert not allows_after(5, 2) and allows_after(5, 1)
+    assert 0 < pace.idle() < 1
 
 
 def test_every_section_has_its_place_and_its_packages():
