@@ -30,6 +30,8 @@ int traps_in_child(void) {
 
 void cycles_leave(void) {}
 
+void go_threads_see_wait(void) {}
+
 long call_by_libc(long number, long a, long b, long c, long d, long e, long f) {
   static int made;
   (void)a, (void)b, (void)d, (void)e, (void)f;

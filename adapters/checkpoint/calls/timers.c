@@ -1,5 +1,6 @@
 /* Timers. There are three interval timers, which are stopped; those of timer_create() are counted,
  * because no call lists them. */
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
@@ -64,10 +65,12 @@ int timers_stand(void) {
 #define PR_TIMER_CREATE_RESTORE_IDS 77 /* Linux 6.16 */
 #endif
 
-/* With the number that a process of its own would get, where the kernel lets itself be told one. */
+/* With the number that a process of its own would get, where the kernel lets itself be told one;
+ * with another, if that one is in use by a timer that was made unseen. */
 static long create(long clock, const struct sigevent *event, int *number) {
   static int is_held; /* while it does, for all threads */
   long is_told = -1;
+  go_threads_see_wait(); /* until then Go's have a timer of this library's */
   while (__atomic_test_and_set(&is_held, __ATOMIC_ACQUIRE)) libc_call(SYS_sched_yield);
   if (state.role == ROLE_ANSWERING) {
     is_told = libc_call(SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS, 1, 0, 0, 0);
@@ -75,6 +78,7 @@ static long create(long clock, const struct sigevent *event, int *number) {
   }
   long result = libc_call(SYS_timer_create, clock, event, number);
   if (is_told == 0) libc_call(SYS_prctl, PR_TIMER_CREATE_RESTORE_IDS, 0, 0, 0, 0);
+  if (is_told == 0 && result == -EBUSY) result = libc_call(SYS_timer_create, clock, event, number);
   if (result == 0) ++state.timers_made;
   __atomic_clear(&is_held, __ATOMIC_RELEASE);
   return result;

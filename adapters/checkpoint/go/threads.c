@@ -86,21 +86,22 @@ void go_threads_expect_no_more(void) {
   go->timer = 0;
 }
 
+/* The timer goes at once: it has a number that the program's own would get. */
+static void make_now(void) {
+  threads_make_again();
+  go_threads_expect_no_more();
+}
+
 int go_threads_are_due(const siginfo_t *info) {
   const struct go_program *go = &state.executable.go;
   if (go->timer == 0 || info->si_code != SI_TIMER || info->si_timerid != go->timer - 1) return 0;
-  if (state.role == ROLE_ANSWERING) threads_make_again();
+  if (state.role == ROLE_ANSWERING) make_now();
   return 1;
 }
 
 static int are_missing(void) {
   return state.role == ROLE_ANSWERING && !parked_threads.are_again && parked_threads.count != 0 &&
          raw_call(SYS_getpid) == state.pid; /* no child, in its parent's memory */
-}
-
-static void make_now(void) {
-  threads_make_again();
-  go_threads_expect_no_more();
 }
 
 static int starts_thread(long number, const long *words) {

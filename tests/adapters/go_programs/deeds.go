@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 var calls int
@@ -364,6 +365,14 @@ var deeds = map[string]func(){
 		elsewhere := make(chan int64)
 		go func() { elsewhere <- rand.Int63() }()
 		fmt.Printf("%d|%x|%s|%s|%d|%d\n", rand.Int63(), bytes, keys, file.Name(), <-elsewhere, source)
+	},
+	"timer by number": func() {
+		for turn := 0; turn < 2; turn++ {
+			number := new(int32)
+			_, _, err := syscall.RawSyscall(syscall.SYS_TIMER_CREATE, 1, 0, uintptr(unsafe.Pointer(number)))
+			fmt.Println(err)
+			time.Sleep(3 * time.Millisecond)
+		}
 	},
 	"age": func() { fmt.Println(time.Now()) },
 	"":    func() {},
