@@ -185,7 +185,7 @@ static ssize_t done(const char *exit_code, char *buffer, size_t size) {
 
 static ssize_t answer_trial(const char *what, char *buffer, size_t size) {
   const char *why = rest_after(what, "end/");
-  if (why != NULL && trial_is_on()) trial_end(why);
+  if (why != NULL) trial_end_by_adapter(why);
   if (why != NULL) return refuse();
   if (strcmp(what, "left") == 0) {
     trial_pause();

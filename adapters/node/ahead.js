@@ -7,6 +7,8 @@ const { builtinModules, createRequire } = require('module');
 const path = require('path');
 const { rehearse, settle } = require('./rehearsal.js');
 
+const { defineProperty, getOwnPropertyDescriptor } = Object;
+
 const kNames = /(?:\brequire\s*\(|\bimport\s*\(|\bfrom\b|\bimport\b)\s*(['"])([^'"\n]{1,200})\1/g;
 // Those that do something when they are loaded, or are experimental and print a warning.
 const kNever = new Set(['cluster', 'inspector', 'inspector/promises', 'repl', 'test', 'sys', 'punycode',
@@ -51,9 +53,12 @@ function builtinsOf(script) {
 // get(name) answers for those of these names, until the returned function is called.
 const kStreams = ['stdin', 'stdout', 'stderr'];
 function replaceStreams(names, get) {
-  const descriptors = names.map((name) => Object.getOwnPropertyDescriptor(process, name));
-  names.forEach((name, i) => Object.defineProperty(process, name, { ...descriptors[i], get: () => get(name) }));
-  return () => names.forEach((name, i) => Object.defineProperty(process, name, descriptors[i]));
+  const descriptors = names.map((name) => ({ __proto__: null, ...getOwnPropertyDescriptor(process, name) }));
+  names.forEach((name, i) => defineProperty(process, name,
+                                            { __proto__: null, ...descriptors[i], get: () => get(name) }));
+  return () => {
+    for (let i = 0; i < names.length; ++i) defineProperty(process, names[i], descriptors[i]);
+  };
 }
 
 function streamsWatched(run) {

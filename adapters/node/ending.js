@@ -3,21 +3,24 @@
 // For that it enters its loop once more, and there the library sends DONE.
 'use strict';
 
-const { defineProperty, getOwnPropertyDescriptor } = Object;
+const { getOwnPropertyDescriptor } = Object;
+const { apply, defineProperty, deleteProperty, set } = Reflect;
 const { Error, Promise } = globalThis;
 const settled = Promise.resolve();
 const { then } = Promise.prototype;
 
-// How many functions are on the stack, including this one, up to five.
+// How many functions are on the stack, including this one, up to five; something else if the program has frozen
+// what tells that.
 function depth() {
   const own = getOwnPropertyDescriptor(Error, 'prepareStackTrace');
   const { stackTraceLimit } = Error;
-  defineProperty(Error, 'prepareStackTrace', { configurable: true, value: (_, calls) => calls.length });
-  Error.stackTraceLimit = 5;
+  defineProperty(Error, 'prepareStackTrace',
+                 { __proto__: null, configurable: true, value: (_, calls) => calls.length });
+  set(Error, 'stackTraceLimit', 5);
   const { stack } = new Error();
-  Error.stackTraceLimit = stackTraceLimit;
-  if (own === undefined) delete Error.prepareStackTrace;
-  else defineProperty(Error, 'prepareStackTrace', own);
+  set(Error, 'stackTraceLimit', stackTraceLimit);
+  if (own === undefined) deleteProperty(Error, 'prepareStackTrace');
+  else defineProperty(Error, 'prepareStackTrace', { __proto__: null, ...own });
   return stack;
 }
 
@@ -28,17 +31,17 @@ function watch(call) {
   const { emit } = holder;
   const complete = () => call(`done/${process.exitCode ?? 0}`);
   let isTold = false;
-  defineProperty(holder, 'emit', { configurable: true, enumerable: false,
+  defineProperty(holder, 'emit', { __proto__: null, configurable: true, enumerable: false,
     get() {
       if (process._exiting && !isTold) {
         isTold = true;
         // After the listeners, where Node runs the program's own microtasks.
-        if (depth() === 2) Reflect.apply(then, settled, [complete]);
+        if (depth() === 2) apply(then, settled, [complete]);
       }
       return emit;
     },
     set(value) {
-      defineProperty(this, 'emit', { value, configurable: true, enumerable: true, writable: true });
+      defineProperty(this, 'emit', { __proto__: null, value, configurable: true, enumerable: true, writable: true });
     } });
   depth(); // compiles it now
 }

@@ -78,8 +78,9 @@ function numbersOf(used) {
 }
 
 // tried: what a trial has found, "COUNT,TRACE,USED,... WHY"; undefined: there was none. ahead: ahead.js. launch: gets
-// what a request has to know. stop(): the checkpoint. Returns whether the program goes on to it.
-function begin({ call, say, ahead, launch, tried, stop }) {
+// what a request has to know. isReady(launch): whether a request will find what it needs. stop(): the checkpoint.
+// Returns whether the program goes on to it.
+function begin({ call, say, ahead, launch, tried, isReady, stop }) {
   const [found, foundTrace, ...used] = tried === undefined ? [] : tried.split(' ', 1)[0].split(',');
   if (found === '0' || process.execArgv.some((word) => kInternals.test(word))) return false;
   const first = endOfFirst(process.argv[1]);
@@ -92,6 +93,7 @@ function begin({ call, say, ahead, launch, tried, stop }) {
     if (first) afterImports(call, first, imported);
     return true;
   }
+  const [usesWords, streams] = [used.includes('words'), numbersOf(used)];
   const open = ahead.guardStreams(used, (name) => end(`uses process.${name}`));
   const stand = (now) => {
     if (call('seen')) end(call('seen'));
@@ -99,7 +101,10 @@ function begin({ call, say, ahead, launch, tried, stop }) {
     open();
     call('trial/leave');
     call('threads-stay');
-    Object.assign(launch, { isLoaded: true, usesWords: used.includes('words'), streams: numbersOf(used) });
+    launch.isLoaded = true;
+    launch.usesWords = usesWords;
+    launch.streams = streams;
+    if (!isReady(launch)) call('trial/end/replaces what a request needs');
     stop();
   };
   const goesOn = () => call('trial/0');

@@ -5,6 +5,12 @@
 const { readlinkSync } = require('fs');
 const { resolve } = require('path');
 
+// Kept from before the program's modules, which may replace what they like; see isReady().
+const { defineProperty, getOwnPropertyDescriptor, keys } = Object;
+const { apply } = Reflect;
+const { random } = Math;
+const { chdir } = process;
+
 // What Node, V8, OpenSSL and libuv read of the environment while they start.
 const kReadAtStart = /^(NODE_|UV_|SSL_CERT_|OPENSSL_|LC_|LANG$|LANGUAGE$|HOME$|FORCE_COLOR$|NO_COLOR$)/;
 // The bridge's own switch: room for the new objects of nearly every request.
@@ -43,7 +49,7 @@ function forget() {
 
 function readAtStart() {
   const found = [];
-  for (const name of Object.keys(process.env)) {
+  for (const name of keys(process.env)) {
     if (kReadAtStart.test(name)) found.push(name + '=' + process.env[name]);
   }
   return found.sort().join('\0');
@@ -63,13 +69,13 @@ function requestWords(ask) {
 
 // The request's words are the program's command line, then those of its query.
 function takeWords(ask, launch) {
-  process.argv.length = 2;
+  if (process.argv.length !== 2) process.argv.length = 2; // a module may have frozen it
   // The interpreter, its switches and the script are what they were when it was launched.
   if (Number(ask('argv/count')) === launch.wordCount) return;
   if (launch.usesWords) ask("anew/the request has words, and the program's modules have looked at these");
   const words = requestWords(ask);
   const script = words.findIndex((word) => resolve(word) === process.argv[1]);
-  if (script >= 0) process.argv.push(...words.slice(script + 1));
+  if (script >= 0 && script + 1 < words.length) process.argv.push(...words.slice(script + 1));
 }
 
 // From here libc's environment is the request's: process.env shows it, and children get it.
@@ -87,7 +93,7 @@ function takeEnvironment(ask, launch) {
 }
 
 function method(object, name, value) {
-  Object.defineProperty(object, name, { ...Object.getOwnPropertyDescriptor(object, name), value });
+  defineProperty(object, name, { __proto__: null, ...getOwnPropertyDescriptor(object, name), value });
 }
 
 // The object on the prototype chain that has the property: performance's chains differ between versions of
@@ -105,7 +111,7 @@ function holdClocks() {
   const booted = now.call(performance);
   let late = 0;
   method(process, 'uptime', { uptime() { return uptime() - late / 1000; } }.uptime);
-  method(holderOf(performance, 'now'), 'now', { now() { return now.call(this) - late; } }.now);
+  method(holderOf(performance, 'now'), 'now', { now() { return apply(now, this, []) - late; } }.now);
   const holder = holderOf(performance, 'timeOrigin');
   const asItWas = Object.getOwnPropertyDescriptor(holder, 'timeOrigin');
   if (asItWas.get !== undefined) {
@@ -114,17 +120,17 @@ function holdClocks() {
     Object.defineProperty(holder, 'timeOrigin', { ...asItWas, get });
   }
   return () => {
-    late = now.call(performance) - booted;
+    late = apply(now, performance, []) - booted;
     if (asItWas.get !== undefined) return;
-    Object.defineProperty(holder, 'timeOrigin', { ...asItWas, value: timeOrigin + late });
+    defineProperty(holder, 'timeOrigin', { __proto__: null, ...asItWas, value: timeOrigin + late });
   };
 }
 
 // In a copy of the process that stood at the checkpoint: what a process of its own would have drawn or been given.
 function renew(ask) {
-  method(process, 'pid', Number(ask('pid')));
+  method(process, 'pid', +ask('pid'));
   // The first number makes V8 seed the program's own context, unless it was seeded before the checkpoint.
-  if (ask('v8/renew') !== null) Math.random();
+  if (ask('v8/renew') !== null) apply(random, Math, []);
   if (ask('v8/was-used') === null) ask('anew/Math.random() was seeded before the checkpoint');
 }
 
@@ -147,18 +153,42 @@ function takeStreams(ask, numbers) {
 
 function takeRequest(ask, launch) {
   if (launch.isLoaded) takeStreams(ask, launch.streams);
-  process.chdir('.'); // the folder is the request's; this makes Node forget the old one
+  apply(chdir, process, ['.']); // the folder is the request's; this makes Node forget the old one
   takeEnvironment(ask, launch);
   takeWords(ask, launch);
   ask('close-at-exec');
   ask('script');
 }
 
-// Simulates a request whose words are the program's own.
+// The library's answers to a request that starts no process anew.
+function simulated(answers) {
+  return (what) => {
+    if (what.startsWith('anew/')) throw new Error(what);
+    return answers[what] ?? null;
+  };
+}
+
+// Simulates a request whose words are the program's own, and one without.
 function rehearse(launch) {
   const words = [...process.argv, ''].map((word) => Buffer.from(word && '.' + word));
-  takeRequest((what) => (what === 'argv/word' ? words.shift() : null), launch);
-  takeRequest((what) => (what === 'argv/count' ? launch.wordCount : null), launch);
+  const ask = simulated({ streams: 'ppp' });
+  takeRequest((what) => (what === 'argv/word' ? words.shift() : ask(what)), { ...launch, usesWords: false });
+  takeRequest(simulated({ streams: 'ppp', 'argv/count': launch.wordCount }), launch);
+}
+
+// Whether the program's modules have left what a request needs: all of it is done once more, and changes
+// nothing.
+function isReady(launch) {
+  const { pid, argv } = process;
+  const words = [argv[0], argv[1]];
+  try {
+    renew(simulated({ pid: `${pid}`, 'v8/was-used': '' }));
+    rehearse(launch);
+  } catch {
+    return false;
+  }
+  return process.pid === pid && process.argv === argv && argv.length === 2 &&
+    argv[0] === words[0] && argv[1] === words[1];
 }
 
 // What a trial has found; see loading.js.
@@ -197,7 +227,8 @@ function stand() {
     takeRequest(call, launch);
   };
   const goesOn = isCopied && !again && call('level') === 'compiled' &&
-    require('./loading.js').begin({ call, say, ahead, launch, tried, stop: () => stop('compiled') });
+    require('./loading.js').begin({ call, say, ahead, launch, tried, isReady,
+                                      stop: () => stop('compiled') });
   if (!goesOn) stop('booted');
 }
 

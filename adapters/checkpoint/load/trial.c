@@ -94,6 +94,11 @@ void trial_fall_back(const char *why) {
   trial_end(why);
 }
 
+void trial_end_by_adapter(const char *why) {
+  if (is_on) trial_end(why);
+  trial_fall_back(why);
+}
+
 void trial_begin_pool(void) {
   has_pool = 1;
   fork_handlers_leave_out_pools(1);

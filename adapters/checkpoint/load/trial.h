@@ -21,6 +21,8 @@ void trial_pause(void);
 void trial_leave(void);
 /* It went on, and its checkpoint fails: starts over, to load nothing ahead. Else returns. */
 void trial_fall_back(const char *why);
+/* What an adapter has found ends the one or the other; else returns. */
+void trial_end_by_adapter(const char *why);
 int trial_is_on(void);
 int trial_was_left(void);
 /* The program opens, looks at or lists this: a device, or a file of the kernel's, ends a trial. */
