@@ -181,6 +181,7 @@ function rehearse(launch) {
 function isReady(launch) {
   const { pid, argv } = process;
   const words = [argv[0], argv[1]];
+  if (argv.length !== 2) return false; // each request would lose what a module has added
   try {
     renew(simulated({ pid: `${pid}`, 'v8/was-used': '' }));
     rehearse(launch);

@@ -186,6 +186,7 @@ function endIfRare(name) {
 function guardModules() {
   const names = Object.keys(kHarmless).filter((name) => name !== 'cluster' && Module.isBuiltin(name));
   const rest = [...names.map(guardModule), guard(require('fs').promises, words('constants'), 'fs.promises.'),
+                guard(require('fs').realpathSync, words(''), 'fs.realpathSync.'), // libc's, which tells nobody
                 guard(Module, kOfModule, 'module.'),
                 guard(vm.Script.prototype, words('constructor runInThisContext createCachedData'), 'vm.Script.')];
   Module.syncBuiltinESMExports();

@@ -18,6 +18,7 @@ console.log(process.pid === require('worker_threads').threadId, random() === ran
 # Each is a module's text; whether it is still loaded ahead.
 MODULES = {
     "argv frozen": ("Object.freeze(process.argv);", True),
+    "argv longer": ("process.argv.push('more');", False),
     "no new properties": ("Object.preventExtensions(process);", True),
     "Error frozen": ("Object.freeze(Error);", True),
     "a getter for all objects": ("Object.prototype.get = undefined;", False),
