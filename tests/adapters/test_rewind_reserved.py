@@ -28,6 +28,9 @@ __attribute__((constructor)) static void early(void) {
   mprotect(used, 8 * PAGE, 3); memset(used, 'u', 8 * PAGE);
   mprotect(room, PAGE, 3); memset(room, 'e', PAGE); mprotect(room, PAGE, 0);
   madvise(room, PAGE, MADV_DONTNEED);
+  mprotect(room + 12 * PAGE, PAGE, 1);    /* the kernel's page of zeros is there, and stays */
+  write(-1, room + 12 * PAGE + (*(volatile char *)(room + 12 * PAGE)), 0);
+  mprotect(room + 12 * PAGE, PAGE, 0);
   madvise(room + 4 * PAGE, 4 * PAGE, MADV_DONTFORK);
 }
 static void lines(void) {
