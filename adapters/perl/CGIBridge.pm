@@ -26,7 +26,7 @@ BEGIN { ${^WARNING_BITS} = '' }
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload, $is_again, $is_booted, $is_ahead, $is_doomed, $words_read, $words_written, $time_read,
-    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_seeded, $takes_switches, $later, $misused, @used);
+    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_accepted, $takes_switches, $later, $misused, @used);
 our ($script, $writes) = ($0, 0);
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
@@ -252,7 +252,7 @@ sub stand {
     prepare();
     defined ask("checkpoint/$level") or shallower("the checkpoint refused: $!");
     become_fresh();
-    seed() if $is_seeded && !defined $ENV{PERL_RAND_SEED};
+    seed() if $is_accepted && !defined $ENV{PERL_RAND_SEED};
     go_anew('a time that a module has kept cannot be set', @main::ARGV) if defined $later && !run_put_off();
     ask('script');
     $! = $errno;
@@ -268,7 +268,7 @@ sub prepare {
     my @command = plain_command();
     $usual = join '', map { "$_\0" } @command;
     $takes_switches = may_have_switch_s(@command);
-    $is_seeded = defined ask('accepts/random') || defined $stirs && exists $INC{$stirs};
+    $is_accepted = defined ask('accepts/random');
     %known = map { ($_ => 1) } keys %INC;
 }
 
@@ -326,7 +326,7 @@ delete @INC{ 'CGIBridge.pm', map { "$folder/$_.pm" } qw(Watched Renewed) };
 my ($programs) = $0 =~ m{^(.*/)};
 @usual_folders = grep { !ref && m{^/} && !(defined $programs && index("$_/", $programs) == 0) } @INC;
 # What this file itself looks at, a request does not keep: descriptors, and the numbers of their pipes.
-our ($launched_at, $watch, $time_local, $stirs, $year) = (time, 'watch/' . __FILE__);
+our ($launched_at, $watch, $time_local, $year) = (time, 'watch/' . __FILE__);
 leave_what_is_renewed() if defined $call;
 our %before_all = %ENV;
 our @launched_as = command_line();

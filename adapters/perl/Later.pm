@@ -11,6 +11,8 @@ BEGIN { ${^WARNING_BITS} = '' }    # see CGIBridge.pm
 
 our ($later, $watch, $misused, %changed, $cleared, @put_off);
 my $places_max = 8;
+my $known_seed = 1;
+our $kept = 0;    # objects that stand for what such a statement has set
 my (@places, %is_place);    # { at => "PATH line N", ran => how often, is_wrong }; "PATH line N"
 
 # ---- which statements ----
@@ -86,6 +88,7 @@ sub place_in {
 # Before any of the files is read.
 sub put_off {
     my %calls;
+    $watch .= "\n" . __FILE__;
     for my $place (places_in($later)) {
         my ($path, $line) = @$place;
         my ($offset, $call) = call_behind($path, $line, scalar @places);
@@ -108,18 +111,38 @@ sub is_kept { ref(tied_as($_[0])) =~ /^CGIBridge::Kept/ }
 # must be what others have put off.
 sub later {
     my ($number, $how, $code, $used, @targets) = @_;
-    my (undef, $path, $line) = caller;
+    my ($package, $path, $line) = caller;
     my $place = $places[$number];
     $place->{ran}++;
-    $place->{is_wrong} = 1 if $place->{at} ne "$path line $line" || !(caller 1)[7];
+    $place->{is_wrong} = 1 if $place->{at} ne "$path line $line" || !(caller 1)[7] || replaces_functions($package);
     $place->{is_wrong} = 1 if grep { defined && tied_as($_) } @targets;
     $place->{is_wrong} = 1 if grep { !is_kept($_) } @$used;
     return 1 if $place->{is_wrong};
     push @put_off, [$how, $code, @targets];
+    srand $known_seed if $how eq 'seed' || $how eq 'draw';
     for my $target (grep { defined } @targets) {
         ref $target eq 'ARRAY' ? tie @$target, 'CGIBridge::KeptList', @$target : tie $$target, 'CGIBridge::Kept', $$target;
     }
     return 1;
+}
+
+# Those of Time::localtime and others may keep something, too. Time::HiRes's do not.
+sub replaces_functions {
+    my ($package) = @_;
+    for my $function (qw(time localtime gmtime int sprintf join)) {
+        for my $where ($package, 'CORE::GLOBAL') {
+            next unless exists ${"${where}::"}{$function} && defined &{"${where}::$function"};
+            return 1 unless $function eq 'time' && exists $INC{'Time/HiRes.pm'};
+            return 1 unless \&{"${where}::time"} == \&Time::HiRes::time;
+        }
+    }
+    return 0;
+}
+
+# Whether a number was drawn since, by a library: what perl's own operation draws is noticed.
+sub was_drawn_from {
+    my ($next, undef) = (rand, srand $known_seed);
+    return $next != rand;
 }
 
 # Last before the checkpoint: returns whether each statement has run once, and was what it looked like.
@@ -128,6 +151,8 @@ sub hold_put_off {
         return 0 if !is_kept($target);
         ref $target eq 'ARRAY' ? untie @$target : untie $$target;
     }
+    return 0 if $kept > 0;    # somebody has a reference to an element
+    return 0 if grep({ $_->[0] eq 'seed' || $_->[0] eq 'draw' } @put_off) && was_drawn_from();
     return 0 if $cleared || $changed{TZ};    # local times would be others than where it ran
     return !grep { $_->{ran} != 1 || $_->{is_wrong} } @places;
 }
@@ -169,20 +194,20 @@ sub run_again_for_request {
 
 package CGIBridge::Kept;
 
-sub TIESCALAR { bless [$_[1]], $_[0] }
+sub TIESCALAR { ++$CGIBridge::kept; bless [$_[1]], $_[0] }
 sub FETCH     { CGIBridge::note_use(); $_[0][0] }
 sub STORE     { $CGIBridge::misused //= 'changes a time that it has kept' }
 sub UNTIE     { }
-sub DESTROY   { }
+sub DESTROY   { --$CGIBridge::kept }
 
 package CGIBridge::KeptList;
 
-sub TIEARRAY  { my ($class, @values) = @_; bless \@values, $class }
+sub TIEARRAY  { ++$CGIBridge::kept; my ($class, @values) = @_; bless \@values, $class }
 sub FETCHSIZE { CGIBridge::note_use(); scalar @{ $_[0] } }
 sub FETCH     { CGIBridge::note_use(); $_[0][$_[1]] }
 sub EXISTS    { CGIBridge::note_use(); exists $_[0][$_[1]] }
 sub UNTIE     { }
-sub DESTROY   { }
+sub DESTROY   { --$CGIBridge::kept }
 
 for my $change (qw(STORE STORESIZE CLEAR PUSH POP SHIFT UNSHIFT SPLICE DELETE EXTEND)) {
     *$change = sub { $CGIBridge::misused //= 'changes a time that it has kept'; undef };

@@ -98,6 +98,8 @@ PUT_OFF = {
     "another seed": "srand time % 1000;\nsub shown { map { rand } 1 .. 3 }",
     "read by what it loads": "our $now = time;\nrequire Other;\nsub shown { ($now, $Other::then) }",
     "counted": "our @now = gmtime;\nour $count = @now;\nsub shown { ($count, @now) }",
+    "the time of HiRes": "use Time::HiRes qw(time);\nour $now = time;\nour $x = 1;\n"
+                         "sub shown { $now > 1_750_000_000 && $now =~ /[.]/ }",
     "whether there is a clock": "use Time::HiRes ();\nuse constant IS => "
                                 "eval { !!Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC()) };\n"
                                 "sub shown { IS }",
@@ -143,6 +145,11 @@ NOT_PUT_OFF = {
     "tied before": "our $now;\ntie $now, 'Own';\n$now = time;\nour $x = 1;\nsub TIESCALAR { bless [] }\n"
                    "sub FETCH { 'kept ' . $_[0][0] } sub STORE { $_[0][0] = $_[1] }\nsub shown { $now }",
     "drawn from": "srand(time);\nour $drawn = rand;\nsub shown { $drawn }",
+    "drawn from by a library": "use List::Util ();\nsrand(time);\n"
+                               "our @order = List::Util::shuffle(1 .. 99);\nsub shown { @order }",
+    "another localtime()": "use Time::localtime qw(:FIELDS);\nour $now = localtime(time);\nour $x = 1;\n"
+                           "sub shown { ($now->sec, $tm_sec) }",
+    "a reference to a part": "our @now = gmtime;\nour $seconds = \\$now[0];\nsub shown { ($$seconds, @now) }",
     "loaded twice": "our $now = time;\nour $x = 1;\ndo $INC{'Own.pm'} if !$Own::again++;\nsub shown { $now }",
     "a heredoc that looks like it": "our $text = <<E; our $now = time;\nour $now = time;\nE\n"
                                     "sub shown { ($now, $text) }",

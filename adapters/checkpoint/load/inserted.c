@@ -9,7 +9,7 @@
 #include "checkpoint.h"
 #include "raw_call.h"
 
-enum { kInsertedMax = 8, kTextMax = 512, kPathMax = 4096, kPieceBytes = 16 * 1024 };
+enum { kInsertedMax = 9, kTextMax = 512, kPathMax = 4096, kPieceBytes = 16 * 1024 };
 
 static struct inserted {
   char path[kPathMax], text[kTextMax];
