@@ -2,6 +2,7 @@
 words after its environment."""
 
 import os
+import signal
 
 import pytest
 
@@ -108,5 +109,8 @@ def test_a_critical_section_of_a_request_is_not_the_kernel_s_later(folder):
         """, "-ldl")]
     with Warm(argv) as warm:
         answers = [warm.ask() for _ in range(5)]
-        assert len({(answer.text, answer.code) for answer in answers}) == 1
-        assert warm.workers == 1, "they died at rest"
+        assert len({answer.text for answer in answers}) == 1
+        # Who is interrupted before its end dies, as in a process of its own.
+        ends = [answer.code for answer in answers]
+        assert set(ends) <= {0, -signal.SIGSEGV}
+        assert warm.workers == 1 + ends[:-1].count(-signal.SIGSEGV), "they died at rest"
