@@ -34,7 +34,7 @@ sub changed_state {
 sub load_ahead {
     my %before = (%read);
     my $by_script = $words_read;
-    my (%impure, %twice, @places);
+    my (%impure, %twice, @places, $with_places);
     local $is_ahead = 1;
     watch_words();
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
@@ -48,9 +48,8 @@ sub load_ahead {
         my @loaded = grep { !$there{$_} } keys %INC;
         $why = undef if ($why // '') =~ /^(?:warns|prints|fails)/ && grep { $twice{$_} } @loaded;
         if (defined $why) {
-            my $place = place_to_put_off($why, @places);
-            $impure{$module} = "$why while it is loaded" unless defined $place;
-            push @places, $place if defined $place;
+            my $word = word_putting_off(\@places, $why);
+            defined $word ? $with_places = $word : ($impure{$module} = "$why while it is loaded");
             my %bound = map { (file_of($_) => 1) } @DynaLoader::dl_modules;
             delete @INC{grep { !$bound{$_} } @loaded};
             @twice{@loaded} = (1) x @loaded;
@@ -59,7 +58,7 @@ sub load_ahead {
         %before = (%read, %before);
     }
     untie @main::ARGV;
-    $later = later_with(@places) if @places;
+    $later = $with_places if @places;
     start_over_without(%impure) if %impure || @places;
     %read = %before;
     ($words_read, $words_written) = ($by_script);
@@ -83,12 +82,15 @@ sub start_over_without {
     start_over(grep { !exists $impure{$_} } @preload);
 }
 
-# The place in a module that a reason names, if the statement there can be put off, as others can.
-sub place_to_put_off {
-    my ($why, @others) = @_;
+# The word for import() with which the statement is put off, too, that a reason names, if that can be; or nothing.
+# Its place is added to the others.
+sub word_putting_off {
+    my ($places, $why) = @_;
     need_later();
-    my $place = place_in($why);
-    return defined $place && defined later_with(@others, $place) ? $place : undef;
+    my $place = place_in($why) // return;
+    my $word = later_with(@$places, $place) // return;
+    push @$places, $place;
+    return $word;
 }
 
 sub start_over_putting_nothing_off {
@@ -112,11 +114,11 @@ sub start_over {
 sub start_over_booted {
     my ($why) = @_;
     shallower($why) if $is_again;
-    if (defined(my $place = place_to_put_off($why))) {
-        $later = later_with($place);
+    if (defined(my $word = word_putting_off([], $why))) {
+        $later = $word;
         start_over(@preload);
     }
-    $later = undef if length($later // '') > length ':later=';    # of modules that may not be loaded ahead
+    $later = undef if ($later // '') ne ':later=';    # of modules that may not be loaded ahead
     ask("note/level/the script $why");
     my %wanted = map { ($_ => 1) } @preload;
     for my $file (sort grep { m{^\w+(?:/\w+)*\.pm$} } keys %INC) {

@@ -11,7 +11,7 @@ BEGIN { ${^WARNING_BITS} = '' }    # see CGIBridge.pm
 
 our ($later, $watch, $misused, %changed, $cleared, @put_off);
 my $places_max = 8;
-my $known_seed = 1;
+my ($known_seed, $is_seeded) = (1, 0);
 our $kept = 0;    # objects that stand for what such a statement has set
 my (@places, %is_place);    # { at => "PATH line N", ran => how often, is_wrong }; "PATH line N"
 
@@ -31,8 +31,8 @@ my $seeding = qr/srand\b\s*($expression)/;
 my $clock = qr/Time::HiRes::clock_gettime\(Time::HiRes::CLOCK_\w+(?:\(\))?\)/;
 my $is_there = qr/^\s*use constant $name => (?:!!eval \{ $clock \}|eval \{ !!$clock \});/;
 
-# What to insert there, and behind how many bytes; "" if it keeps no time; or nothing. Other statements have to stand in front of it and
-# after it: it is a statement of its own then, and what the call returns goes nowhere.
+# What to insert there, and behind how many bytes; "" if it keeps no time; or nothing. Other statements have to
+# stand in front of it and after it: it is a statement of its own then, and what the call returns goes nowhere.
 sub call_behind {
     my ($path, $line, $number) = @_;
     open my $file, '<:raw', $path or return;
@@ -119,7 +119,10 @@ sub later {
     $place->{is_wrong} = 1 if grep { !is_kept($_) } @$used;
     return 1 if $place->{is_wrong};
     push @put_off, [$how, $code, @targets];
-    srand $known_seed if $how eq 'seed' || $how eq 'draw';
+    if (!@targets) {
+        srand $known_seed;
+        $is_seeded = 1;
+    }
     for my $target (grep { defined } @targets) {
         ref $target eq 'ARRAY' ? tie @$target, 'CGIBridge::KeptList', @$target : tie $$target, 'CGIBridge::Kept', $$target;
     }
@@ -152,7 +155,7 @@ sub hold_put_off {
         ref $target eq 'ARRAY' ? untie @$target : untie $$target;
     }
     return 0 if $kept > 0;    # somebody has a reference to an element
-    return 0 if grep({ $_->[0] eq 'seed' || $_->[0] eq 'draw' } @put_off) && was_drawn_from();
+    return 0 if $is_seeded && was_drawn_from();
     return 0 if $cleared || $changed{TZ};    # local times would be others than where it ran
     return !grep { $_->{ran} != 1 || $_->{is_wrong} } @places;
 }

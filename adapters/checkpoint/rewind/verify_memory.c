@@ -13,6 +13,7 @@
 
 static const uint64_t kPresent = 1ull << 63, kSwapped = 1ull << 62;
 enum { kChunkPages = 64 };
+static const char kZeros[kPageSize];
 
 /* The kernel's own words in the thread's block belong to the worker. */
 static void level_volatile_words(const struct engine *engine, char *theirs, uintptr_t address,
@@ -23,7 +24,6 @@ static void level_volatile_words(const struct engine *engine, char *theirs, uint
 }
 
 static const char *expected_page(const struct engine *engine, uint32_t page) {
-  static const char kZeros[kPageSize];
   uint32_t slot = engine->page_slots[page];
   return slot == kZeroSlot ? kZeros : engine->saved + (size_t)slot * kPageSize;
 }
@@ -77,7 +77,6 @@ static void compare_region(struct findings *findings, const struct engine *engin
 /* The pages that exist in a blank region have to be zeros. */
 static void compare_blank(struct findings *findings, const struct engine *engine,
                           const struct region *blank, int pagemap) {
-  static const char kZeros[kPageSize];
   struct address_range run;
   for (uintptr_t from = blank->start; from < blank->end; from = run.end) {
     if (pages_next_there(pagemap, from, blank->end, &run) <= 0) return;
@@ -91,7 +90,6 @@ static void compare_blank(struct findings *findings, const struct engine *engine
 /* What is empty in a forked child. */
 static void compare_wiped(struct findings *findings, const struct address_range *range,
                           int pagemap) {
-  static const char kZeros[kPageSize];
   char *buffer = findings->scratch->page;
   for (uintptr_t at = range->start; at < range->end; at += kPageSize) {
     uint64_t entry = 0;
@@ -129,28 +127,31 @@ static void compare_constants(struct findings *findings, const struct engine *en
   }
 }
 
-/* Through the file, which also shows what the worker itself may not read. */
-static int is_zeros(const struct findings *findings, uintptr_t address) {
-  static const char kZeros[kPageSize];
+/* The first page of it that is there and is not zeros, or its end. Through the file, which also
+ * shows what the worker itself may not read. */
+static uintptr_t first_in_use(const struct findings *findings, const struct mapping *mapping,
+                              int pagemap, int memory) {
   char *buffer = findings->scratch->page;
-  int own = findings->memory < 0 ? open_of(findings->pid, "mem") : -1;
-  int memory = own >= 0 ? own : findings->memory;
-  long bytes = memory >= 0 ? pread(memory, buffer, kPageSize, (off_t)address) : -1;
-  if (own >= 0) close(own);
-  return bytes == kPageSize && memcmp(buffer, kZeros, kPageSize) == 0;
+  struct address_range run;
+  for (uintptr_t from = mapping->start; from < mapping->end; from = run.end) {
+    if (pages_next_there(pagemap, from, mapping->end, &run) <= 0) break;
+    for (uintptr_t at = run.start; at < run.end; at += kPageSize) {
+      if (memory < 0 || pread(memory, buffer, kPageSize, (off_t)at) != kPageSize) return at;
+      if (memcmp(buffer, kZeros, kPageSize) != 0) return at;
+    }
+  }
+  return mapping->end;
 }
 
 /* The kernel's page of zeros stays where a program has read before it reserved the room. */
 static void compare_reserved(struct findings *findings, const struct mapping *mapping,
                              int pagemap) {
-  struct address_range run;
-  for (uintptr_t from = mapping->start; from < mapping->end; from = run.end) {
-    if (pages_next_there(pagemap, from, mapping->end, &run) <= 0) return;
-    for (uintptr_t at = run.start; at < run.end; at += kPageSize) {
-      if (is_zeros(findings, at)) continue;
-      return find(findings, "reserved room at %#lx is not empty", (unsigned long)at);
-    }
-  }
+  struct address_range there;
+  if (pages_next_there(pagemap, mapping->start, mapping->end, &there) <= 0) return;
+  int memory = open_of(findings->pid, "mem");
+  uintptr_t at = first_in_use(findings, mapping, pagemap, memory);
+  if (memory >= 0) close(memory);
+  if (at < mapping->end) find(findings, "reserved room at %#lx is not empty", (unsigned long)at);
 }
 
 static void compare_all(struct findings *findings, const struct engine *engine) {
