@@ -61,14 +61,14 @@ sub DELETE {
     return delete $CGIBridge::environment->{$name};
 }
 
-# CGI::Fast goes through all names and throws them away; the last one is undef.
+# CGI::Fast goes through all names and throws them away: up to 2.15 the last one is undef, 2.17 keeps none.
 sub keeps_nothing {
     my (undef, $path, $line) = caller 1;
     return 0 unless $path =~ m{/CGI/Fast\.pm$};
     local $!;
     open my $file, '<:raw', $path or return 0;
     read $file, my $text, 4096;
-    return ((split /\n/, $text)[$line - 1] // '') =~ /^while \(\(\$ignore\) = each %ENV\) \{ \}$/;
+    return ((split /\n/, $text)[$line - 1] // '') =~ /^while \(\((?:\$ignore)?\) = each %ENV\) \{ \}$/;
 }
 
 sub FETCH    { note_read($_[1]); $CGIBridge::environment->{ $_[1] } }
