@@ -23,6 +23,11 @@ PLAIN_EXTENSIONS = set("""
     termios unicodedata zlib""".split())
 NOT_PLAIN = {"_dbm", "_gdbm"}  # wherever they come from
 
+# What the interpreter takes away before the modules end: an object that imports, opens a file or looks at
+# its words at its end fails, and a traceback has no lines of source.
+GONE_FROM_SYS = """argv path meta_path path_hooks path_importer_cache ps1 ps2 last_exc last_type last_value
+    last_traceback __interactivehook__""".split()
+GONE_FROM_BUILTINS = {"open", "copyright", "credits", "exit", "help", "license", "quit"}
 
 BUILTINS, WARNINGS = sys.modules["builtins"], sys.modules["_warnings"]
 COROUTINE = sys.modules["_collections_abc"].coroutine
@@ -78,7 +83,8 @@ class Ending:
 
     def prepare(self, learned):
         """In the zygote, after its last import."""
-        self.learned, self.builtins = learned, dict(BUILTINS.__dict__)
+        self.learned, names = learned, BUILTINS.__dict__
+        self.builtins = {name: names[name] for name in names if name not in GONE_FROM_BUILTINS}
         # Modes in which the interpreter reports on its own end.
         objects = gc.get_objects()
         kinds = set(map(type, objects))
@@ -173,10 +179,13 @@ class Ending:
             return False
         for name in ("stdin", "stdout", "stderr"):
             setattr(sys, name, getattr(sys, f"__{name}__"))
-        for name in ("last_exc", "last_type", "last_value", "last_traceback"):
-            sys.__dict__.pop(name, None)
+        for name in GONE_FROM_SYS:
+            setattr(sys, name, None)
         # They go from the list's end on: `__main__` first.
         names = take_modules([*reversed(self.learned.new_names()), "__main__"])
+        modules = sys.modules
+        stay = dict(modules)
+        modules.clear()
         self.restore_builtins()
         gc.collect()
         held = [one for one in gc.get_objects() if id(one) in names and type(one) is dict]
@@ -184,7 +193,13 @@ class Ending:
             clear_names(module_names)
         if held:
             gc.collect()
-        return flush()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:
+                pass  # the interpreter lets them end with its last module, and no error of that shows
+        modules.update(stay)
+        return True
 
     def restore_builtins(self):
         """What the request put there goes before the other modules are cleared."""

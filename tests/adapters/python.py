@@ -1,5 +1,7 @@
 """Zygotes of Python's adapter."""
 
+import re
+
 from driver import Zygote, adapters_dir, run_plainly
 
 PYTHON = "/usr/bin/python3"
@@ -18,6 +20,7 @@ def answers_like_plain(script, preload="", switches=(), words=(), body=b"", env=
     """in_order: whether the lines of the output have to come in the same order."""
     def seen(answer):
         output, errors, code = answer.seen()
+        errors = re.sub(rb" at 0x[0-9a-f]+", b"", errors)  # where an object lies
         return (output, errors, code) if in_order else (sorted(output.splitlines()), errors, code)
     plain = run_plainly([python, *switches, script, *words], body=body, env=env)
     with python_zygote(script, preload, switches, python) as zygote:

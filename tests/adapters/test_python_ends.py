@@ -63,6 +63,16 @@ class Loud:
     "class Meta(type):\n  def __getattr__(cls, name): print('asked for', name); raise AttributeError\n"
     "class Asked(metaclass=Meta): pass\nasked = Asked()",
     "import sys; sys.modules.pop('json', 0); import colorsys, json; loud = Loud(1)",
+    "import io, sys; sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'utf-16'); print('wide')",
+    "import io, sys; sys.stderr = io.TextIOWrapper(sys.stderr.detach(), 'utf-16'); loud = Loud('x')",
+    "import io, sys; sys.stdout = io.StringIO(); sys.__stdout__.close(); loud = Loud('x')",
+    "import os; full = os.open('/dev/full', 1); loud = Loud('lost'); print(1, flush=True); os.dup2(full, 1)",
+    "import os; os.dup2(os.open('/dev/full', 1), 1); print('lost')",
+    "class Fails:\n  def __del__(self): 1 / 0\nfails = Fails()",
+    "import json\nclass Imports:\n  def __del__(self): import json\nimports = Imports()",
+    "class Opens:\n  def __del__(self): print(open('/dev/null').read())\nopens = Opens()",
+    "import sys\nclass Looks:\n  def __del__(self): print(sys.argv, sys.path, len(sys.modules))\n"
+    "looks = Looks()",
 ])
 def test_the_end_of_objects_is_the_interpreter_s_own(folder, text):
     answers_like_plain(folder.script("x.py", LOUD + "print('begin')\n" + text + "\n"),
