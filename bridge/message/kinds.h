@@ -17,7 +17,7 @@ enum page_tracking {
 enum retirement {
   RETIRED_NOT = 0,
   RETIRED_THREADS = 1,     /* a thread cannot be ended, or another process shares this memory */
-  RETIRED_CHILDREN = 2,    /* a child that was not waited for */
+  RETIRED_CHILDREN = 2,    /* a child that runs on */
   RETIRED_IDENTITY = 3,    /* user, group, capability, seccomp, namespace, root */
   RETIRED_SESSION = 4,     /* a new session, or another process group */
   RETIRED_LIMITS = 5,      /* a limit, priority or schedule that cannot be restored */

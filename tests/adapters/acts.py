@@ -60,6 +60,7 @@ static pid_t sleeper(void) { /* does not hold the streams, and ends by itself */
   if (pid == 0) { for (int i = 0; i < 3; ++i) close(i); sleep(3); _exit(0); }
   return pid;
 }
+static void one_ends(void) { siginfo_t who; waitid(P_ALL, 0, &who, WEXITED | WNOWAIT); }
 static void allow_all(void) {
   struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   struct sock_fprog program = {1, &all};

@@ -24,7 +24,11 @@ RULES = {
     "a thread that cannot be ended": ("pthread_t t; pthread_create(&t, 0, waits_deaf, 0); usleep(20000);",
                                       {"threads"}),
     "a child that runs": ("sleeper();", {"children"}),
-    "a child that ended": ("if (fork() == 0) _exit(0); usleep(20000);", {None, "children"}),
+    "children that ended": ("for (int i = 0; i < 3; ++i) { pid_t p = fork(); if (p == 0) _exit(i); "
+                            "siginfo_t who; waitid(P_PID, p, &who, WEXITED | WNOWAIT); }", {None}),
+    "a command not waited for": ('popen("exit 3", "r"); one_ends();', {None}),
+    "a child that ended, and one that runs": ("sleeper(); if (fork() == 0) _exit(0); one_ends();",
+                                              {"children"}),
     "a child that shares its memory": (
         "char *s = malloc(65536); clone(child_waits, s + 65536, CLONE_VM, 0);", {"threads", "children"}),
     "a process group joined": ("setpgid(0, getpgid(getppid()));", {None, "session"}),

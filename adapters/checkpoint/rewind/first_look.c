@@ -47,9 +47,19 @@ static void leave_restart_section(const struct engine *engine) {
   if (*section != 0) *section = 0;
 }
 
+/* Children that have ended are let go, as they are when a process ends that has not waited for
+ * them. What they have left elsewhere is looked at as for those that were waited for. */
+static int child_lives(void) {
+  siginfo_t child = {0};
+  while (raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | __WALL, NULL) == 0) {
+    if (child.si_pid == 0) return 1;
+    child.si_pid = 0;
+  }
+  return 0;
+}
+
 enum retirement first_look(struct engine *engine) {
   leave_restart_section(engine);
-  siginfo_t child;
   int is_alone = threads_end(engine);
   engine->touched |= state.touched;
   engine->touched_signals = state.touched_signals;
@@ -57,8 +67,8 @@ enum retirement first_look(struct engine *engine) {
   if (!timers_are_noted()) call_doubt(RETIRED_CALL, "a call on a timer, which was not finished");
   if (named_files_are_left(engine->reason, sizeof engine->reason)) return RETIRED_CALL;
   if (engine->was_clean) return RETIRED_NOT;
-  if (raw_call(SYS_waitid, P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL, NULL) == 0) {
-    strcpy(engine->reason, "a child process was not waited for");
+  if (child_lives()) {
+    strcpy(engine->reason, "a child process was not waited for and runs on");
     return RETIRED_CHILDREN;
   }
   if (!group_is_ours_alone(&engine->kernel)) {
