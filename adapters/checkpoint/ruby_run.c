@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "load/load_watch.h"
 #include "raw_call.h"
 
 int ruby_run_expect(const char *code) {
@@ -32,6 +33,7 @@ static int run_adapter(void) {
   evaluate *eval = (evaluate *)dlsym(RTLD_DEFAULT, "rb_eval_string_protect");
   int failed = 0;
   if (eval != NULL) eval(state.ruby_code, &failed);
+  ruby_generator_begin();
   if (state.role == ROLE_ZYGOTE) checkpoint_refuse("its adapter failed before the checkpoint");
   return failed;
 }

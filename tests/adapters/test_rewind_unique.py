@@ -2,12 +2,13 @@
 seeded again for each request. Values that are the same in each CGI process stay the same."""
 
 import pathlib
+import shutil
 import subprocess
 
 import pytest
 
 import ruby
-from driver import Warm, Zygote, adapters_dir
+from driver import Warm, Zygote, adapters_dir, run_plainly
 
 PERL, PYTHON = "/usr/bin/perl", "/usr/bin/python3"
 TOKENS, REQUESTS = 10_000, 100
@@ -185,6 +186,7 @@ int main(int count, char **words) {
   struct timeval now = {0};
   if (count > 1) gettimeofday(&now, NULL);
   long seed = time(NULL) / 86400 ^ getpid() ^ now.tv_usec;
+  if (count > 2) seed = time(NULL) * getpid();
   SEED;
   printf("%ld\n", RAND);
   return 0;
@@ -202,6 +204,8 @@ def test_a_seed_made_of_the_process_id_is_used_once(folder, seed, rand):
         assert len({warm.ask().text for _ in range(4)}) == warm.workers == 4
         assert {kind for kind, _ in warm.retired} == {"call"} and "process id" in warm.retired[0][1]
         assert len({warm.ask("exact").text for _ in range(4)}) == 4 and warm.workers == 5
+        # One that is made of the second and the id all the same.
+        assert len({warm.ask("exact", "second").text for _ in range(4)}) == 4 and warm.workers == 8
 
 
 @pytest.mark.parametrize("text", ["srand(int(time / 86400) ^ $$); print rand()",
@@ -212,6 +216,45 @@ def test_a_seed_of_perl_s_made_of_the_process_id_is_used_once(folder, text):
         warm.argv = [PERL, str(folder.path / "x.pl")]
         assert len({warm.ask().text for _ in range(4)}) == 4
         assert "process id" in warm.retired[0][1]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "ksh93"])
+def test_a_shell_s_seed_made_of_the_process_id_is_used_once(folder, needs, shell):
+    """These shells seed by an exact time when they start, and again when a script says so."""
+    needs(shell)
+    path = shutil.which(shell)
+    script = folder.script("x", "RANDOM=$(($$ + 7)); echo $RANDOM $RANDOM\n" if shell == "zsh" else
+                           "RANDOM=$$; echo $RANDOM $RANDOM\n")
+    plain = folder.script("y", "echo $RANDOM $RANDOM\n")
+    with Warm([path, script], verify=False) as warm:
+        assert len({warm.ask().text for _ in range(4)}) == warm.workers == 4
+    with Warm([path, plain], verify=False) as warm:
+        assert len({warm.ask().text for _ in range(4)}) == 4 and warm.workers == 1
+
+
+@pytest.mark.parametrize("level", ["linked", "compiled"])
+@pytest.mark.parametrize("text", ["srand(SEED); print rand", "Random.srand(SEED); print rand",
+                                  "print Random.new(SEED).rand", "print Class.new(Random).new(SEED).rand"])
+def test_a_seed_of_ruby_s_made_of_the_process_id_is_used_once(folder, needs, text, level):
+    """Ruby asks for the time exactly, whatever becomes of it."""
+    needs("ruby")
+    script = folder.script("x.rb", text.replace("SEED", "Time.now.to_i / 86400 ^ $$"))
+    line = [ruby.RUBY, script] if level == "linked" else ruby.command(script)
+    with Warm(line, level=level, verify=False) as warm:
+        warm.argv = [ruby.RUBY, script]
+        assert len({warm.ask().text for _ in range(4)}) == 4
+        assert "process id" in warm.retired[0][1]
+
+
+def test_ruby_s_generators_without_the_process_id_stay(folder, needs):
+    needs("ruby")
+    script = folder.script("x.rb", "srand(5); print rand, Random.new(7).rand, Random.method(:srand).arity\n"
+                           "print Random.instance_method(:initialize).owner, $$ > 0, Process.pid > 0\n"
+                           "print method(:srand).source_location.inspect, Process.method(:pid).arity\n")
+    plain = run_plainly([ruby.RUBY, script])
+    with Warm(ruby.command(script), level="compiled") as warm:
+        warm.argv = [ruby.RUBY, script]
+        assert {warm.ask().seen() for _ in range(3)} == {plain.seen()} and warm.workers == 1
 
 
 @pytest.mark.parametrize("name", ["x.c", "x.cc"])

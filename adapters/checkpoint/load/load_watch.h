@@ -82,10 +82,12 @@ void load_watch_count_output(void);
 void load_watch_end(void);
 /* The program called this function from there. Does nothing outside a watched zygote. */
 void load_watch_note(enum impurity kind, const char *function, const void *caller);
-/* seeds.c: a request asks for its process id, for the time in parts of a second, seeds. */
+/* seeds.c: a request asks for its id, for the time in parts of a second; seeds; seeds by its id.
+ * ruby_generator.c: what the adapter itself has asked does not count. */
 void seeds_see_number(void);
 void seeds_see_moment(void);
-void seeds_see_seed(const char *call);
+void seeds_see_seed(const char *call), seeds_made_of_number(const char *call);
+void ruby_generator_begin(void);
 /* load_place.c: ", at FILE line N" of the program's own code; or 0, if its language does not
  * know. */
 int load_place(char *place, size_t bytes);
