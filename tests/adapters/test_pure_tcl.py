@@ -12,7 +12,7 @@ from test_tcl import TCLSH, library_of, package, tcl_zygote
 pytestmark = pytest.mark.skipif(not os.path.exists("/usr/bin/tclsh8.6"), reason="tclsh8.6 is not installed")
 TIMES = 3
 
-# The text of a package, and the word that names the reason why it is left to the requests.
+# The text of a package, and the word that names the reason why it is left to the requests, or such words.
 IMPURE = {
     "a number": ("set key [expr {rand()}]", "random"),
     "a known seed": ("expr {srand(42)}; set key [expr {rand()}]", "random"),
@@ -36,7 +36,9 @@ IMPURE = {
     "the folder": ("cd /usr; set key 1", "folder"),
     "a timer": ("after 100000 exit; set key 1", "timer"),
     "an idle one": ("after idle exit; set key 1", "timer"),
-    "a pipe": ("set keep [chan pipe]; set key 1", "file open"),
+    # Since 8.6.14 Tcl asks for the status of each channel, and a pipe's number differs in each process.
+    "a pipe": ("set keep [chan pipe]; set key 1", ("file open", "random numbers (fstat")),
+    "a file that stays open": ("set keep [open [info script]]; set key 1", "file open"),
     "the words": ("set key $::argv", "argv"),
     "their number": ("set key $::argc", "argv"),
     "the request": ("set key $::env(QUERY_STRING)", "QUERY_STRING"),
@@ -95,7 +97,8 @@ def test_a_package_that_does_it_is_left_to_the_requests(folder, kind, reset):
     with zygote:
         assert zygote.stands and zygote.level == 3, (zygote.notes, zygote.log())
         warning, = zygote.note(WARNING)
-        assert warning.startswith("impure/1.0 is not loaded ahead: it ") and why in warning
+        assert warning.startswith("impure/1.0 is not loaded ahead: it ")
+        assert any(word in warning for word in ([why] if isinstance(why, str) else why)), warning
         assert f"{folder.path}/lib/pure/pure.tcl" in files_ahead(zygote)
         assert f"{folder.path}/lib/impure/impure.tcl" not in files_ahead(zygote)
         answers = [zygote.ask(env=zygote.request_env) for _ in range(TIMES)]
