@@ -291,8 +291,16 @@ def test_what_follows_a_head_without_a_body_is_no_answer_to_the_next_request(ser
     one = "GET /cgi-bin/{} HTTP/1.1\r\nHost: x\r\nConnection: {}\r\n\r\n"
     with server.send_raw(one.format(f"answer?{status}", "keep-alive").encode()) as connection:
         received = connection.recv(65536)
-        connection.sendall(one.format("hello", "close").encode())
+        # HAProxy 3.0 ends the connection after any 204 of a program.
+        kept = b"\r\nconnection: close\r\n" not in received.lower()
+        if kept:
+            connection.sendall(one.format("hello", "close").encode())
         received += read_all(connection)
+    assert received.startswith(b"HTTP/1.1 %d" % status)
+    if not kept:
+        assert received.endswith(b"\r\n\r\n")
+        with server.send_raw(one.format("hello", "close").encode()) as connection:
+            received += read_all(connection)
     assert b"forged" not in received and b"hello\n" in received
 
 
