@@ -16,6 +16,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 MOUNTS = """
 mount --bind "$0" "$0"  # as a machine's root is a mount: unshare(1) makes it private
 mount -t proc proc "$0/proc"
+mount -t sysfs -o ro sysfs "$0/sys"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$0/dev/pts"
 mkdir -p "$0/dev/shm" && mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm"
 exec env -i HOME=/root PATH=%s LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \\
