@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "unit/cgi/recorded_params.h"
 #include "unit/cgi/variables_from.h"
@@ -128,11 +129,12 @@ TEST(ScriptReference, decodes_a_path_info_that_apache_has_found_itself) {
 }
 
 TEST(ScriptReference, leaves_a_question_mark_that_the_visitor_wrote) {
-  const struct { std::string_view name, info; } cases[] = {{"/c/admin?x", ""}, {"/c/admin", "?x"}};
-  for (const auto& c : cases) {
+  const std::pair<std::string_view, std::string_view> cases[] = {{"/c/admin?x", ""},
+                                                                 {"/c/admin", "?x"}};
+  for (const auto& [name, info] : cases) {
     const auto path = cgi::script_path({{"SCRIPT_FILENAME", "/d/c/admin?x"},
-                                        {"SCRIPT_NAME", c.name},
-                                        {"PATH_INFO", c.info},
+                                        {"SCRIPT_NAME", name},
+                                        {"PATH_INFO", info},
                                         {"QUERY_STRING", "x"},
                                         {"SERVER_SOFTWARE", "Apache"}});
     EXPECT_EQ(path.value(), "/d/c/admin?x");
