@@ -28,7 +28,14 @@ static int is_before_checkpoint(void) {
   return state.role == ROLE_ZYGOTE && state.level != LEVEL_LINKED && getpid() == state.pid;
 }
 
-static int exec_as_zygote(const char *path, char *const argv[], char *const envp[]) {
+typedef int exec_function(const char *path, char *const argv[], char *const envp[]);
+
+static int exec_by_kernel(const char *path, char *const argv[], char *const envp[]) {
+  return (int)syscall(SYS_execve, path, argv, envp);
+}
+
+static int exec_as_zygote(exec_function *exec, const char *path, char *const argv[],
+                          char *const envp[]) {
   char *entries[kEnvironmentMax];
   char checkpoint[kLaunchWordsMax + 128];
   size_t count = 0;
@@ -58,17 +65,17 @@ static int exec_as_zygote(const char *path, char *const argv[], char *const envp
   entries[count] = NULL;
   fcntl(state.channel, F_SETFD, 0);
   load_watch_release_streams();
-  long result = syscall(SYS_execve, path, argv, entries);
+  int result = exec(path, argv, entries);
   int failure = errno;
   load_watch_catch_streams();
   fcntl(state.channel, F_SETFD, FD_CLOEXEC);
   errno = failure;
-  return (int)result;
+  return result;
 }
 
 static int exec_now(const char *path, char *const argv[], char *const envp[]) {
   cycles_leave();
-  if (is_before_checkpoint()) return exec_as_zygote(path, argv, envp);
+  if (is_before_checkpoint()) return exec_as_zygote(exec_by_kernel, path, argv, envp);
   hand_over(path, argv, envp);
   return (int)call_result(libc_call(SYS_execve, path, argv, envp));
 }
@@ -89,8 +96,11 @@ static void hand_over_found(const char *name, char *const argv[], char *const en
 
 static int exec_found(const char *file, char *const argv[], char *const envp[]) {
   cycles_leave();
+  /* libc looks for a plain name, as in #!/usr/bin/env perl, and calls its own execve(). */
+  if (is_before_checkpoint() && REAL(execvpe) != NULL) {
+    return exec_as_zygote(REAL(execvpe), file, argv, envp);
+  }
   if (may_be_memory(file) && strchr(file, '/') != NULL) {
-    if (is_before_checkpoint()) return exec_as_zygote(file, argv, envp);
     hand_over(file, argv, envp);
   } else if (may_be_memory(file) && hand_over_is_possible()) {
     int failure = errno;

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from driver import LAUNCH_ENV, LEVEL, REQUEST_ENV, WARNING, run_plainly
+from driver import LAUNCH_ENV, LEVEL, REQUEST_ENV, WARNING, Warm, adapters_dir, run_plainly
 from test_pure import PERL, perl_zygote
 
 RESETS = pytest.mark.parametrize("reset", ["fork", "rewind"])
@@ -107,3 +107,21 @@ def test_a_module_that_changes_what_all_share_is_not_loaded_ahead(folder, kind, 
         assert why in zygote.note(WARNING)[0] and "Leaves" in zygote.note(WARNING)[0], zygote.notes
         for words in ((), ("a",), ()):
             assert zygote.ask(*words, env={**REQUEST_ENV, **env}).seen() == plain[words].seen()
+
+
+# Who looks for perl on the PATH: nobody before it starts over, or also a wrapper.
+FINDS_PERL = {"perl": [], "env": ["/usr/bin/env"], "a perl": [PERL, "-e", "exec @ARGV", "--"],
+              "two": ["/usr/bin/env", "nice"]}
+
+
+@RESETS
+@pytest.mark.parametrize("who", FINDS_PERL)
+def test_a_perl_that_is_found_by_its_name_starts_over(folder, who, reset):
+    script = folder.script("x.pl", "BEGIN { our $early = $ENV{QUERY_STRING} // 'none' }\n"
+                           "print \"$early\\n\";\n")
+    command = [*FINDS_PERL[who], "perl", f"-I{adapters_dir()}/perl", "-MCGIBridge", script]
+    with Warm(command, level="compiled", reset=reset) as zygote:
+        assert zygote.level == 2 and "QUERY_STRING" in zygote.note(LEVEL)[0], zygote.notes
+        zygote.argv = ["perl", script]
+        for _ in range(2):
+            assert zygote.ask().seen() == run_plainly([PERL, script]).seen()
