@@ -367,6 +367,31 @@ def test_every_deed_is_done_as_in_a_plain_process(deeds, reset, words):
             assert (zygote.workers, zygote.retired) == (1, [])
 
 
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_a_program_behind_links_finds_its_own_file(folder, reset):
+    """As /proc/self/exe: what lies beside it is found there. The path of the launch is libc's AT_EXECFN."""
+    program = folder.compile("opt/app.c", r"""
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  char path[4096], name[64] = "";
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  prctl(PR_GET_NAME, name);
+  printf("%.*s %s %s %s\n", (int)length, path, argv[0], (char *)getauxval(AT_EXECFN), name);
+}
+""", "-static")
+    os.symlink("opt", folder.path / "current")
+    os.symlink("../current/app", folder.path / "opt/link")
+    linked = str(folder.path / "current/link")
+    plain = run_plainly([linked])
+    assert plain.text.startswith(os.path.realpath(program) + " ")
+    with Warm([linked], reset=reset) as zygote:
+        for _ in range(TIMES):
+            assert zygote.ask().seen() == plain.seen()
+
+
 @pytest.mark.parametrize("count", [0, 1, 400, 700])
 def test_any_number_of_variables(deeds, count):
     env = {f"V{n}": "x" * n for n in range(count)} | {"QUERY_STRING": "q"}

@@ -40,7 +40,8 @@ struct first_stack {
 };
 
 struct static_executable {
-  char path[PATH_MAX];        /* empty: the program is an ordinary one */
+  char path[PATH_MAX];        /* as it was launched; empty: the program is an ordinary one */
+  char file[PATH_MAX];        /* what /proc/self/exe would lead to: no link, wherever path leads */
   uintptr_t entry;            /* its first instruction; 0: it was not mapped */
   uintptr_t main;             /* main(), if the checkpoint is there; or 0 */
   unsigned char main_code[2]; /* the original code, while it is replaced */

@@ -51,6 +51,15 @@ static uintptr_t page_after(uintptr_t address) {
 
 /* ---- the file ---- */
 
+/* What the kernel shows as /proc/self/exe of a process that has executed the file. */
+static void note_file(int file) {
+  char link[sizeof "/proc/self/fd/" + 20];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  if (raw_call(SYS_readlink, link, state.executable.file, sizeof state.executable.file - 1) <= 0) {
+    strcpy(state.executable.file, state.executable.path);
+  }
+}
+
 /* The kernel refuses writing to an executable that runs, but not to one that is only mapped.
  * So what is mapped is a copy, which no change of the file can reach. */
 static int copy_file(const char *path, int *copy, char *reason, size_t reason_bytes) {
@@ -64,6 +73,7 @@ static int copy_file(const char *path, int *copy, char *reason, size_t reason_by
     if (file >= 0) close(file);
     return refuse_failed(reason, reason_bytes, "cannot be read");
   }
+  note_file(file);
   *copy = memfd_create("executable", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
   if (*copy < 0) *copy = memfd_create("executable", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   off_t done = 0;

@@ -69,10 +69,10 @@ static int path_word(long number) {
 }
 
 static long show_link(long text, int bytes) {
-  size_t length = strlen(state.executable.path);
+  size_t length = strlen(state.executable.file);
   if (bytes <= 0) return -EINVAL;
   if (length > (size_t)bytes) length = (size_t)bytes;
-  long result = copy_out(text, state.executable.path, length);
+  long result = copy_out(text, state.executable.file, length);
   return result == 0 ? (long)length : result;
 }
 
@@ -85,7 +85,7 @@ long trapped_path(long number, const long *words) {
   memcpy(changed, words, sizeof changed);
   if (number == SYS_readlink) return show_link(words[1], (int)words[2]);
   if (number == SYS_readlinkat) return show_link(words[2], (int)words[3]);
-  changed[word] = (long)state.executable.path;
+  changed[word] = (long)state.executable.file;
   return raw_call6(number, changed[0], changed[1], changed[2], changed[3], changed[4], changed[5]);
 }
 
