@@ -141,13 +141,16 @@ proc trouble_of {command} {
     variable culprit {}
     set before [held]
     set shared [shared_state]
+    set commands [concat [info commands ::*] [info commands ::tcl::mathfunc::*]]
     binary scan [ask random] nu seed
     expr {srand($seed)}
     set first [expr {rand()}]
     expr {srand($seed)}
     ask watch
     interp hide {} exit    ;# to leave would end the zygote
+    watch_commands add $commands
     set failed [catch { uplevel #0 $command } error]
+    watch_commands remove $commands
     if {[info commands ::exit] eq ""} { interp expose {} exit }
     foreach stream {stdout stderr} { catch { flush $stream } }
     if {$touched ne ""} { return $touched }
@@ -158,25 +161,55 @@ proc trouble_of {command} {
     if {$seen ne ""} { return "$seen while it is loaded" }
     if {$failed} { return "fails to load: $error" }
     if {rand() != $first && [catch { ask accepts/random }]} { return "draws random numbers, or seeds them" }
-    dict for {name value} [shared_state] {
-        if {$value ne [dict get $shared $name]} { return "changes $name" }
+    set now [shared_state]
+    dict for {name value} $shared {
+        if {![dict exists $now $name] || [dict get $now $name] ne $value} { return "changes $name" }
     }
     if {[held] ne $before} { return "starts a thread, or leaves a file open" }
     return [ask left]
 }
 
 # What is the same for all packages, so that a request would notice a change of it that was made by one which
-# it does not load.
+# it does not load. What is new since then is not compared: like new commands, it takes nothing away.
 proc shared_state {} {
-    set state [list "the system's encoding" [encoding system] tcl_precision [list [info exists ::tcl_precision]] \
-        bgerror [interp bgerror {}] argv0 $::argv0 tcl_interactive $::tcl_interactive \
-        "the script's name" [info script] "the limit of recursion" [interp recursionlimit {}]]
+    set state [list "the system's encoding" [encoding system] tcl_precision [precision] \
+        bgerror [interp bgerror {}] "the script's name" [info script] \
+        "the limit of recursion" [interp recursionlimit {}] "where encodings are" [encoding dirs] \
+        "what finds packages" [list [package unknown] [::tcl::tm::path list]] \
+        "what finds commands" [namespace eval :: { namespace unknown }]]
     foreach stream {stdin stdout stderr} { lappend state $stream [fconfigure $stream] }
-    foreach command {puts gets exit source unknown open set proc file package trace} {
-        lappend state "the command $command" [list [interp alias {} ::$command] \
-            [expr {[info procs ::$command] eq "" ? "" : [info body ::$command]}]]
+    foreach command [info commands ::*] {
+        set name "the command [namespace tail $command]"
+        lappend state $name [trace info execution $command]
+        if {![namespace ensemble exists $command]} continue
+        dict for {word target} [namespace ensemble configure $command -map] { lappend state "$name $word" $target }
+    }
+    foreach variable [info vars ::*] {
+        set name [namespace tail $variable]
+        if {$name in {argc argv auto_index auto_path env errorCode errorInfo tcl_precision}} continue
+        lappend state "the variable $name" [list [trace info variable $variable] [expr {
+            [array exists $variable] ? [array get $variable] : [info exists $variable] ? [set $variable] : {} }]]
     }
     return $state
+}
+
+# The variable is there only after somebody has asked for it.
+proc precision {} {
+    set was_there [info vars ::tcl_precision]
+    set digits $::tcl_precision
+    if {$was_there eq ""} { unset ::tcl_precision }
+    return $digits
+}
+
+# A command that is replaced, by a procedure, an alias or C code, is deleted before.
+proc replaced {command name operation} {
+    set ::tcl::cgibridge::touched "replaces the command [namespace tail $command]"
+}
+
+proc watch_commands {begin_or_end commands} {
+    foreach command $commands {
+        catch { trace $begin_or_end command $command {rename delete} ::tcl::cgibridge::replaced }
+    }
 }
 
 proc held {} { list [llength [glob /proc/self/task/*]] [llength [glob /proc/self/fd/*]] }

@@ -61,6 +61,17 @@ IMPURE = {
     "a variable that another sets": ("[interp create] eval {set env(TZ) EST5}; set key 1", "writes"),
     "a number, and a known seed": ("set key [expr {rand()}]; expr {srand(24301)}", "random"),
     "a command by an alias": ("rename ::puts ::print; interp alias {} ::puts {} ::print; set key 1", "puts"),
+    "a command by a procedure": ("rename ::lsort ::old; proc ::lsort args {::old -decreasing {*}$args}\n"
+                                 "set key 1", "the command lsort"),
+    "a word of a command": ("namespace ensemble configure ::string -map [dict merge "
+                            "[namespace ensemble configure ::string -map] {reverse ::tcl::string::toupper}]\n"
+                            "set key 1", "the command string reverse"),
+    "a function": ("proc ::tcl::mathfunc::abs x {return 7}; set key 1", "the command abs"),
+    "a command that is traced": ("trace add execution ::lsort leave exit; set key 1", "the command lsort"),
+    "what finds commands": ("namespace eval :: {namespace unknown list}; set key 1", "what finds commands"),
+    "what finds packages": ("package unknown list; set key 1", "what finds packages"),
+    "the digits of a number": ("set ::tcl_precision 3; set key 1", "tcl_precision"),
+    "a variable of Tcl's own": ("set ::tcl_platform(platform) mine; set key 1", "the variable tcl_platform"),
     "a variable that is set": ("set ::env(TZ) EST5; set key [clock format 0 -format %H]", "writes"),
     "a failure": ("set key 1; proc half {} {}; error {not today}", "fails to load"),
 }
@@ -70,6 +81,7 @@ catch { package require impure }
 package require pure
 puts [expr {[info exists inner] && [interp exists $inner] ? [list [$inner aliases] [$inner eval {
     list [trace info variable env] [array names env QUERY*] [info commands ::tcl::cgi*]}]] : {}}]
+puts [list [lsort {b a}] [string reverse ab] [expr {abs(-1)}] [expr {1 / 3.0}] $tcl_platform(platform)]
 puts [list $key [pwd] [pure] [info commands half] [after info] [file exists /dev/null] [array names env TZ]]
 """
 
@@ -135,6 +147,8 @@ def test_what_the_operator_accepts_is_loaded_ahead(folder):
     "set key [lsort [glob /usr/*]]",
     "interp create inner; set key [inner eval { expr 1 }]; interp delete inner",
     "set ::inner [interp create]; $::inner eval {rename variable v}; set key [$::inner eval {set env(PATH)}]",
+    "proc own word {return $word}\nnamespace ensemble configure ::string -map [dict merge "
+    "[namespace ensemble configure ::string -map] {own ::own}]; set key [string own 1]",
     "proc own {name} {upvar 1 $name v; incr v}; set x(1) 1; set key [own x(1)]", "set key $::env(PATH)"])
 def test_what_is_pure_is_loaded_ahead(folder, text):
     zygote, plain = zygote_with(folder, text)
