@@ -257,6 +257,30 @@ def test_ruby_s_generators_without_the_process_id_stay(folder, needs):
         assert {warm.ask().seen() for _ in range(3)} == {plain.seen()} and warm.workers == 1
 
 
+LOADS_RUBY = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **words) {
+  void *ruby = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
+  ((void (*)(void))dlsym(ruby, "ruby_init"))();
+  int failed = 1;
+  ((unsigned long (*)(const char *, int *))dlsym(ruby, "rb_eval_string_protect"))(words[2], &failed);
+  return failed;
+}
+"""
+
+
+def test_a_program_may_load_ruby_for_itself_alone(folder, needs):
+    needs("ruby")
+    libraries = list(pathlib.Path("/usr/lib").glob("*/libruby-*.so.*.*"))
+    program = folder.compile("loads.c", LOADS_RUBY)
+    words = (str(libraries[0]), "srand(5); STDOUT.write(rand, ' ', $$ > 0); STDOUT.flush")
+    plain = run_plainly([program, *words])
+    assert plain.text.endswith(" true") and plain.code == 0
+    with Warm([program], verify=False) as warm:
+        assert {warm.ask(*words).seen() for _ in range(2)} == {plain.seen()}
+
+
 @pytest.mark.parametrize("name", ["x.c", "x.cc"])
 def test_c_and_cplusplus_tokens(folder, name):
     program = folder.compile(name, C_TEXT if name == "x.c" else CC_TEXT)
