@@ -41,11 +41,17 @@ __attribute__((constructor)) static void before(void) {
 static unsigned sum(const char *from, size_t n) {
   unsigned s = 0; for (size_t i = 0; i < n; ++i) s = s * 31 + (unsigned char)from[i]; return s;
 }
+/* The mapping of an address. The kernel may show one that was mapped again in two lines. */
 static void lines(const char *of) {
-  FILE *f = fopen("/proc/self/maps", "r"); char line[999]; unsigned long a, b; char how[9];
-  while (fgets(line, sizeof line, f))
-    if (sscanf(line, "%lx-%lx %s", &a, &b, how) == 3 && (unsigned long)of >= a && (unsigned long)of < b)
-      printf("%s %ld pages\n", how, (b - a) / PAGE > 64 ? -1 : (long)((b - a) / PAGE));
+  FILE *f = fopen("/proc/self/maps", "r"); char line[999], how[9], before[9] = "";
+  unsigned long a, b, inode, start = 0, end = 0, of_file = 0;
+  for (int is_line = 1; is_line;) {
+    is_line = fgets(line, sizeof line, f) && sscanf(line, "%lx-%lx %s %*s %*s %lu", &a, &b, how, &inode) == 4;
+    if (is_line && a == end && !strcmp(how, before) && inode == of_file) { end = b; continue; }
+    if ((unsigned long)of >= start && (unsigned long)of < end)
+      printf("%s %ld pages\n", before, (end - start) / PAGE > 64 ? -1 : (long)((end - start) / PAGE));
+    start = a; end = b; of_file = inode; strcpy(before, how);
+  }
   fclose(f);
 }
 static void look(void) {
@@ -108,6 +114,16 @@ DEEDS = {
                       "'L', PAGE);",
     "maps a file over data": 'mmap(bss, 4 * PAGE, 3, MAP_PRIVATE | MAP_FIXED, open("/proc/self/exe", 0), 0);',
     "maps shared memory over data": "mmap(data, 4 * PAGE, 3, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);",
+    "maps a file where memory was": 'munmap(mapped, 16 * PAGE); mmap(mapped, 16 * PAGE, 5, MAP_PRIVATE | '
+                                    'MAP_FIXED_NOREPLACE, open("/proc/self/exe", 0), 0);',
+    "maps a file over memory": 'mmap(mapped + PAGE, 4 * PAGE, 3, MAP_PRIVATE | MAP_FIXED, '
+                               'open("/proc/self/exe", 0), 0);',
+    "maps shared memory where memory was": "munmap(mapped, 64 * PAGE); memset(mmap(mapped, 64 * PAGE, 3, "
+                                           "MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), 'L', "
+                                           "64 * PAGE);",
+    "maps a file where room was reserved": "munmap(reserved, 8 * PAGE); mmap(reserved, 8 * PAGE, 1, "
+                                           "MAP_PRIVATE | MAP_FIXED_NOREPLACE, "
+                                           'open("/proc/self/exe", 0), 0);',
     "makes data readable only": "mprotect(data, 4 * PAGE, PROT_READ);",
     "makes data inaccessible": "mprotect(bss, 16 * PAGE, PROT_NONE);",
     "makes what was readable only writable": "mprotect(read_only, 4 * PAGE, 3); memset(read_only, 'L', 4 * "
@@ -188,7 +204,9 @@ def test_what_a_request_may_do_to_its_mappings(folder, name, tracking):
                 "moves the break up", "unmaps a mapping", "makes data readable only", "gives pages back",
                 "gives pages back and reads them", "gives a file's pages back", "gives pages back some day",
                 "makes data inaccessible", "writes between changes of protection",
-                "gives back what it has written", "makes what was reserved usable"):
+                "gives back what it has written", "makes what was reserved usable",
+                "maps a file where memory was", "maps a file over memory",
+                "maps shared memory where memory was", "maps a file where room was reserved"):
         assert warm.retired == []
 
 

@@ -103,11 +103,15 @@ static int is_filled_again(struct engine *engine, const struct mapping *then, ui
   return !mapping_is_saved(then) || scan_fill_again(engine, start, end) == 0;
 }
 
+/* Anonymous memory: the snapshot has all that was in it, or there was nothing. */
+static int can_be_mapped_again(const struct mapping *then) {
+  return (mapping_is_saved(then) && then->inode == 0) || mapping_is_reserved(then);
+}
+
 static enum retirement lost(struct engine *engine, const struct mapping *then, uintptr_t start,
                             uintptr_t end, int *changed) {
-  int is_ours = mapping_is_saved(then) && then->inode == 0;
   if (mapped_file_put_back(then, start, end) == 0) return RETIRED_NOT;
-  if (!is_ours && !mapping_is_reserved(then)) {
+  if (!can_be_mapped_again(then)) {
     strcpy(engine->reason, "a mapping of a file that stood at the checkpoint is gone");
     return RETIRED_MAPPINGS;
   }
@@ -162,6 +166,11 @@ static enum retirement compare(struct engine *engine, const struct mapping *then
       !(as_then.inode == 0 && as_now.inode == 0 && as_then.is_shared == as_now.is_shared)) {
     if (now->kind != MAPPING_KERNEL && mapped_file_put_back(then, start, end) == 0)
       return RETIRED_NOT;
+    /* Memory that was given back, and the kernel has put a file there: a library, for example. */
+    if (can_be_mapped_again(then) && now->kind == MAPPING_PLAIN &&
+        raw_call(SYS_munmap, start, end - start) == 0) {
+      return lost(engine, then, start, end, changed);
+    }
     strcpy(engine->reason, "a mapping that stood at the checkpoint was replaced");
     return RETIRED_MAPPINGS;
   }
