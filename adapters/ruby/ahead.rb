@@ -282,11 +282,16 @@ module CGIBridge
         is_missing = error.is_a?(LoadError) && error.path == name
         return "fails to load (#{error.class})" unless is_missing
       end
-      chosen = (@watch.reads.keys - known).find { |variable| @text.include?(variable.b) }
+      chosen = (@watch.reads.keys - known).find { |variable| names?(variable) }
       return "reads #{chosen}, which the program may set" if chosen
       @watch.look_at_methods
       changed = Ahead.shared_state.find { |part, value| shared[part] != value }
       @watch.trouble || trouble_of_process(written) || (changed && "changes #{changed[0]}")
+    end
+
+    # A longer name that contains it ($LOAD_PATH, PATH_INFO) is another variable's.
+    def names?(variable)
+      @text.match?(/(?:(?<![A-Za-z0-9_])|(?<=\\[a-z]))#{Regexp.escape(variable.b)}(?![A-Za-z0-9_])/n)
     end
 
     # What the checkpoint library saw.
@@ -314,6 +319,9 @@ module CGIBridge
   # Finds the libraries of Ruby's own folders, or of gems, that a request loaded, and tells the bridge.
   class Learned
     NOTES_MAX = 1000
+    # Any use of ENV but to read.
+    SETS = /\bENV\b(?!\s*\[[^\]\n]*\](?!\s*(?:\|\||&&|[-+*<])?=[^=~])|
+            \.(?:\[\]\(|fetch\b|key\?|has_key\?|include\?|to_h\b|values_at\b))/x.freeze
 
     def initialize(command, text)
       @script_folder = File.join(File.dirname(File.expand_path(command.script)), '')
@@ -348,11 +356,17 @@ module CGIBridge
       return [] if paths.any? { |path| path.include?('/bundler') }
 
       libraries, own = paths.partition { |path| folder_of(path) }
-      return [] if own.any? { |path| hides_another(path) }
+      return [] if own.any? { |path| hides_another(path) || may_set_variables(path) }
 
       names = libraries.map { |path| name_of(path, folder_of(path)) }
       named = @named + own.select { |path| path.end_with?('.rb') }.flat_map { |path| Ahead.names_in(File.binread(path)) }
       (named & names) | names.reject { |name| name.include?('/') }
+    end
+
+    # A library that it loads afterwards may read them; ahead, it would read the launch's. The script itself is
+    # searched for their names.
+    def may_set_variables(path)
+      path.end_with?('.rb') && File.binread(path).match?(SETS)
     end
 
     def folder_of(path)

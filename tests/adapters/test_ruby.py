@@ -323,6 +323,31 @@ def test_nothing_is_learned_where_the_program_hides_a_library(folder):
     assert answer.code == 0 and answer.loaded() == []
 
 
+@pytest.mark.parametrize("text, learns", [
+    ("ENV['MOOD'] = 'x'", False), ("ENV['MOOD'] ||= 'x'", False), ("ENV.update('MOOD' => 'x')", False),
+    ("E = ENV; E['MOOD'] = 'x'", False), ("M = ENV['MOOD']; N = ENV.fetch('PATH') + ENV['PATH']", True),
+    ("M = ENV['MOOD'] == 'x' || ENV['PATH'] =~ /x/", True)])
+def test_nothing_is_learned_where_a_file_of_the_program_sets_variables(folder, text, learns):
+    """A library that it loads afterwards may read them."""
+    folder.script("settings.rb", text + "\n")
+    script = folder.script("x.rb", "require_relative 'settings'\nrequire 'abbrev'\n")
+    with ruby_zygote(script) as zygote:
+        answer = zygote.worker().request([script])
+    assert answer.code == 0 and ("abbrev" in answer.loaded()) == learns
+
+
+def test_a_variable_is_not_named_by_a_longer_name(folder):
+    folder.script("installed/quiet.rb", "M = [ENV['PATH'], ENV['N']]\n")
+    script = folder.script("x.rb", "require 'quiet'\np M[0], $LOAD_PATH.size > 1, ENV['PATH_INFO'], :NAME\n")
+    env = {**LAUNCH_ENV, "RUBYLIB": f"{folder.path}/installed"}
+    with ruby_zygote(script, preload="quiet", env=env) as zygote:
+        assert zygote.note(WARNING) == []
+        assert "installed/quiet.rb" in "\n".join(zygote.note(FILE))
+        env = {**REQUEST_ENV, "RUBYLIB": env["RUBYLIB"]}
+        answer = zygote.worker().request([script], env=env)
+    assert answer.seen() == run_plainly([RUBY, script], env=env).seen()
+
+
 @pytest.mark.parametrize("text, why", [
     ("Q = ENV['QUERY_STRING']", "reads the environment's QUERY_STRING"), ("ALL = ENV.to_h", "lists"),
     ("ENV['X'] = '1'", "writes"), ("puts 'loaded'", "prints"), ("$stderr.puts 'loaded'", "prints"),
