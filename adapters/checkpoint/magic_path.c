@@ -24,6 +24,7 @@
 #include "checkpoint.h"
 #include "ending.h"
 #include "load/inserted.h"
+#include "load/perl_effects.h"
 #include "load/trial.h"
 #include "rewind/parked_threads.h"
 
@@ -221,6 +222,10 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   if ((rest = rest_after(what, "watch")) != NULL && (*rest == '\0' || *rest == '/')) {
     load_watch_begin(rest + (*rest == '/'));
     perl_generator_watch();
+    return give_word(buffer, size, "on");
+  }
+  if (strcmp(what, "effects") == 0) {
+    perl_effects_begin();
     return give_word(buffer, size, "on");
   }
   if (strcmp(what, "seen") == 0) return give_text(buffer, size, load_watch_found());

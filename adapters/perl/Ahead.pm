@@ -7,7 +7,7 @@ BEGIN { ${^WARNING_BITS} = '' }    # see CGIBridge.pm
 
 our (%read, %before_all, %known, %changed, @preload, @usual_folders, @launched_as, @sent, $environment,
     $listed, $writes, $words_read, $words_written, $time_read, $time_written, $warned, $watch, $is_ahead,
-    $is_doomed, $is_booted, $is_again, $later, $misused, $folder);
+    $is_doomed, $is_booted, $is_again, $later, $misused, $folder, $start_over);
 
 # What is the same for all modules, so that a request would notice a change of it that was made by one which
 # it does not load.
@@ -43,6 +43,12 @@ sub load_ahead {
         (%read, $listed, $words_read, $words_written, $time_read, $time_written, $warned, $misused) = ();
         my %shared = shared_state();
         ask($watch);
+        # What was found before is left out first: without it, this module may load otherwise.
+        local $start_over = sub {
+            $later = $with_places if @places;
+            my $why = trouble($written, $writes_before) // 'changes something';
+            start_over_without(%impure || @places ? %impure : ($module => "$why while it is loaded"));
+        };
         my $hooked = require_ahead(file_of($module));
         my $why = trouble($written, $writes_before) // $hooked // changed_state(%shared);
         my @loaded = grep { !$there{$_} } keys %INC;

@@ -26,7 +26,7 @@ BEGIN { ${^WARNING_BITS} = '' }
 
 our (%read, %changed, $cleared, $listed, $environment, %launched, $usual, %known, @usual_folders,
     $learn, @preload, $is_again, $is_booted, $is_ahead, $is_doomed, $words_read, $words_written, $time_read,
-    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_accepted, $takes_switches, $later, $misused, @used);
+    $time_written, $warned, @sent, %only_deleted, $watched, $words, $streams, $is_accepted, $takes_switches, $later, $misused, @used, $start_over);
 our ($script, $writes) = ($0, 0);
 
 # Where the library answers; told to the first caller that asks, and to no other after that.
@@ -120,10 +120,20 @@ sub trouble {
 sub refuse_what_was_seen {
     # /dev/null has a position, which counts the bytes written. The script may change its own %ENV.
     my $why = streams_now() ne $streams ? 'changes its standard streams' : trouble(0, $writes);
-    if (defined $why) {
-        need_rest();
-        start_over_booted("$why while compiling");
-    }
+    leave_to_requests($why) if defined $why;
+}
+
+sub leave_to_requests {
+    need_rest();
+    start_over_booted("$_[0] while compiling");
+}
+
+# The library calls it before the first call by which a load would change a file, connect or start a process:
+# that would be done for nobody. Returns if perl could not be started again.
+sub before_effect {
+    return if $is_booted && !defined $start_over;
+    local ($@, $!, $SIG{__DIE__}, $SIG{__WARN__});
+    eval { defined $start_over ? $start_over->() : leave_to_requests(trouble(0, $writes)) };
 }
 
 # The files that are part of the checkpoint, so that a change of one is noticed.
@@ -347,6 +357,7 @@ if (defined $call) {
     watch_words();
     tie $^T, 'CGIBridge::Time';    # its value stays real
     $streams = streams_now();
+    ask('effects');
 }
 
 # It is compiled after the script, which may have replaced perl's functions.

@@ -270,3 +270,37 @@ def test_functions_that_a_script_replaces_everywhere_are_not_the_adapter_s(folde
 def test_the_error_that_a_begin_block_leaves_is_the_exit_code_of_a_die(folder, reset, begin):
     script = folder.script("x.pl", f"BEGIN {{ {begin} }} print $! + 0; die;\n__END__\n")
     answers_like_plain(script, reset, level=COMPILED)
+
+
+# -- what it would change outside ------------------------------------------------------------------------
+
+EFFECTS = {"a line of a file": "open my $f, '>>', LOG or die; print $f 'hit '; close $f",
+           "a command": "system 'printf \"hit \" >>' . LOG",
+           "an answer of a command": "my $answer = `printf \"hit \" >>@{[LOG]}`",
+           "a child": "if (!defined(my $pid = fork)) { die } elsif (!$pid) { open my $f, '>>', LOG;"
+                      "syswrite $f, 'hit '; exit } wait",
+           "a file, after the time": "our $when = time; our $n = rand;"
+                                     "open my $f, '>>', LOG; print $f 'hit '; close $f",
+           "a database": "require DBI; my $d = DBI->connect('dbi:SQLite:' . LOG, '', '');"
+                         "$d->do('create table if not exists t (n)'); $d->do('insert into t values (1)')"}
+
+
+@pytest.mark.parametrize("where", ["the script", "a module", "a module ahead"])
+@pytest.mark.parametrize("effect", EFFECTS)
+def test_what_a_load_changes_outside_is_not_changed_for_nobody(folder, reset, effect, where):
+    text = "{ use constant LOG => '%s'; %s }" % (folder.path / "log", EFFECTS[effect])
+    folder.script("Own.pm", f"package Own; {text} 1;\n")
+    script = folder.script("x.pl", {"the script": f"BEGIN {text}", "a module": "use Own;",
+                                    "a module ahead": "require Own;"}[where] + "\nprint 'x';\n")
+    folders = {"PERL5LIB": str(folder.path)}
+    plain = run_plainly([PERL, script], env={**REQUEST_ENV, **folders})
+    once = (folder.path / "log").read_bytes()
+    (folder.path / "log").unlink()
+    ahead = ("Own",) if where == "a module ahead" else ()
+    with perl_zygote(script, modules=ahead, reset=reset, env={**LAUNCH_ENV, **folders}) as zygote:
+        assert zygote.stands and not (folder.path / "log").exists(), zygote.notes
+        assert (zygote.level, bool(zygote.note(WARNING))) == ((COMPILED, True) if ahead else (BOOTED, False))
+        for _ in range(2):
+            assert zygote.ask(env={**REQUEST_ENV, **folders}).seen() == plain.seen()
+    if effect != "a database":
+        assert (folder.path / "log").read_bytes() == 2 * once != b""

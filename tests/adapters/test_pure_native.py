@@ -136,6 +136,35 @@ def test_a_native_program_is_warm_if_the_operator_accepts_it(folder):
         assert zygote.stands, zygote.notes
 
 
+EFFECTS = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((constructor)) static void early(void) { %s; }
+int main() { return write(1, "x", 1) != 1; }
+"""
+
+
+@pytest.mark.parametrize("linked", [[], ["-static"]])
+@pytest.mark.parametrize("effect", [
+    'int f = open("LOG", O_WRONLY | O_CREAT, 0600); (void)!write(f, "hit", 3); close(f)',
+    'mkdir("LOG", 0700)', 'system("mkdir LOG")',
+    'if (fork() == 0) { mkdir("LOG", 0700); _exit(0); } wait(0)',
+    'if (time(0) > 9) symlink("x", "LOG")'])
+def test_what_a_constructor_changes_outside_is_not_changed_for_nobody(folder, effect, linked):
+    log = folder.path / "log"
+    program = folder.compile("early.c", EFFECTS % effect.replace("LOG", str(log)), *linked)
+    with Zygote([program], reset="rewind") as zygote:
+        # A static one stops before its constructors, if it may not stop after them.
+        refused = not zygote.stands and "what runs before main()" in zygote.note(SHALLOWER)[0]
+        assert refused != bool(linked), zygote.notes
+    assert not os.path.lexists(log)
+    assert run_plainly([program]).text == "x" and os.path.lexists(log)
+
+
 SHARED = r"""
 #include <stdio.h>
 #include <sys/stat.h>

@@ -15,6 +15,7 @@
 
 #include "calls/passed_calls.h"
 #include "calls/rare_calls.h"
+#include "load/perl_effects.h"
 #include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -245,10 +246,30 @@ static int is_renewed(const char *place) {
   return 0;
 }
 
+/* Such a program's checkpoint is refused at main(); see checkpoint.c. */
+static int is_before_main(void) {
+  return state.level == LEVEL_LINKED && !state.is_ahead && !program_is_go();
+}
+
+/* Whether others than this process would notice it: it would be done once for nobody at each start,
+ * if that is not prevented. */
+static int has_effect(enum impurity kind) {
+  if (!is_before_main() && !perl_effects_matter()) return 0;
+  return kind == IMPURE_CHILDREN || kind == IMPURE_SOCKETS || kind == IMPURE_FILES;
+}
+
+static void prevent_effect(void) {
+  char reason[kFoundMax + 32];
+  if (!is_before_main()) return perl_effects_see();
+  snprintf(reason, sizeof reason, "what runs before main() %s", state.load.found);
+  checkpoint_refuse(reason);
+}
+
 void load_watch_note(enum impurity kind, const char *function, const void *caller) {
   struct load_watch *load = &state.load;
   if (kind == IMPURE_CHILDREN) cycles_leave();
-  if (state.role != ROLE_ZYGOTE || !load->is_on || load->found[0] != '\0') return;
+  if (state.role != ROLE_ZYGOTE || !load->is_on) return;
+  if (load->found[0] != '\0' && !has_effect(kind)) return;
   if ((load->accepted >> kind & 1) != 0 || is_of_this_library(caller)) return;
   /* Before its adapter runs, Python may write what it has compiled. */
   int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
@@ -261,9 +282,11 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   load->is_on = 0; /* finding the place may call what is watched */
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
-  if (kind == IMPURE_RESTLESS || !is_renewed(place))
+  int counts = kind == IMPURE_RESTLESS || !is_renewed(place);
+  if (counts && load->found[0] == '\0')
     snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
   load->is_on = 1;
+  if (counts && has_effect(kind)) prevent_effect();
   if (load->found[0] != '\0') cycles_leave();
   if (trial_is_on() && load->found[0] != '\0') trial_end(load->found);
 }
