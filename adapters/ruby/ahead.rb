@@ -319,9 +319,10 @@ module CGIBridge
   # Finds the libraries of Ruby's own folders, or of gems, that a request loaded, and tells the bridge.
   class Learned
     NOTES_MAX = 1000
-    # Any use of ENV but to read.
-    SETS = /\bENV\b(?!\s*\[[^\]\n]*\](?!\s*(?:\|\||&&|[-+*<])?=[^=~])|
-            \.(?:\[\]\(|fetch\b|key\?|has_key\?|include\?|to_h\b|values_at\b))/x.freeze
+    # Where a variable is set, or ENV gets another name. (A file that hands it to others mostly wants it read.)
+    SETS = /(?<![=!<>])=\s*(?:::)?ENV\b(?!\s*[.\[])|\bENV\b\s*(?:\[[^\]\n]*\]\s*(?:\|\||&&|[-+*]|<<)?=(?![=~])|
+            \.\s*(?:\[\]=|store|update|merge!|replace|delete|delete_if|clear|keep_if|
+            reject!|select!|filter!|shift|send|public_send|__send__|tap|then|instance_eval)(?![\w?]))/x.freeze
 
     def initialize(command, text)
       @script_folder = File.join(File.dirname(File.expand_path(command.script)), '')
