@@ -55,6 +55,8 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "policy")) old(276, 4, 0, 0, 0, 0, 0);
   if (!strcmp(what, "wide")) wide(SYS_personality, 0x0040000, 0);
   if (!strcmp(what, "negative")) wide(SYS_personality | 1l << 63, 0x0040000, 0);
+  if (!strcmp(what, "none")) wide(-1, 0x2ffffffff, 0x2ffffffff);
+  if (!strcmp(what, "no function")) syscall(-1L, 0x2ffffffff, 0x2ffffffff, 0x2ffffffff, 0x2ffffffff);
   if (!strcmp(what, "function")) syscall(SYS_personality | ~0l << 32, 0x0040000L);
   puts("end");
 }
@@ -66,7 +68,7 @@ def program(folder, request):
     return [folder.compile("old.c", SOURCE, *(["-static"] if request.param == "static" else []))]
 
 
-@pytest.mark.parametrize("what", ["map", "policy", "wide", "negative", "function"])
+@pytest.mark.parametrize("what", ["map", "policy", "wide", "negative", "function", "none", "no function"])
 def test_a_call_of_another_form_does_what_it_would_and_is_not_found_by_the_next(program, what):
     plain, done = run_plainly(program), run_plainly([*program, what])
     assert done.stdout.endswith(b"end\n")

@@ -130,6 +130,7 @@ static void see(const struct maker *maker, const long *words) {
 }
 
 void named_files_see_number(long number, const long *words) {
+  if (number < 0) return; /* no call: its words are no paths */
   for (size_t i = 0; i < sizeof kMakers / sizeof *kMakers; ++i) {
     const struct maker *maker = &kMakers[i];
     if (maker->numbers[0] == number || maker->numbers[1] == number) see(maker, words);
