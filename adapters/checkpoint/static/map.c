@@ -56,7 +56,7 @@ static void note_file(int file) {
   char link[sizeof "/proc/self/fd/" + 20];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   if (raw_call(SYS_readlink, link, state.executable.file, sizeof state.executable.file - 1) <= 0) {
-    strcpy(state.executable.file, state.executable.path);
+    memcpy(state.executable.file, state.executable.path, sizeof state.executable.file);
   }
 }
 
