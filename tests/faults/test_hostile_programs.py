@@ -161,7 +161,9 @@ def test_a_false_zygote_cannot_make_the_bridge_signal_others(site, neighbour, wh
     process itself."""
     victim = site.folder / "victim"
     attacker = site.c("attacker", FALSE_ZYGOTE.replace("@VICTIM@", str(victim)), INCLUDES, "-w")
-    bridge = site.start_bridge('timeouts = { request = "6s", kill_grace = "100ms" }')
+    # Else its zygote would be ended before its first message.
+    bridge = site.start_bridge('accept = ["sockets"]\n'
+                               'timeouts = { request = "6s", kill_grace = "100ms" }')
     bridge.allow_log("attacker")
     neighbour(bridge)
     bridge.wait_warm(neighbour.script)
