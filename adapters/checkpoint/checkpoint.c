@@ -51,8 +51,7 @@ void checkpoint_stand(void) {
     checkpoint_refuse(reason);
   }
   if (state.level == LEVEL_LINKED && !state.is_ahead && load_watch_found()[0] != '\0') {
-    snprintf(reason, sizeof reason, "what runs before main() %s", load_watch_found());
-    checkpoint_refuse(reason);
+    load_watch_refuse();
   }
   if (state.level == LEVEL_LINKED && !state.is_ahead && environment_note_changes() != 0) {
     checkpoint_refuse("changes the environment before main()");

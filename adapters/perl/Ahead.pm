@@ -35,6 +35,10 @@ sub load_ahead {
     my %before = (%read);
     my $by_script = $words_read;
     my (%impure, %twice, @places, $with_places);
+    my $leave_out = sub {
+        $later = $with_places if @places;
+        start_over_without(%impure) if %impure || @places;
+    };
     local $is_ahead = 1;
     watch_words();
     for my $module (grep { !exists $INC{file_of($_)} } @preload) {
@@ -45,9 +49,9 @@ sub load_ahead {
         ask($watch);
         # What was found before is left out first: without it, this module may load otherwise.
         local $start_over = sub {
-            $later = $with_places if @places;
+            $leave_out->();
             my $why = trouble($written, $writes_before) // 'changes something';
-            start_over_without(%impure || @places ? %impure : ($module => "$why while it is loaded"));
+            start_over_without($module => "$why while it is loaded");
         };
         my $hooked = require_ahead(file_of($module));
         my $why = trouble($written, $writes_before) // $hooked // changed_state(%shared);
@@ -64,8 +68,7 @@ sub load_ahead {
         %before = (%read, %before);
     }
     untie @main::ARGV;
-    $later = $with_places if @places;
-    start_over_without(%impure) if %impure || @places;
+    $leave_out->();
     %read = %before;
     ($words_read, $words_written) = ($by_script);
 }

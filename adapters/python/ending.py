@@ -193,11 +193,7 @@ class Ending:
             clear_names(module_names)
         if held:
             gc.collect()
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except BaseException:
-                pass  # the interpreter lets them end with its last module, and no error of that shows
+        flush()  # the interpreter lets the streams end with its last module: no error of that shows
         modules.update(stay)
         return True
 
@@ -230,13 +226,14 @@ def may_warn():
 
 
 def flush():
-    """Whether the flush succeeded; the interpreter has an exit code for failure."""
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BaseException:
-        return False
-    return True
+    """Whether both streams could be flushed; the interpreter has an exit code for failure."""
+    succeeded = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            succeeded = False
+    return succeeded
 
 
 def take_modules(names):

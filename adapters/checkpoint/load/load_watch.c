@@ -259,10 +259,8 @@ static int has_effect(enum impurity kind) {
 }
 
 static void prevent_effect(void) {
-  char reason[kFoundMax + 32];
-  if (!is_before_main()) return perl_effects_see();
-  snprintf(reason, sizeof reason, "what runs before main() %s", state.load.found);
-  checkpoint_refuse(reason);
+  if (is_before_main()) load_watch_refuse();
+  perl_effects_see();
 }
 
 void load_watch_note(enum impurity kind, const char *function, const void *caller) {
@@ -304,6 +302,12 @@ const char *load_watch_found(void) {
     strcpy(load->found, "changes its working folder");
   }
   return load->found;
+}
+
+void load_watch_refuse(void) {
+  char reason[kFoundMax + 32];
+  snprintf(reason, sizeof reason, "what runs before main() %s", state.load.found);
+  checkpoint_refuse(reason);
 }
 
 /* ---- the functions that are watched ---- */

@@ -84,8 +84,7 @@ void load_watch_end(void);
 void load_watch_note(enum impurity kind, const char *function, const void *caller);
 /* seeds.c: a request asks for its id, for the time in parts of a second; seeds; seeds by its id.
  * ruby_generator.c: what the adapter itself has asked does not count. */
-void seeds_see_number(void);
-void seeds_see_moment(void);
+void seeds_see_number(void), seeds_see_moment(void);
 void seeds_see_seed(const char *call), seeds_made_of_number(const char *call);
 void ruby_generator_begin(void);
 /* load_place.c: ", at FILE line N" of the program's own code; or 0, if its language does not
@@ -129,6 +128,7 @@ void cycles_note_mask(const sigset_t *mask); /* is about to be set */
 void cycles_note_action(int number);         /* of a signal, set or asked for */
 /* What was found, or "". Also checks what was printed. */
 const char *load_watch_found(void);
+_Noreturn void load_watch_refuse(void); /* for that, at main() or before */
 /* load_left.c: what the load has permanently left in the process since the watch began, in words,
  * or "". A library that is loaded ahead leaves it even to requests that do not load it. */
 enum threads_left {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
 #include "static/main_place.h"
@@ -53,9 +54,7 @@ static uintptr_t page_after(uintptr_t address) {
 
 /* What the kernel shows as /proc/self/exe of a process that has executed the file. */
 static void note_file(int file) {
-  char link[sizeof "/proc/self/fd/" + 20];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  if (raw_call(SYS_readlink, link, state.executable.file, sizeof state.executable.file - 1) <= 0) {
+  if (path_of_open_file(file, state.executable.file, sizeof state.executable.file) <= 0) {
     memcpy(state.executable.file, state.executable.path, sizeof state.executable.file);
   }
 }
