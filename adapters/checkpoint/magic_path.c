@@ -342,7 +342,7 @@ static int open_call(char *buffer, size_t size, ssize_t *result) {
 }
 
 int magic_path_answer(const char *path, char *buffer, size_t size, ssize_t *result) {
-  if (state.role == ROLE_NONE || path == NULL) return 0;
+  if (state.role == ROLE_NONE || !may_be_memory(path)) return 0;
   const char *what = rest_after(path, kRoot);
   /* No child is clean. */
   if (what == NULL || (!state.is_clean && getpid() != state.pid)) return 0;

@@ -66,6 +66,7 @@ unsigned memory_stood(const void *start, size_t bytes) {
 /* Memory in this range is mapped again or gone. What was saved is put back with its content. */
 static void note_replaced(const void *start, size_t bytes, const char *call) {
   unsigned stood = memory_stood(start, bytes);
+  readable_page = 0;
   if ((stood & STOOD_SAVED) != 0) call_touch(TOUCHED_MAPPINGS | TOUCHED_PAGES);
   if ((stood & STOOD_FILE) != 0) call_touch(TOUCHED_FILE_PAGES);
   if ((stood & STOOD_RESERVED) != 0) call_touch(TOUCHED_RESERVED);
@@ -106,6 +107,7 @@ void note_mremap(const void *old, size_t old_bytes, size_t bytes, int flags, con
 
 void note_mprotect(const void *start, size_t bytes, int prot) {
   unsigned stood = memory_stood(start, bytes);
+  readable_page = 0;
   note_prot(prot, "mprotect of memory that can only be executed");
   if ((stood & STOOD_RESERVED) != 0) call_touch(TOUCHED_RESERVED);
   if ((stood & (STOOD_SAVED | STOOD_CONSTANT)) != 0) call_touch(TOUCHED_MAPPINGS);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 
 #include "message/wire.h"
@@ -102,12 +103,11 @@ void note_advice(const void *start, size_t bytes, enum retirement kind, const ch
 void note_shmat(int flags);
 void note_locale(void); /* libc may map other files for a locale */
 
-/* Whether there may be memory at an address that the program has given to libc or the kernel, which
- * answers EFAULT if not: the lowest 64 KiB and the kernel's half hold none, and these are what
- * programs pass by mistake, or as a test. */
-static inline int may_be_memory(const void *address) {
-  return (uintptr_t)address >= 1 << 16 && (intptr_t)address > 0;
-}
+/* Whether an address that the program has given to libc or the kernel can be read; the kernel
+ * answers EFAULT if not, which programs use as a test. Asks the kernel only if it is on another
+ * page than the last one that could be read. */
+int may_be_memory(const void *address);
+extern uintptr_t readable_page; /* that one's number; 0 once memory may have been taken away */
 
 /* passed_looks.c: some of the kernel's files change a process when they are written to. */
 void note_open(int directory, const char *path, int flags);

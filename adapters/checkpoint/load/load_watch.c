@@ -324,7 +324,7 @@ LOOK(IMPURE_FILES, look_at_change)
 /* Of no name, to find out whether links can be made: it fails (path_resolution(7)). */
 void *look_at_link(const struct passed_call *call, const long *arguments) {
   const char *from = (const char *)arguments[0], *to = (const char *)arguments[1];
-  int is_try = from != NULL && to != NULL && (from[0] == '\0' || to[0] == '\0');
+  int is_try = may_be_memory(from) && may_be_memory(to) && (from[0] == '\0' || to[0] == '\0');
   return is_try ? NULL : look_at_maker(call, arguments);
 }
 

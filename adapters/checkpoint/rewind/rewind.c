@@ -311,6 +311,7 @@ static void become_child(void) {
   state.touched_signals = 0;
   state.sets_mask = 0;
   state.doubt = RETIRED_NOT;
+  readable_page = 0;
   clean_begin();
   threads_begin_request();
 }
