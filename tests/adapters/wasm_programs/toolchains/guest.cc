@@ -2,8 +2,8 @@
 // standard error, keeps a number in a file and in memory, and exits with the code that QUERY_STRING
 // says.
 #include <algorithm>
+#include <cstdio>  // Debian 13's libc++ for WebAssembly has no <fstream>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -23,9 +23,13 @@ int main(int argc, char **argv) {
   for (const std::string &variable : variables) std::cout << "variable " << variable << "\n";
   std::string body{std::istreambuf_iterator<char>(std::cin), {}};
   std::cout << "body " << body << "\nruns " << ++runs["this"] << "\n";
-  std::ofstream("/data/written") << "by the guest";
-  std::string word, line;
-  std::getline(std::ifstream("/data/written"), line);
+  std::FILE *file = std::fopen("/data/written", "w");
+  std::fputs("by the guest", file);
+  std::fclose(file);
+  char line[99] = "";
+  file = std::fopen("/data/written", "r");
+  std::fgets(line, sizeof line, file);
+  std::fclose(file);
   std::cout << "file " << line << "\n";
   std::cerr << "told\n";
   return std::atoi(std::getenv("QUERY_STRING"));
