@@ -24,7 +24,7 @@
 #include "checkpoint.h"
 #include "ending.h"
 #include "load/inserted.h"
-#include "load/perl_effects.h"
+#include "load/load_effects.h"
 #include "load/trial.h"
 #include "rewind/parked_threads.h"
 
@@ -224,10 +224,8 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
     perl_generator_watch();
     return give_word(buffer, size, "on");
   }
-  if (strcmp(what, "effects") == 0) {
-    perl_effects_begin();
-    return give_word(buffer, size, "on");
-  }
+  if ((rest = rest_after(what, "effects")) != NULL)
+    return load_effects_expect(rest) == 0 ? give_word(buffer, size, "on") : refuse();
   if (strcmp(what, "seen") == 0) return give_text(buffer, size, load_watch_found());
   if ((rest = rest_after(what, "accepts/")) != NULL) {
     return load_watch_accepts(rest) ? give_word(buffer, size, "yes") : refuse();

@@ -125,6 +125,7 @@ class Preload:
                 break
             if name == "random":
                 self.generators.watch(sys.modules.get("random"))
+        ask(b"effects/refuse/after its modules are imported")  # what these have left may still end
         self.main.end()
         putenv.end()
         sys.argv, sys.orig_argv, self.command.words = words, line, launched_with
@@ -154,6 +155,8 @@ class Preload:
         writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         authkey = WatchedAuthkey()
         ask(b"watch")
+        # Before it changes anything outside, the library starts the process over.
+        ask(b"effects/without/--preload=\n" + os.fsencode(name) + b"\nwhile it is imported")
         try:
             self.main.load(name)
         except BaseException as error:

@@ -279,6 +279,7 @@ EFFECTS = {"a line of a file": "open my $f, '>>', LOG or die; print $f 'hit '; c
            "an answer of a command": "my $answer = `printf \"hit \" >>@{[LOG]}`",
            "a child": "if (!defined(my $pid = fork)) { die } elsif (!$pid) { open my $f, '>>', LOG;"
                       "syswrite $f, 'hit '; exit } wait",
+           "another program": "exec '/bin/sh', '-c', 'printf \"hit \" >>' . LOG",
            "a file, after the time": "our $when = time; our $n = rand;"
                                      "open my $f, '>>', LOG; print $f 'hit '; close $f",
            "a database": "require DBI; my $d = DBI->connect('dbi:SQLite:' . LOG, '', '');"

@@ -13,6 +13,7 @@
 #include "calls/clean.h"
 #include "calls/named_files.h"
 #include "calls/passed_calls.h"
+#include "load/load_effects.h"
 #include "load/load_watch.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -149,7 +150,8 @@ void note_open_of_load(const char *function, int directory, const char *path, in
   if (!state.load.is_on || !may_be_memory(path)) return;
   load_watch_note_file(directory, path, flags, caller);
   int reads = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
-  if (!reads && !is_device(directory, path)) load_watch_note(IMPURE_FILES, function, caller);
+  if (reads || is_device(directory, path) || load_effects_is_cache(path)) return;
+  load_watch_note(IMPURE_FILES, function, caller);
 }
 
 /* Whether it is put back anyway if there was a child. */

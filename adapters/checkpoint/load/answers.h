@@ -61,6 +61,7 @@
   X(killpg, 0, RETIRED_NOT, look_at_sent)                         \
   X(raise, 0, RETIRED_NOT, look_at_sent)                          \
   X(sigqueue, 0, RETIRED_NOT, look_at_sent)                       \
+  X(pidfd_send_signal, 0, RETIRED_NOT, look_at_sent)              \
   X(signalfd, 0, RETIRED_NOT, look_at_sender)                     \
   X(getsockopt, 0, RETIRED_NOT, look_at_option)                   \
   X(getsockname, 0, RETIRED_NOT, look_at_address)                 \

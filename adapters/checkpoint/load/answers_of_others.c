@@ -172,13 +172,15 @@ static int is_told_sender(int number) {
 /* process: 0 stands for its group. */
 void answers_see_signal(const char *name, long process, int number, const void *caller) {
   if (!is_asked()) return;
-  if (process != state.pid) return load_watch_note(IMPURE_UNSEEN, name, caller);
+  enum impurity kind = number != 0 ? IMPURE_SIGNALS : IMPURE_UNSEEN;
+  if (process != state.pid) return load_watch_note(kind, name, caller);
   if (is_told_sender(number)) load_watch_note(IMPURE_PID, name, caller);
 }
 
 void *look_at_sent(const struct passed_call *call, const long *arguments) {
   int is_raise = call == &passed_raise;
-  long process = is_raise ? state.pid : call == &passed_killpg ? 0 : (int)arguments[0];
+  int is_others = call == &passed_killpg || call == &passed_pidfd_send_signal;
+  long process = is_raise ? state.pid : is_others ? 0 : (int)arguments[0];
   answers_see_signal(call->name, process, (int)arguments[is_raise ? 0 : 1], caller_of(arguments));
   return NULL;
 }

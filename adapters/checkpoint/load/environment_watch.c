@@ -53,6 +53,10 @@ void environment_watch_remember(char **envp) {
   }
 }
 
+char **environment_launched(void) {
+  return launched_count < kEntriesMax ? launched : NULL;
+}
+
 static int is_launched(const char *entry) {
   if (entry[0] == '\0') return 1; /* go/linked.c */
   for (size_t i = 0; i < launched_count; ++i) {

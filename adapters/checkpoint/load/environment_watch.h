@@ -17,8 +17,9 @@ struct names_read {
 
 /* Call it before the first constructor of the program. */
 void environment_watch_begin(void);
-void environment_watch_remember(char **envp);    /* as the program gets it */
-void environment_watch_note(const char *name);   /* the program reads it, bypassing getenv() */
+void environment_watch_remember(char **envp);  /* as the program gets it */
+char **environment_launched(void);             /* the same, later; or NULL, if that were too many */
+void environment_watch_note(const char *name); /* the program reads it, bypassing getenv() */
 int environment_is_of_request(const char *name); /* whether it differs between two requests */
 /* At the checkpoint of a program that has no adapter: notes what constructors have set and removed.
  * -1: that cannot be repeated in another environment. */

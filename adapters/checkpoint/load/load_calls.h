@@ -131,6 +131,7 @@
   X(mq_open, 0, RETIRED_NOT, look_at_change)                                  \
   X(__mq_open_2, 0, RETIRED_NOT, look_at_change)                              \
   X(mq_unlink, 0, RETIRED_NOT, look_at_change)                                \
+  X(lchmod, 0, RETIRED_NOT, look_at_change)                                   \
   CALLS_WITH_ANSWERS(X)
 
 /* Elsewhere a library may call it before this one has been relocated. */

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "load/load_effects.h"
 #include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -134,6 +135,7 @@ static int take_back_limits(void) {
 }
 
 void start_over_prepare(void) {
+  load_effects_leave();
   const struct itimerval none = {0};
   for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; ++timer) {
     raw_call(SYS_setitimer, timer, &none, NULL);
@@ -169,12 +171,46 @@ static char **own_words(void) {
   return count > 0 ? words : NULL;
 }
 
-int start_over(void) {
+static int execute_again(char **words, char **variables) {
   char path[kFolderMax];
   long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-  char **words = own_words();
   if (length <= 0 || words == NULL) return -1;
   path[length] = '\0';
   start_over_prepare();
-  return execve(path, words, environ);
+  return execve(path, words, variables);
+}
+
+int start_over(void) {
+  return execute_again(own_words(), environ);
+}
+
+/* Names with commas between them; in place. Whether it was there. */
+static int leave_out(char *names, const char *name) {
+  size_t length = strlen(name);
+  for (char *at = names; *at != '\0'; at += *at == ',') {
+    size_t found = strcspn(at, ",");
+    if (found == length && memcmp(at, name, length) == 0) {
+      char *rest = at + length + (at[length] == ',');
+      if (*rest == '\0' && at > names) --at;
+      memmove(at, rest, strlen(rest) + 1);
+      return 1;
+    }
+    at += found;
+  }
+  return 0;
+}
+
+static int leave_out_of(char **texts, const char *list, const char *name) {
+  size_t length = strlen(list);
+  for (; texts != NULL && *texts != NULL; ++texts) {
+    if (strncmp(*texts, list, length) == 0 && leave_out(*texts + length, name)) return 1;
+  }
+  return 0;
+}
+
+int start_over_without(const char *list, const char *name) {
+  char **words = own_words(), **variables = environment_launched();
+  if (variables == NULL) return -1;
+  if (!leave_out_of(words, list, name) && !leave_out_of(variables, list, name)) return -1;
+  return execute_again(words, variables);
 }

@@ -7,7 +7,14 @@
 #include "raw_call.h"
 #include "rewind/engine.h"
 
-enum { kFaccessat2 = 439 }; /* newer than some headers */
+/* Newer than some headers. */
+enum {
+  kFaccessat2 = 439,
+  kFchmodat2 = 452,
+  kSetxattrat = 463,
+  kRemovexattrat = 466,
+  kFileSetattr = 469
+};
 
 /* words: the folder's descriptor, and the path */
 static void note_open_by_number(const long *words, int flags, const void *caller) {
@@ -18,15 +25,15 @@ static void note_open_by_number(const long *words, int flags, const void *caller
 
 static int is_change(long number) {
   static const long kChanges[] = {
-      SYS_flock,       SYS_unlinkat,     SYS_renameat,     SYS_renameat2, SYS_mkdirat,
-      SYS_linkat,      SYS_symlinkat,    SYS_mknodat,      SYS_truncate,  SYS_fchmodat,
-      SYS_fchownat,    SYS_utimensat,    SYS_setxattr,     SYS_lsetxattr, SYS_fsetxattr,
-      SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_shmget,    SYS_semget,
-      SYS_msgget,      SYS_shmctl,       SYS_semctl,       SYS_msgctl,    SYS_mq_open,
-      SYS_mq_unlink,
+      SYS_flock,       SYS_unlinkat,     SYS_renameat,     SYS_renameat2,  SYS_mkdirat,
+      SYS_linkat,      SYS_symlinkat,    SYS_mknodat,      SYS_truncate,   SYS_fchmodat,
+      SYS_fchownat,    SYS_utimensat,    SYS_setxattr,     SYS_lsetxattr,  SYS_fsetxattr,
+      SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_shmget,     SYS_semget,
+      SYS_msgget,      SYS_shmctl,       SYS_semctl,       SYS_msgctl,     SYS_mq_open,
+      SYS_mq_unlink,   kFchmodat2,       kSetxattrat,      kRemovexattrat, kFileSetattr,
 #ifdef SYS_fork
-      SYS_unlink,      SYS_rename,       SYS_mkdir,        SYS_rmdir,     SYS_link,
-      SYS_symlink,     SYS_mknod,        SYS_chmod,        SYS_chown,     SYS_lchown,
+      SYS_unlink,      SYS_rename,       SYS_mkdir,        SYS_rmdir,      SYS_link,
+      SYS_symlink,     SYS_mknod,        SYS_chmod,        SYS_chown,      SYS_lchown,
       SYS_utime,       SYS_utimes,       SYS_futimesat,
 #endif
   };
@@ -72,6 +79,8 @@ static enum impurity kind_of(long number, const void *caller) {
     case SYS_clone:
     case SYS_clone3:
       return IMPURE_CHILDREN;
+    case SYS_pidfd_send_signal:
+      return IMPURE_SIGNALS;
 #ifdef SYS_fork
     case SYS_time:
       return IMPURE_TIME;
@@ -91,6 +100,7 @@ static const char *name_of(enum impurity kind) {
   if (kind == IMPURE_TIME) return "syscall for a time";
   if (kind == IMPURE_PID) return "syscall for a process id";
   if (kind == IMPURE_SOCKETS) return "syscall of a socket";
+  if (kind == IMPURE_SIGNALS) return "syscall for a signal";
   return kind == IMPURE_FILES ? "syscall on a file" : "syscall for a process";
 }
 

@@ -15,7 +15,7 @@
 
 #include "calls/passed_calls.h"
 #include "calls/rare_calls.h"
-#include "load/perl_effects.h"
+#include "load/load_effects.h"
 #include "load/trial.h"
 #include "raw_call.h"
 #include "rewind/engine.h"
@@ -33,6 +33,7 @@ static const struct {
                         {"sockets", "opens a connection"},
                         {"files", "changes files"},
                         {"seed", "seeds random numbers"},
+                        {"signals", "sends a signal"},
                         {"unseen", "calls what cannot be watched"},
                         {"restless", "looks at a file that changes all the time"}};
 
@@ -146,6 +147,7 @@ void load_watch_end(void) {
 }
 
 void load_watch_release_streams(void) {
+  load_effects_see_execution();
   release_stream(&state.load.input, STDIN_FILENO);
   if (state.load.output.kept > 0) close(state.load.printed);
   release_stream(&state.load.output, STDOUT_FILENO);
@@ -254,13 +256,14 @@ static int is_before_main(void) {
 /* Whether others than this process would notice it: it would be done once for nobody at each start,
  * if that is not prevented. */
 static int has_effect(enum impurity kind) {
-  if (!is_before_main() && !perl_effects_matter()) return 0;
-  return kind == IMPURE_CHILDREN || kind == IMPURE_SOCKETS || kind == IMPURE_FILES;
+  if (!is_before_main() && !load_effects_matter()) return 0;
+  return kind == IMPURE_CHILDREN || kind == IMPURE_SOCKETS || kind == IMPURE_FILES ||
+         kind == IMPURE_SIGNALS;
 }
 
 static void prevent_effect(void) {
   if (is_before_main()) load_watch_refuse();
-  perl_effects_see();
+  load_effects_prevent(state.load.found);
 }
 
 void load_watch_note(enum impurity kind, const char *function, const void *caller) {
@@ -269,9 +272,6 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   if (state.role != ROLE_ZYGOTE || !load->is_on) return;
   if (load->found[0] != '\0' && !has_effect(kind)) return;
   if ((load->accepted >> kind & 1) != 0 || is_of_this_library(caller)) return;
-  /* Before its adapter runs, Python may write what it has compiled. */
-  int is_early = state.level == LEVEL_COMPILED && state.call.phase == CALL_UNOPENED;
-  if (is_early && kind == IMPURE_FILES) return;
   if (raw_call(SYS_getpid) != state.pid) return;
   const char *library = load_watch_library_of(caller);
   const char *name = library != NULL ? library : "code that was made";
@@ -281,7 +281,7 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
   int counts = kind == IMPURE_RESTLESS || !is_renewed(place);
-  if (counts && load->found[0] == '\0')
+  if (counts && (load->found[0] == '\0' || has_effect(kind)))
     snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
   load->is_on = 1;
   if (counts && has_effect(kind)) prevent_effect();
@@ -319,7 +319,13 @@ void load_watch_refuse(void) {
   }
 LOOK(IMPURE_RANDOM, look_at_random)
 LOOK(IMPURE_CHILDREN, look_at_child)
-LOOK(IMPURE_FILES, look_at_change)
+
+void *look_at_change(const struct passed_call *call, const long *arguments) {
+  int is_second = strcmp(call->name, "rename") == 0;
+  if (load_effects_is_cache((const char *)arguments[is_second])) return NULL;
+  load_watch_note(IMPURE_FILES, call->name, caller_of(arguments));
+  return NULL;
+}
 
 /* Of no name, to find out whether links can be made: it fails (path_resolution(7)). */
 void *look_at_link(const struct passed_call *call, const long *arguments) {

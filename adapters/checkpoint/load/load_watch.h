@@ -23,6 +23,7 @@ enum impurity {
   IMPURE_SOCKETS,
   IMPURE_FILES,
   IMPURE_SEED, /* no operator can allow this one and the next ones */
+  IMPURE_SIGNALS,
   IMPURE_UNSEEN,
   IMPURE_RESTLESS,
   IMPURITIES
@@ -73,7 +74,7 @@ void load_watch_begin(const char *renewed);
 /* From here until the end standard input is a pipe at its end, and standard output one that nobody
  * else reads. */
 void load_watch_catch_streams(void);
-/* Puts the original streams back, for a program that is executed instead. */
+/* Puts the original streams back, for a program that is executed instead: see load_effects.h. */
 void load_watch_release_streams(void);
 /* The same, whatever the program has put in their place. */
 void load_watch_put_back_streams(void);
@@ -140,8 +141,7 @@ const char *load_left(enum threads_left threads);
 void load_left_remember_start(void);
 void load_left_begin(void);
 void load_left_thread(const void *caller); /* of pthread_create(), in the zygote */
-/* load_left.c: puts the process back as it was at its start, as far as exec does not: the adapter
- * starts over without what was not pure. */
+/* load_left.c: puts the process back as it was at its start, as far as exec does not. */
 void start_over_prepare(void);
 int start_over(void); /* the same, and executes it again; or returns -1 */
 /* Whether a descriptor is a copy of standard output, made while that was redirected. */

@@ -1,0 +1,201 @@
+"""What a module would change outside while it is loaded ahead is not changed for nobody: it is left to the
+requests, each of which does it once, as a process of its own does."""
+
+import os
+import signal
+import socket
+
+import pytest
+
+from driver import LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Warm, adapters_dir, run_plainly
+from python import PYTHON, python_argv
+
+COMPILED = 3
+TIMES = 2
+HIT = "printf 'hit ' >>LOG"
+
+
+class Outside:
+    """What others have noticed: a file, what was sent to a socket, and signals that this process got."""
+
+    def __init__(self, folder):
+        self.log, self.signals = folder / "log", 0
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(folder / "socket"))
+        self.socket.setblocking(False)
+        signal.signal(signal.SIGUSR1, self.take_signal)
+
+    def take_signal(self, *_):
+        self.signals += 1
+
+    def text(self, text):
+        words = {"LOG": self.log, "SOCKET": self.log.parent / "socket", "PID": os.getpid()}
+        for name, value in words.items():
+            text = text.replace(name, str(value))
+        return text
+
+    def noticed(self):
+        """Since the last time."""
+        messages = []
+        while True:
+            try:
+                messages.append(self.socket.recv(99))
+            except BlockingIOError:
+                break
+        seen = self.log.read_text() if self.log.exists() else "", messages, self.signals
+        self.log.unlink(missing_ok=True)
+        self.signals = 0
+        return seen
+
+
+NOTHING = "", [], 0
+
+
+@pytest.fixture
+def outside(tmp_path):
+    outside = Outside(tmp_path)
+    yield outside
+    signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+    outside.socket.close()
+
+
+def times(noticed, count):
+    text, messages, signals = noticed
+    return text * count, messages * count, signals * count
+
+
+def each_request_does_it(outside, line, plain_line, env, launch_env=None, left_out=1, reset="rewind"):
+    """Returns the warnings."""
+    plain = run_plainly(plain_line, env={**REQUEST_ENV, **env})
+    once = outside.noticed()
+    assert once != NOTHING and plain.code == 0, plain.seen()
+    with Warm(line, level="compiled", reset=reset, env={**(launch_env or {}), **LAUNCH_ENV, **env},
+              verify=False) as zygote:
+        assert zygote.stands and zygote.level == COMPILED, (zygote.notes, zygote.log())
+        assert outside.noticed() == NOTHING
+        warnings = zygote.note(WARNING)
+        assert len(warnings) == left_out, warnings
+        zygote.argv = plain_line
+        for _ in range(TIMES):
+            assert zygote.ask(env={**REQUEST_ENV, **env}).seen() == plain.seen()
+    assert outside.noticed() == times(once, TIMES)
+    return warnings
+
+
+def nothing_is_done(outside, line, env, launch_env=None):
+    """No zygote stands, and the program runs without one."""
+    with Warm(line, level="compiled", env={**(launch_env or {}), **LAUNCH_ENV, **env}) as zygote:
+        assert not zygote.stands, zygote.notes
+        assert outside.noticed() == NOTHING
+        return zygote.note(SHALLOWER)[0]
+
+
+# -- Python --------------------------------------------------------------------------------------------
+
+PYTHON_EFFECTS = {
+    "a line of a file": "open('LOG', 'a').write('hit ')",
+    "a line of a file, after a time and a number": (
+        "import os, random, time\nkept = time.time(), os.urandom(4), random.random()\n"
+        "with open('LOG', 'a') as file: file.write('hit ')"),
+    "a folder": "import os\nos.mkdir('LOG.d'); os.rmdir('LOG.d'); open('LOG', 'a').write('hit ')",
+    "a command": f"import os\nos.system(\"{HIT}\")",
+    "a program": f"import subprocess\nsubprocess.run(['sh', '-c', \"{HIT}\"])",
+    "a child": ("import os\nif os.fork() == 0:\n    with open('LOG', 'a') as file: file.write('hit ')\n"
+                "    os._exit(0)\nos.wait()"),
+    "a file, by a thread": ("import threading\ndef write(): open('LOG', 'a').write('hit ')\n"
+                            "one = threading.Thread(target=write)\none.start(); one.join()"),
+    "a file, by ctypes": ("import ctypes, os\nlibc = ctypes.CDLL(None)\nlibc.write(libc.open("
+                          "b'LOG', os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), b'hit ', 4)"),
+    "a file, and another environment": (
+        "import os\nos.environ['HOME'] = '/'; os.umask(0o77); os.chdir('/usr')\n"
+        "open('LOG', 'a').write('hit ')"),
+    "a database": ("import sqlite3\nwith sqlite3.connect('LOG.db') as base: base.execute("
+                   "'create table if not exists t (n)')\nopen('LOG', 'a').write('hit ')"),
+    "a datagram": "import socket\nsocket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'hit', 'SOCKET')",
+    "a connection": ("import socket\none = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+                     "one.connect('SOCKET'); one.send(b'hit')"),
+    "a signal": "import os, signal\nos.kill(PID, signal.SIGUSR1)",
+    "a signal by a descriptor": ("import os, signal\n"
+                                 "signal.pidfd_send_signal(os.pidfd_open(PID), signal.SIGUSR1)"),
+    "another program": f"import os\nos.execv('/bin/sh', ['sh', '-c', \"{HIT}; echo other\"])",
+}
+SHOWS = "import os, sys\nimport own\nprint(os.getcwd(), os.environ.get('HOME'), sys.argv)\n"
+
+
+def python_env(folder):
+    return {"PYTHONPATH": str(folder.path / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.mark.parametrize("effect", PYTHON_EFFECTS)
+def test_python(folder, outside, effect):
+    folder.script("lib/own.py", outside.text(PYTHON_EFFECTS[effect]) + "\n")
+    script = folder.script("x.py", SHOWS)
+    line, = each_request_does_it(outside, python_argv(script, "json,own,decimal"), [PYTHON, script],
+                                 python_env(folder))
+    assert line.startswith("own is not loaded ahead: it ") and line.endswith(" while it is imported"), line
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_python_modules_that_load_one_another(folder, outside, reset):
+    """Those that load it are left out, too, and nothing is written while that is found out."""
+    folder.script("lib/own.py", outside.text(PYTHON_EFFECTS["a line of a file"]))
+    folder.script("lib/over.py", "import own\n")
+    folder.script("lib/beside.py", "import json\n")
+    script = folder.script("x.py", "import sys\nahead = 'beside' in sys.modules\nimport over, beside\n"
+                           "print(ahead or 'HTTP_WARM' not in __import__('os').environ)\n")
+    each_request_does_it(outside, python_argv(script, "own,over,beside"), [PYTHON, script],
+                         python_env(folder), left_out=2, reset=reset)
+
+
+def test_a_python_module_beside_the_script(folder, outside):
+    folder.script("own.py", outside.text(PYTHON_EFFECTS["a line of a file"]))
+    script = folder.script("x.py", SHOWS)
+    with Warm(python_argv(script, "own"), level="compiled", env=LAUNCH_ENV, learn="all") as zygote:
+        assert zygote.stands and outside.noticed() == NOTHING
+        assert "own is not loaded ahead: it changes files" in zygote.note(WARNING)[0]
+        zygote.argv = [PYTHON, script]
+        zygote.ask()
+    assert outside.noticed() == ("hit ", [], 0)
+
+
+def test_python_if_the_operator_accepts_it(folder, outside):
+    folder.script("lib/own.py", outside.text(PYTHON_EFFECTS["a line of a file"]))
+    script = folder.script("x.py", SHOWS)
+    env = {**LAUNCH_ENV, **python_env(folder)}
+    with Warm(python_argv(script, "own"), level="compiled", env=env, accept="files") as zygote:
+        assert zygote.stands and not zygote.note(WARNING)
+        assert outside.noticed() == ("hit ", [], 0)
+
+
+def test_what_python_collects_at_its_checkpoint(folder, outside):
+    """The end of what a module has left."""
+    folder.script("lib/own.py", outside.text(
+        "class Left:\n    def __del__(self): open('LOG', 'a').write('hit ')\n"
+        "import gc; gc.disable()\nleft = Left(); left.itself = left; del left\ngc.enable()\n"))
+    script = folder.script("x.py", SHOWS)
+    why = nothing_is_done(outside, python_argv(script, "own"), python_env(folder))
+    assert why.startswith("changes files (open") and why.endswith("after its modules are imported"), why
+
+
+@pytest.mark.parametrize("name", ["sitecustomize.py", "usercustomize.py"])
+@pytest.mark.parametrize("effect", ["a line of a file", "a folder", "a command", "a datagram", "a signal"])
+def test_what_python_runs_by_itself(folder, outside, name, effect):
+    folder.script(f"lib/{name}", outside.text(PYTHON_EFFECTS[effect]) + "\n")
+    script = folder.script("x.py", SHOWS)
+    env = {"PYTHONPATH": str(folder.path / "lib"), "HOME": str(folder.path)}
+    why = nothing_is_done(outside, python_argv(folder.script("x.py", "print(1)\n")), env)
+    assert why.endswith(" in sitecustomize, usercustomize or a .pth file"), why
+    assert run_plainly([PYTHON, script], env={**REQUEST_ENV, **env}).code == 0
+    assert outside.noticed() != NOTHING
+
+
+def test_python_may_keep_what_it_compiles_before_its_adapter_runs(folder, outside):
+    folder.script("lib/sitecustomize.py", "import beside\n")
+    folder.script("lib/beside.py", "word = 'fine'\n")
+    script = folder.script("x.py", "import beside\nprint(beside.word)\n")
+    env = {"PYTHONPATH": str(folder.path / "lib")}
+    with Warm(python_argv(script), level="compiled", env={**LAUNCH_ENV, **env}) as zygote:
+        assert zygote.stands and zygote.level == COMPILED, zygote.notes
+        assert list((folder.path / "lib").glob("__pycache__/beside.*.pyc"))
+        zygote.argv = [PYTHON, script]
+        assert zygote.ask(env={**REQUEST_ENV, **env}).text == "fine\n"
