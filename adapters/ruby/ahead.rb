@@ -238,6 +238,7 @@ module CGIBridge
         @watch.take_off
         @command.start_over_without(name)
       end
+      OWN.ask('effects/refuse/after its libraries are loaded') # what these have left may still end
       @watch.take_off
     end
 
@@ -274,6 +275,8 @@ module CGIBridge
       written = Watch.bytes_written
       shared = Ahead.shared_state
       OWN.ask("watch/#{Ahead.renewed(@watch.ruby_s)}")
+      # Before it changes anything outside, the checkpoint library starts the process over.
+      OWN.ask("effects/without/-I#{@command.folder}/preload=\n#{name}\nwhile it is loaded")
       begin
         require name
       rescue Exception => error

@@ -54,6 +54,7 @@ module CGIBridge
       @written = Watch.bytes_written
       @features = $LOADED_FEATURES.size + 1 # including this file
       ask("watch/#{Ahead.renewed(@watch.ruby_s)}")
+      ask('effects/refuse/before it runs')
       ask('ruby-run/CGIBridge.stand') or shallower('this ruby is not one that stops between compiling and running')
     end
 

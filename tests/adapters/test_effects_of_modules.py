@@ -9,6 +9,7 @@ import pytest
 
 from driver import LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Warm, adapters_dir, run_plainly
 from python import PYTHON, python_argv
+from ruby import RUBY, command
 
 COMPILED = 3
 TIMES = 2
@@ -16,36 +17,44 @@ HIT = "printf 'hit ' >>LOG"
 
 
 class Outside:
-    """What others have noticed: a file, what was sent to a socket, and signals that this process got."""
+    """What others have noticed: files, datagrams and connections, and signals that this process got."""
 
     def __init__(self, folder):
         self.log, self.signals = folder / "log", 0
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(folder / "socket"))
+        self.server = socket.create_server(("127.0.0.1", 0))
         self.socket.setblocking(False)
+        self.server.setblocking(False)
         signal.signal(signal.SIGUSR1, self.take_signal)
 
     def take_signal(self, *_):
         self.signals += 1
 
     def text(self, text):
-        words = {"LOG": self.log, "SOCKET": self.log.parent / "socket", "PID": os.getpid()}
+        words = {"LOG": self.log, "SOCKET": self.log.parent / "socket", "PID": os.getpid(),
+                 "PORT": self.server.getsockname()[1]}
         for name, value in words.items():
             text = text.replace(name, str(value))
         return text
 
-    def noticed(self):
-        """Since the last time."""
-        messages = []
+    def taken(self, take):
         while True:
             try:
-                messages.append(self.socket.recv(99))
+                yield take()
             except BlockingIOError:
-                break
-        seen = self.log.read_text() if self.log.exists() else "", messages, self.signals
-        self.log.unlink(missing_ok=True)
-        self.signals = 0
-        return seen
+                return
+
+    def noticed(self):
+        """Since the last time."""
+        messages = [*self.taken(lambda: self.socket.recv(99)),
+                    *self.taken(lambda: self.server.accept()[0].close())]
+        text, files = "", sorted(self.log.parent.glob("log*"))
+        for file in files:
+            text += f"{file.name}: " + ("" if file.suffix else file.read_text())
+            file.unlink()
+        signals, self.signals = self.signals, 0
+        return text, messages, signals
 
 
 NOTHING = "", [], 0
@@ -57,11 +66,7 @@ def outside(tmp_path):
     yield outside
     signal.signal(signal.SIGUSR1, signal.SIG_DFL)
     outside.socket.close()
-
-
-def times(noticed, count):
-    text, messages, signals = noticed
-    return text * count, messages * count, signals * count
+    outside.server.close()
 
 
 def each_request_does_it(outside, line, plain_line, env, launch_env=None, left_out=1, reset="rewind"):
@@ -78,7 +83,7 @@ def each_request_does_it(outside, line, plain_line, env, launch_env=None, left_o
         zygote.argv = plain_line
         for _ in range(TIMES):
             assert zygote.ask(env={**REQUEST_ENV, **env}).seen() == plain.seen()
-    assert outside.noticed() == times(once, TIMES)
+            assert outside.noticed() == once
     return warnings
 
 
@@ -155,7 +160,7 @@ def test_a_python_module_beside_the_script(folder, outside):
         assert "own is not loaded ahead: it changes files" in zygote.note(WARNING)[0]
         zygote.argv = [PYTHON, script]
         zygote.ask()
-    assert outside.noticed() == ("hit ", [], 0)
+    assert outside.noticed() == ("log: hit ", [], 0)
 
 
 def test_python_if_the_operator_accepts_it(folder, outside):
@@ -164,7 +169,7 @@ def test_python_if_the_operator_accepts_it(folder, outside):
     env = {**LAUNCH_ENV, **python_env(folder)}
     with Warm(python_argv(script, "own"), level="compiled", env=env, accept="files") as zygote:
         assert zygote.stands and not zygote.note(WARNING)
-        assert outside.noticed() == ("hit ", [], 0)
+        assert outside.noticed() == ("log: hit ", [], 0)
 
 
 def test_what_python_collects_at_its_checkpoint(folder, outside):
@@ -199,3 +204,77 @@ def test_python_may_keep_what_it_compiles_before_its_adapter_runs(folder, outsid
         assert list((folder.path / "lib").glob("__pycache__/beside.*.pyc"))
         zygote.argv = [PYTHON, script]
         assert zygote.ask(env={**REQUEST_ENV, **env}).text == "fine\n"
+
+
+# -- Ruby ----------------------------------------------------------------------------------------------
+
+RUBY_EFFECTS = {
+    "a line of a file": "File.write('LOG', 'hit ', mode: 'a')",
+    "a line of a file, after a time and a number": (
+        "KEPT = [Time.now, rand, Random.urandom(4)]; File.open('LOG', 'a') { |file| file << 'hit ' }"),
+    "a folder": "Dir.mkdir('LOG.d'); Dir.rmdir('LOG.d'); File.write('LOG', 'hit ', mode: 'a')",
+    "a command": f"system(\"{HIT}\")",
+    "an answer of a command": f"`{HIT}`",
+    "a spawned child": f"Process.wait(spawn(\"{HIT}\"))",
+    "a child": "Process.wait(fork { File.write('LOG', 'hit ', mode: 'a'); exit! })",
+    "a file, by a thread": "Thread.new { File.write('LOG', 'hit ', mode: 'a') }.join",
+    "a file, by creat()'s number": "syscall(85, 'LOG', 0600)",
+    "a file, and another environment": (
+        "ENV['HOME'] = '/'; File.umask(077); Dir.chdir('/usr'); File.write('LOG', 'hit ', mode: 'a')"),
+    "a datagram": ("require 'socket'; one = Socket.new(:UNIX, :DGRAM)\n"
+                   "one.send('hit', 0, Socket.sockaddr_un('SOCKET'))"),
+    "a connection": ("require 'socket'; one = Socket.new(:UNIX, :DGRAM)\n"
+                     "one.connect(Socket.sockaddr_un('SOCKET')); one.send('hit', 0)"),
+    "a signal": "Process.kill(:USR1, PID)",
+    "another program": f"exec('/bin/sh', '-c', \"{HIT}; echo other\")",
+}
+of_ruby = pytest.mark.skipif(not os.path.exists(RUBY), reason="ruby is not installed")
+
+
+def ruby_env(folder):
+    return {"RUBYLIB": f"{folder.path}/installed"}
+
+
+@of_ruby
+@pytest.mark.parametrize("effect", RUBY_EFFECTS)
+def test_ruby(folder, outside, effect):
+    folder.script("installed/own.rb", outside.text(RUBY_EFFECTS[effect]) + "\n")
+    script = folder.script("x.rb", "require 'own'\nputs Dir.pwd, ENV['HOME'].inspect, ARGV.inspect\n")
+    line, = each_request_does_it(outside, command(script, preload="json,own,set"), [RUBY, script],
+                                 ruby_env(folder))
+    assert line.startswith("own is not loaded ahead: it ") and line.endswith(" while it is loaded"), line
+    by_thread = "thread" in effect
+    assert by_thread or f"{folder.path}/installed/own.rb line" in line or "exec" in line, line
+
+
+@of_ruby
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_ruby_libraries_that_load_one_another(folder, outside, reset):
+    folder.script("installed/own.rb", outside.text(RUBY_EFFECTS["a line of a file"]))
+    folder.script("installed/over.rb", "require 'own'\n")
+    script = folder.script("x.rb", "require 'over'\nputs 1\n")
+    each_request_does_it(outside, command(script, preload="own,over,json"), [RUBY, script],
+                         ruby_env(folder), left_out=2, reset=reset)
+
+
+@of_ruby
+@pytest.mark.parametrize("effect", ["a line of a file", "a folder", "a command", "a datagram", "a signal"])
+def test_ruby_libraries_of_the_first_line(folder, outside, effect):
+    folder.script("installed/own.rb", outside.text(RUBY_EFFECTS[effect]) + "\n")
+    script = folder.script("x.rb", "puts 1\n")
+    why = nothing_is_done(outside, command(script, "-rown"), ruby_env(folder))
+    assert why.endswith(" before it runs"), why
+    assert run_plainly([RUBY, "-rown", script], env={**REQUEST_ENV, **ruby_env(folder)}).code == 0
+    assert outside.noticed() != NOTHING
+
+
+@of_ruby
+def test_what_ruby_collects_at_its_checkpoint(folder, outside):
+    """The end of what a library has left."""
+    folder.script("installed/own.rb", outside.text(
+        "def hit = proc { File.write('LOG', 'hit ', mode: 'a') }\n"
+        "def leave = ObjectSpace.define_finalizer(Object.new, hit)\n"
+        "GC.disable; 9.times { leave }; GC.enable\n"))
+    script = folder.script("x.rb", "puts 1\n")
+    why = nothing_is_done(outside, command(script, preload="own"), ruby_env(folder))
+    assert why.startswith("changes files (open") and why.endswith("after its libraries are loaded"), why

@@ -132,6 +132,8 @@ void load_watch_note_number(long number, const long *words, const void *caller) 
 #ifdef SYS_fork
     case SYS_open:
       return note_open_by_number((const long[]){AT_FDCWD, words[0]}, (int)words[1], caller);
+    case SYS_creat:
+      return note_open_by_number((const long[]){AT_FDCWD, words[0]}, O_WRONLY, caller);
 #endif
     case SYS_newfstatat:
     case SYS_statx: /* libuv's way */
