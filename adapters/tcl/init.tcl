@@ -127,7 +127,7 @@ proc command_for {name} {
 proc load_ahead {names} {
     foreach name $names {
         if {[llength [lsearch -all $names [lindex [split $name /] 0]/*]] > 1} continue
-        set trouble [trouble_of [command_for $name]]
+        set trouble [trouble_of $name [command_for $name]]
         if {$trouble eq ""} continue
         ask "note/warning/$name is not loaded ahead: it $trouble"
         start_over_with [lsearch -all -inline -not -exact $names $name]
@@ -136,7 +136,7 @@ proc load_ahead {names} {
 
 # What it did that a program would notice. Tcl cannot be asked whether numbers were drawn, or srand()
 # called: after a seed that nobody else knows, the next number is the first one again, if nothing was.
-proc trouble_of {command} {
+proc trouble_of {name command} {
     variable touched {}
     variable culprit {}
     set before [held]
@@ -147,6 +147,8 @@ proc trouble_of {command} {
     set first [expr {rand()}]
     expr {srand($seed)}
     ask watch
+    # Before the package changes anything outside, the library starts the process over.
+    ask "effects/without/CGIBRIDGE_PRELOAD=\n$name\nwhile it is loaded"
     interp hide {} exit    ;# to leave would end the zygote
     watch_commands add $commands
     set failed [catch { uplevel #0 $command } error]
@@ -271,6 +273,7 @@ proc prepare {} {
     variable folder
     set path $::auto_path
     load_ahead [split [lindex $preload 0] ,]
+    ask "effects/refuse/after its packages are loaded"    ;# what these have left may still end
     set ::auto_path $path
     foreach name [dict keys $reads] {
         if {[is_of_request $name]} { ask "note/shallower/$name is read before the checkpoint" }

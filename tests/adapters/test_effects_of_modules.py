@@ -10,6 +10,7 @@ import pytest
 from driver import LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Warm, adapters_dir, run_plainly
 from python import PYTHON, python_argv
 from ruby import RUBY, command
+from test_tcl import TCLSH, library_of, package
 
 COMPILED = 3
 TIMES = 2
@@ -278,3 +279,53 @@ def test_what_ruby_collects_at_its_checkpoint(folder, outside):
     script = folder.script("x.rb", "puts 1\n")
     why = nothing_is_done(outside, command(script, preload="own"), ruby_env(folder))
     assert why.startswith("changes files (open") and why.endswith("after its libraries are loaded"), why
+
+
+# -- Tcl -----------------------------------------------------------------------------------------------
+
+TCL_EFFECTS = {
+    "a line of a file": "set file [open LOG a]; puts -nonewline $file {hit }; close $file",
+    "a line of a file, after a time and a number": (
+        "set kept [list [clock microseconds] [expr {rand()}]]\n"
+        "set file [open LOG a]; puts -nonewline $file {hit }; close $file"),
+    "a folder": ("file mkdir LOG.d; file delete LOG.d\n"
+                 "set file [open LOG a]; puts -nonewline $file {hit }; close $file"),
+    "a command": f"exec sh -c {{{HIT}}}",
+    "a child that stays": f"set pipe [open {{|sh -c \"{HIT}\"}}]; read $pipe; close $pipe",
+    "a file, by another interpreter": (
+        "set inner [interp create]\n"
+        "$inner eval {set file [open LOG a]; puts -nonewline $file {hit }; close $file}\n"
+        "interp delete $inner"),
+    "a file, and another environment": (
+        "set ::env(HOME) /; cd /usr\nset file [open LOG a]; puts -nonewline $file {hit }; close $file"),
+    "a file's mode": "close [open LOG a]; file attributes LOG -permissions 0640",
+    "a connection": "close [socket 127.0.0.1 PORT]",
+    "a signal": "exec kill -USR1 PID",
+}
+of_tcl = pytest.mark.skipif(not os.path.exists("/usr/bin/tclsh8.6"), reason="tclsh8.6 is not installed")
+SHOWS_TCL = "package require own\nputs [list [pwd] [info exists env(HOME)] $argv]\n"
+
+
+def tcl_launch(*names):
+    return {"TCL_LIBRARY": f"{adapters_dir()}/tcl", "CGIBRIDGE_PRELOAD": ",".join(names)}
+
+
+@of_tcl
+@pytest.mark.parametrize("effect", TCL_EFFECTS)
+def test_tcl(folder, outside, effect):
+    package(folder, "own", outside.text(TCL_EFFECTS[effect]))
+    package(folder, "beside", "proc beside {} {}")
+    script = folder.script("cgi/x.tcl", SHOWS_TCL)
+    line, = each_request_does_it(outside, [TCLSH, script], [TCLSH, script], library_of(folder),
+                                 tcl_launch("beside/1.0", "own/1.0", "clock.tcl"))
+    assert line.startswith("own/1.0 is not loaded ahead: it ") and line.endswith(" while it is loaded"), line
+
+
+@of_tcl
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_tcl_packages_that_load_one_another(folder, outside, reset):
+    package(folder, "own", outside.text(TCL_EFFECTS["a line of a file"]))
+    package(folder, "over", "package require own")
+    script = folder.script("cgi/x.tcl", "package require over\nputs [package present own]\n")
+    each_request_does_it(outside, [TCLSH, script], [TCLSH, script], library_of(folder),
+                         tcl_launch("own/1.0", "over/1.0"), left_out=2, reset=reset)
