@@ -1,19 +1,10 @@
-#include <algorithm>
 #include <array>
-#include <cstdint>
 
 #include "cgi/environment.h"
+#include "cgi/forbidden_table.h"
 
 namespace cgi {
 namespace {
-
-enum class Match { whole, prefix };
-
-struct Forbidden {
-  std::string_view name;
-  Match match;
-  std::string_view reason;
-};
 
 constexpr std::string_view kLoader = "loader", kLibc = "libc", kShell = "shell", kPerl = "perl",
                            kPython = "python", kRuby = "ruby", kNode = "node", kPhp = "php",
@@ -337,61 +328,14 @@ constexpr std::array kForbidden = std::to_array<Forbidden>({
     {"SYSTEMD_", Match::prefix, kSystemd},
 });
 
-// The first two letters as a number; the name must have two, as all in the table do.
-constexpr unsigned letters_of(std::string_view name) {
-  return static_cast<unsigned char>(name[0]) << 8 | static_cast<unsigned char>(name[1]);
-}
-
-struct Entry {
-  unsigned first_letters;
-  Forbidden forbidden;
-};
-
-constexpr unsigned first_letters(const Entry& entry) {
-  return entry.first_letters;
-}
-
-// The table sorted by first letters, so that a name is compared with only a few entries.
-constexpr auto kByFirstLetters = [] {
-  std::array<Entry, kForbidden.size()> sorted{};
-  for (std::size_t i = 0; i < kForbidden.size(); ++i) {
-    sorted[i] = {letters_of(kForbidden[i].name), kForbidden[i]};
-  }
-  std::ranges::sort(sorted, {}, first_letters);
-  return sorted;
-}();
-
-constexpr std::uint64_t bit_of(char letter) {
-  return std::uint64_t{1} << (static_cast<unsigned char>(letter) % 64);
-}
-
-// For each first letter, which second letters occur: most names need no search at all.
-constexpr auto kSecondLetters = [] {
-  std::array<std::uint64_t, 256> seen{};
-  for (const Forbidden& forbidden : kForbidden) {
-    seen[static_cast<unsigned char>(forbidden.name[0])] |= bit_of(forbidden.name[1]);
-  }
-  return seen;
-}();
-
-bool matches(const Forbidden& forbidden, std::string_view name) {
-  return forbidden.match == Match::prefix ? name.starts_with(forbidden.name)
-                                          : name == forbidden.name;
-}
+constexpr NameTable kNames(kForbidden);
 
 }  // namespace
 
 std::optional<std::string_view> forbidden_name(std::string_view name) {
-  if (name.starts_with("HTTP_")) return std::nullopt;  // most do, and none is in the table
-  if (name.size() < 2) return std::nullopt;
-  const std::uint64_t second_letters = kSecondLetters[static_cast<unsigned char>(name[0])];
-  if ((second_letters & bit_of(name[1])) == 0) return std::nullopt;
-  const unsigned letters = letters_of(name);
-  const auto* entry = std::ranges::lower_bound(kByFirstLetters, letters, {}, first_letters);
-  for (; entry != kByFirstLetters.end() && entry->first_letters == letters; ++entry) {
-    if (matches(entry->forbidden, name)) return entry->forbidden.reason;
-  }
-  return std::nullopt;
+  if (name.starts_with("HTTP_")) return std::nullopt;  // most do, and none is in the tables
+  const auto reason = kNames.reason_for(name);
+  return reason ? reason : forbidden_beside(name);
 }
 
 }  // namespace cgi
