@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/adapters_folder.h"
 #include "cli/doubts.h"
+#include "cli/printed.h"
 #include "config/load.h"
 #include "config/show.h"
 #include "limits/identities.h"
@@ -70,7 +71,9 @@ int fail(const std::string& why) {
   return 1;
 }
 
-int run(const Invocation& invocation) {
+namespace {
+
+int carry_out(const Invocation& invocation) {
   switch (invocation.command) {
     case Command::config_check:
     case Command::config_show:
@@ -96,6 +99,13 @@ int run(const Invocation& invocation) {
     default:
       return run_client_command(invocation);
   }
+}
+
+}  // namespace
+
+int run(const Invocation& invocation) {
+  open_missing_streams();
+  return exit_code_of([&] { return carry_out(invocation); });
 }
 
 }  // namespace cli

@@ -16,8 +16,8 @@ int fail(const std::string& why);
 enum class UsersInSettings { any, must_be_known };
 std::optional<config::Settings> checked_settings(const std::string& path, UsersInSettings users);
 
-// Carries out any command except serve. The exit code: 0 done; 1 refused or failed, with the reason
-// on standard error.
+// Carries out any command except serve. The exit code: 0 done; 1 refused or failed (what it
+// printed could not be written, too), with the reason on standard error.
 int run(const Invocation& invocation);
 
 // The commands that talk to a running bridge: status, mode, reload, drain, reopen, attach.

@@ -4,12 +4,13 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 
 import pytest
 
 from harness import processes, programs
-from harness.bridge import environment
+from harness.bridge import BINARY, environment
 from harness.processes import PATIENCE, wait_until
 
 
@@ -147,7 +148,6 @@ class TestDrain:
 
 
 def command_of(bridge, *words):
-    from harness.bridge import BINARY
     return [BINARY, *words, "--control", bridge.control]
 
 
@@ -199,3 +199,37 @@ def test_an_unknown_command_is_named_with_those_that_there_are(site, words, unkn
         ("serve", "config", "status", "mode", "reload", "drain", "upgrade", "attach", "try", "check",
          "replay")
     assert all(command in done.stderr for command in commands)
+
+
+class TestWhatCannotBePrinted:
+    """A full disk, a closed descriptor, a reader that has gone."""
+
+    COMMANDS = ["status --json", "config show", "config reference", "completion bash", "--version",
+                "fcgiwrap --print", "try SCRIPT"]
+
+    def words(self, site, bridge, command):
+        script = programs.hello(site) if "SCRIPT" in command else None
+        words = [str(script) if word == "SCRIPT" else word for word in command.split()]
+        if command.startswith("status"):
+            words += ["--control", str(bridge.control)]
+        return words + ["--config", str(bridge.config)] if command == "config show" else words
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_is_an_error_that_says_so(self, site, bridge, command):
+        words = [BINARY, *self.words(site, bridge, command)]
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(words, env=environment(), stdout=full, stderr=subprocess.PIPE,
+                                  timeout=PATIENCE)
+        assert (done.returncode, b"No space left" in done.stderr or b"written" in done.stderr) == (1, True)
+        closed = subprocess.run(["/bin/sh", "-c", 'exec "$@" >&- <&-', "sh", *words], env=environment(),
+                                stderr=subprocess.PIPE, timeout=PATIENCE)
+        assert closed.returncode == 1 and closed.stderr.startswith(b"cgibridge: ")
+
+    def test_is_no_error_if_nobody_wants_to_read_it(self, site):
+        words = [BINARY, "try", programs.hello(site)]
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(words, env=environment(), stdout=writer, stderr=subprocess.PIPE,
+                              timeout=PATIENCE)
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (0, b"")
