@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -41,10 +42,13 @@ std::optional<int> parse_status(std::string_view value) {
 }
 
 // None: not a number, or one that is too large and that each web server would read differently.
+// Web servers count bodies in signed numbers: of a larger one HAProxy and lighttpd promise their
+// client what never comes, and others answer with an error.
 std::optional<std::uint64_t> parse_length(std::string_view value) {
-  std::uint64_t length = 0;
+  std::int64_t length = 0;
   const auto error = std::from_chars(value.data(), value.data() + value.size(), length).ec;
-  return all_digits(value) && error == std::errc() ? std::optional(length) : std::nullopt;
+  if (!all_digits(value) || error != std::errc()) return std::nullopt;
+  return static_cast<std::uint64_t>(length);
 }
 
 // RFC 3875 5: "HTTP/1.1 200 OK" gives "200 OK".
@@ -220,7 +224,7 @@ void HeadParser::separate_reason(std::string_view status) {
 
 HeadParser::Verdict HeadParser::judge_length(const HeaderField& field) {
   const std::optional<std::uint64_t> length = parse_length(field.value);
-  if (!length) return drop("no number of 64 bits");
+  if (!length) return drop("no number of 63 bits");
   if (!is_last(kLength, field)) return drop("a later one counts");
   head_.content_length = length;
   return Verdict::keep;
