@@ -5,6 +5,8 @@
 #include <bit>
 #include <charconv>
 #include <limits>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/keyed_hash.h"
@@ -65,16 +67,20 @@ class Settings {
   }
 
   void set(std::string_view name, std::string_view value) {
-    std::size_t slot = base::KeyedHash()(name) & mask_;
-    for (; places_[slot] != kNone; slot = (slot + 1) & mask_) {
-      Variable& known = settings_[places_[slot]];
-      if (known.first == name) {
-        known.second = value;
-        return;
-      }
+    settings_[place_of(name)].second = value;
+  }
+
+  // What was set before is replaced by the first value that is joined.
+  void begin_joining() { first_joined_ = settings_.size(); }
+
+  void join(std::string_view name, std::string_view value, std::string_view separator) {
+    const std::uint32_t place = place_of(name);
+    std::string_view& known = settings_[place].second;
+    if (known.empty() || place < first_joined_) {
+      known = value;
+    } else if (!value.empty()) {
+      known = joined_.try_emplace(place, known).first->second.append(separator).append(value);
     }
-    places_[slot] = static_cast<std::uint32_t>(settings_.size());
-    settings_.emplace_back(name, value);
   }
 
   void set_unless_empty(std::string_view name, std::string_view value) {
@@ -96,24 +102,37 @@ class Settings {
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
+  // Where the name stands in settings_; there with "" if it was not.
+  std::uint32_t place_of(std::string_view name) {
+    std::size_t slot = base::KeyedHash()(name) & mask_;
+    for (; places_[slot] != kNone; slot = (slot + 1) & mask_) {
+      if (settings_[places_[slot]].first == name) return places_[slot];
+    }
+    places_[slot] = static_cast<std::uint32_t>(settings_.size());
+    settings_.emplace_back(name, std::string_view());
+    return places_[slot];
+  }
+
   Variables settings_;
+  std::size_t first_joined_ = 0;
+  std::unordered_map<std::uint32_t, std::string> joined_;  // by place: what its view shows
   std::vector<std::uint32_t> places_;  // by hash: an index into settings_, or kNone
   const std::size_t mask_;
 };
 
-constexpr std::string_view kCookie = "HTTP_COOKIE";
+// RFC 3875 4.1.18: equal fields of a request become one. nginx before 1.23, HAProxy and h2o send
+// each of them. These fields are no lists (RFC 9110 5.3), so the last counts.
+constexpr auto kNoLists = std::to_array<std::string_view>(
+    {"HTTP_AUTHORIZATION", "HTTP_DATE", "HTTP_FROM", "HTTP_HOST", "HTTP_IF_MODIFIED_SINCE",
+     "HTTP_IF_RANGE", "HTTP_IF_UNMODIFIED_SINCE", "HTTP_MAX_FORWARDS", "HTTP_ORIGIN",
+     "HTTP_PROXY_AUTHORIZATION", "HTTP_RANGE", "HTTP_REFERER", "HTTP_USER_AGENT"});
 
-// RFC 3875 4.1.18, RFC 9113 8.2.3: the pieces of a cookie field that came in several are one. nginx
-// before 1.23 and HAProxy send each of them. "": there are not several.
-std::string joined_cookies(const Variables& variables) {
-  std::string joined;
-  std::size_t pieces = 0;
-  for (const auto& [name, value] : variables) {
-    if (name != kCookie || value.empty() || has_nul(value)) continue;
-    if (pieces++ > 0) joined += "; ";
-    joined += value;
-  }
-  return pieces > 1 ? joined : std::string();
+bool is_list(std::string_view name) {
+  return name.starts_with("HTTP_") && !std::ranges::binary_search(kNoLists, name);
+}
+
+std::string_view separator_of(std::string_view name) {
+  return name == "HTTP_COOKIE" ? "; " : ", ";  // RFC 9113 8.2.3
 }
 
 // Caddy sends this when a body comes in chunks.
@@ -160,6 +179,7 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
   settings.set_unless_empty("PATH_INFO", split.path_info);
   settings.set_unless_empty("PATH_TRANSLATED", split.path_translated);
   settings.set_unless_empty("CONTENT_LENGTH", length_text);
+  settings.begin_joining();
   std::string_view kept_back;
   const bool has_type = !value_or_empty(variables, "CONTENT_TYPE").empty();
   for (const Variable& variable : variables) {
@@ -170,10 +190,12 @@ OrRefusal<Environment> build_environment(const Variables& variables, const PathS
       continue;
     }
     if (name == "CONTENT_TYPE" && (!has_type || value.empty())) continue;
-    settings.set(name, value);
+    if (is_list(name)) {
+      settings.join(name, value, separator_of(name));
+    } else {
+      settings.set(name, value);
+    }
   }
-  const std::string cookies = joined_cookies(variables);
-  settings.set_unless_empty(kCookie, cookies);
   for (const auto& [name, value] : configured) {
     if (is_possible({name, value})) settings.set(name, value);
   }

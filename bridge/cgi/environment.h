@@ -52,7 +52,8 @@ inline constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 //   never: HTTP_PROXY (httpoxy), HTTP_CONTENT_LENGTH, HTTP_CONTENT_TYPE (4.1.18: other variables
 //     carry these; nginx sends both), FCGI_ROLE, and what forbidden_name() names;
 //   dropped: names that are empty or contain '=' or NUL, values that contain NUL;
-//   if a name is sent twice, the last counts; of HTTP_COOKIE all do, joined by "; ".
+//   if a name is sent twice, the last counts; of a request's header fields all do, joined by ", "
+//     (4.1.18; cookies by "; "), except of those that are no lists, such as HTTP_HOST.
 // Everything else passes unchanged, including HTTP_AUTHORIZATION and REDIRECT_STATUS.
 // configured overrides everything and may set any name, even a forbidden one. rules can let
 // forbidden names pass, or withhold all that are not CGI's own.
