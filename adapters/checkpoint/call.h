@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* To nobody yet; to the adapter, which got the secret; while the script runs, for what the end of a
- * request needs. */
-enum call_phase { CALL_UNOPENED, CALL_ADAPTER, CALL_SCRIPT };
+/* To nobody yet; to the adapter, which got the secret; to it as it starts over; while the script
+ * runs, for what the end of a request needs. */
+enum call_phase { CALL_UNOPENED, CALL_ADAPTER, CALL_OVER, CALL_SCRIPT };
 enum { kSecretChars = 32 };
 
 struct adapters_call {

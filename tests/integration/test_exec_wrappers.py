@@ -190,3 +190,22 @@ def test_check_says_what_it_is(site):
     done = site.cgibridge("check", "--json", "--runs", "3", script, expect=None, seconds=120)
     found = json.loads(done.stdout)
     assert found["kind"] == "Perl script, executed by a shell script"
+
+
+def test_an_interpreter_that_is_a_wrapper_with_an_environment_of_its_own(site):
+    """Its requests pass by it, and what it executes is as warm as ever."""
+    interpreter = site.c("interpreter", r"""
+        #include <stdlib.h>
+        #include <unistd.h>
+        int main(int count, char **words) {
+          setenv("ADDED", getenv("QUERY_STRING") ? getenv("QUERY_STRING") : "none", 1);
+          execv("/usr/bin/perl", words);
+          return count;
+        }""").rename(site.folder / "perl")
+    script = site.perl("x", PERL)
+    script.write_text(script.read_text().replace("/usr/bin/perl", str(interpreter)))
+    classic, warm, served, bridge = both(site, script, REQUESTS[:4], programs=PROGRAM)
+    assert [one["env"]["ADDED"] for one in classic] == [one.get("query", "") for one in REQUESTS[:4]]
+    assert warm == [one for one in classic for _ in range(2)] and served == 8
+    entry = bridge.program(script)
+    assert entry["level"] == "linked" and "another environment: sets ADDED" in json.dumps(entry), entry

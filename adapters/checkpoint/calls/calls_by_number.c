@@ -240,6 +240,8 @@ INTERPOSED long syscall(long number, ...) {
     return madvise_watched((void *)words[0], (size_t)words[1], (int)words[2]);
   }
   if (child_by_number(number)) return call_result(child_make_by_number(number, words));
+  long result;
+  if (exec_by_number(number, words, __builtin_return_address(0), &result)) return result;
   hand_over_by_number(number, words);
   call_note_number(number, words);
   go_threads_see_c_call(number, words);

@@ -62,7 +62,6 @@ look_function look_at_poll, look_at_poll_with_mask, look_at_select, look_at_sele
     look_at_moved, look_at_received, look_at_option, look_at_address;
 look_function look_at_sent, look_at_sent_to_thread, look_at_sender, look_at_awaited_signal,
     look_at_thread_clock, look_at_processor;
-look_function look_at_other_program; /* cycles.c */
 extern struct passed_call passed_raise, passed_killpg, passed_tgkill, passed_pidfd_send_signal;
 
 /* Where the address that the function returns to is found after its arguments. */

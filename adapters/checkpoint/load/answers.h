@@ -66,8 +66,7 @@
   X(getsockopt, 0, RETIRED_NOT, look_at_option)                   \
   X(getsockname, 0, RETIRED_NOT, look_at_address)                 \
   X(getpeername, 0, RETIRED_NOT, look_at_address)                 \
-  X(listen, 0, RETIRED_NOT, look_at_connection)                   \
-  X(fexecve, 0, RETIRED_NOT, look_at_other_program)
+  X(listen, 0, RETIRED_NOT, look_at_connection)
 
 /* Each does nothing unless a load is watched. name: of the function. */
 /* answers_of_files.c */

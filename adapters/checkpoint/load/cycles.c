@@ -124,11 +124,3 @@ void cycles_note_action(int number) {
 }
 
 #endif
-
-/* Another program begins without a handler, and would fail. */
-void *look_at_other_program(const struct passed_call *call, const long *arguments) {
-  (void)call;
-  (void)arguments;
-  cycles_leave();
-  return NULL;
-}

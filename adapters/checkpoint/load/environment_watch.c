@@ -5,6 +5,7 @@
  * locale is seen by the calls that ask for it, the time zone by what libc has made of it. */
 #include <dlfcn.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -38,6 +39,7 @@ void environment_watch_begin(void) {
 enum { kEntriesMax = 1024, kChangesMax = 32, kNameMax = 255 };
 /* The launch's pointers, and NULL: a name that is set again is another entry, wherever it is. */
 static char *launched[kEntriesMax + 1];
+static uint64_t launched_sums[kEntriesMax]; /* of their texts, which a program may overwrite */
 static size_t launched_count;
 static struct {
   const char *entry; /* the constructor's "NAME=value"; the launch's, if it is removed */
@@ -45,10 +47,17 @@ static struct {
 } changes[kChangesMax];
 static size_t change_count;
 
+static uint64_t sum_of(const char *text) { /* FNV-1a */
+  uint64_t sum = 0xcbf29ce484222325;
+  for (; *text != '\0'; ++text) sum = (sum ^ (unsigned char)*text) * 0x100000001b3;
+  return sum;
+}
+
 void environment_watch_remember(char **envp) {
   environ = envp; /* libc does so, too, when it starts */
   while (envp[launched_count] != NULL && launched_count < kEntriesMax) {
     launched[launched_count] = envp[launched_count];
+    launched_sums[launched_count] = sum_of(envp[launched_count]);
     ++launched_count;
   }
 }
@@ -110,6 +119,37 @@ int environment_change_again(void) {
       unsetenv(name);
     }
   }
+  return 0;
+}
+
+static int has_sum(uint64_t sum) {
+  for (size_t i = 0; i < launched_count; ++i) {
+    if (launched_sums[i] == sum) return 1;
+  }
+  return 0;
+}
+
+/* A shell sets these for itself, and each program that is a shell script has them. */
+static int is_of_shell(const char *entry) {
+  static const char *const kNames[] = {"PWD=", "OLDPWD=", "SHLVL=", "_="};
+  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
+    if (strncmp(entry, kNames[i], strlen(kNames[i])) == 0) return 1;
+  }
+  return 0;
+}
+
+int environment_is_as_launched(char *const envp[], char *what, size_t bytes) {
+  size_t count = 0, wanted = 0;
+  for (; envp != NULL && *envp != NULL; ++envp) {
+    if (is_of_shell(*envp)) continue;
+    ++count;
+    if (has_sum(sum_of(*envp))) continue;
+    snprintf(what, bytes, "sets %.*s", (int)strcspn(*envp, "="), *envp);
+    return 0;
+  }
+  for (size_t i = 0; i < launched_count; ++i) wanted += !is_of_shell(launched[i]);
+  if (count == wanted) return 1;
+  snprintf(what, bytes, "removes variables");
   return 0;
 }
 

@@ -27,6 +27,9 @@ int environment_note_changes(void);
 /* In a worker, with a request's environment in place: makes the same changes to it. -1: it is not
  * known whether a constructor would have set a name that the request brings. */
 int environment_change_again(void);
+/* Whether a program that is executed gets what this one got, apart from what a shell sets for
+ * itself; else also what is changed, in words. */
+int environment_is_as_launched(char *const envp[], char *what, size_t bytes);
 /* At the checkpoint: sends NOTE_READ to the bridge, or ends a zygote that read too many. */
 void environment_watch_tell(void);
 

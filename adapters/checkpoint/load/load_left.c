@@ -137,6 +137,7 @@ static int take_back_limits(void) {
 void start_over_prepare(void) {
   load_effects_leave();
   const struct itimerval none = {0};
+  state.call.phase = CALL_OVER;
   for (int timer = ITIMER_REAL; timer <= ITIMER_PROF; ++timer) {
     raw_call(SYS_setitimer, timer, &none, NULL);
   }

@@ -23,6 +23,8 @@ void hand_over(const char *path, char *const argv[], char *const envp[]);
 void hand_over_blocked(const char *path, char *const argv[], char *const envp[], uint64_t mask);
 /* exec.c: the same for a call by its number, if it is one that executes. */
 void hand_over_by_number(long number, const long *words);
+/* Such a call before the checkpoint: 1, and its result. */
+int exec_by_number(long number, const long *words, const void *caller, long *result);
 /* The same for one that was handed back (static/traps.h), within libc_enter(). */
 void hand_over_trapped(long number, const long *words, uint64_t mask);
 
