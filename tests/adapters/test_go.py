@@ -1,5 +1,5 @@
-"""Go programs linked with libc (cgo), at the level `linked`. Their runtime starts threads in main(), so each
-worker is forked before main() and takes only one request. (Deeper: test_go_at_main.py.)"""
+"""Go programs at the level `linked`, most of them linked with libc (cgo). Their runtime starts threads in
+main(), so each worker is forked before main() and takes only one request. (Deeper: test_go_at_main.py.)"""
 
 import pathlib
 
@@ -74,11 +74,54 @@ func init() { called = int(C.call()) }
 """
 
 
-def build(folder, **sources):
+# Goroutines begin with stacks of 2 KiB, and others' stacks and values are below these.
+MANY_STACKS = r"""
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+func main() {
+	var called sync.WaitGroup
+	stay, found := make(chan int), make(chan int)
+	for n := 0; n < 200; n++ {
+		called.Add(1)
+		go func(n int) {
+			var kept [40]int
+			for i := range kept {
+				kept[i] = n
+			}
+			syscall.Getppid()
+			called.Done()
+			<-stay
+			sum := 0
+			for _, value := range kept {
+				sum += value
+			}
+			found <- sum
+		}(n)
+	}
+	called.Wait()
+	runtime.GC()
+	close(stay)
+	sum := 0
+	for n := 0; n < 200; n++ {
+		sum += <-found
+	}
+	fmt.Println(sum)
+}
+"""
+
+
+def build(folder, with_libc=True, flags=(), **sources):
     """Builds a program from these source texts."""
     paths = [folder.script(f"{name}.go", text) for name, text in sources.items()]
     program = str(folder.path / "program")
-    compile_go(program, paths, with_libc=True)
+    compile_go(program, paths, flags, with_libc=with_libc)
     return program
 
 
@@ -112,3 +155,12 @@ def test_a_panic_has_its_code_and_its_words(folder):
     with Zygote([program]) as zygote:
         answer = zygote.worker().request([program])
     assert answer.code == 2 and b"panic: at once" in answer.stderr
+
+
+@pytest.mark.parametrize("flags", [[], ["-ldflags=-s -w -buildid="]], ids=["as it is", "stripped"])
+@pytest.mark.parametrize("reset", ["rewind", "fork"])
+def test_a_static_one_s_calls_leave_small_stacks_alone(folder, reset, flags):
+    program = build(folder, with_libc=False, flags=flags, main=MANY_STACKS)
+    with Warm([program], reset=reset) as zygote:
+        for _ in range(5):
+            assert zygote.ask().seen() == (b"796000\n", b"", 0)

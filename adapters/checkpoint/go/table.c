@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-static const uint32_t kMarks[] = {0xfffffff0u, 0xfffffff1u}; /* Go 1.18; 1.20 and newer */
+/* Go 1.18; 1.20 and newer; then those whose tables have another form: 1.16; 1.2. */
+static const uint32_t kMarks[] = {0xfffffff0u, 0xfffffff1u, 0xfffffffau, 0xfffffffbu};
+enum { kMarksRead = 2, kMarksKnown = sizeof kMarks / sizeof *kMarks };
 
 /* runtime.pcHeader: mark, two zeros, the least size of an instruction, the size of a pointer; then
  * words, of which these are needed. */
@@ -22,10 +24,10 @@ static uint64_t word_at(const unsigned char *at) {
   return word;
 }
 
-static int begins_table(const unsigned char *at) {
+static int begins_table(const unsigned char *at, size_t marks) {
   uint32_t mark = half_at(at);
   int is_known = 0;
-  for (size_t i = 0; i < sizeof kMarks / sizeof *kMarks; ++i) is_known |= mark == kMarks[i];
+  for (size_t i = 0; i < marks; ++i) is_known |= mark == kMarks[i];
   return is_known && at[4] == 0 && at[5] == 0 && at[6] == 1 && at[7] == kPointerBytes;
 }
 
@@ -45,13 +47,25 @@ static int read_head(struct go_table *table, const unsigned char *at, const unsi
   return 0;
 }
 
-int go_table_find(struct go_table *table, const unsigned char *from, const unsigned char *to) {
+/* From there on; NULL: none. */
+static const unsigned char *next_table(const unsigned char *from, const unsigned char *to,
+                                       size_t marks) {
   enum { kAlignment = 8, kHead = kHeadBytes + kHeadWords * kWordBytes };
   uintptr_t first = ((uintptr_t)from + kAlignment - 1) & ~(uintptr_t)(kAlignment - 1);
   for (const unsigned char *at = (const unsigned char *)first; at + kHead <= to; at += kAlignment) {
-    if (begins_table(at) && read_head(table, at, to) == 0) return 0;
+    if (begins_table(at, marks)) return at;
   }
-  return -1;
+  return NULL;
+}
+
+int go_table_find(struct go_table *table, const unsigned char *from, const unsigned char *to) {
+  const unsigned char *at = next_table(from, to, kMarksRead);
+  while (at != NULL && read_head(table, at, to) != 0) at = next_table(at + 1, to, kMarksRead);
+  return at != NULL ? 0 : -1;
+}
+
+int go_table_is_there(const unsigned char *from, const unsigned char *to) {
+  return next_table(from, to, kMarksKnown) != NULL;
 }
 
 static uintptr_t place_of(const struct go_table *table, size_t number) {

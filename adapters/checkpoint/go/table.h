@@ -22,6 +22,8 @@ struct go_function {
 
 /* Looks for a table in these bytes: 0, or -1. The base is not known then. */
 int go_table_find(struct go_table *table, const unsigned char *from, const unsigned char *to);
+/* Whether one begins there that any Go since 1.2 has made, also those that are not read here. */
+int go_table_is_there(const unsigned char *from, const unsigned char *to);
 
 /* The function of this number, below table->count, in the order of their places: 0, or -1 if the
  * table is damaged there. */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "go/program.h"
 #include "raw_call.h"
+#include "static/executable.h"
 
 enum { kListBytes = 4096 };
 
@@ -59,7 +59,7 @@ int threads_handle(thread_handler *handler, struct signal_action *replaced) {
   action.handler = (void (*)(int))(uintptr_t)handler;
   action.mask = ~0ull;
   action.flags = SA_SIGINFO | SA_RESTART;
-  if (program_is_go()) action.flags |= SA_ONSTACK;
+  if (program_has_small_stacks()) action.flags |= SA_ONSTACK;
 #if defined(__x86_64__)
   action.flags |= kWithRestorer;
   action.restorer = threads_return;

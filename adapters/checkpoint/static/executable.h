@@ -49,6 +49,7 @@ struct static_executable {
   unsigned header_count;
   struct thread_of_libc ours, theirs; /* of the preloaded libc; of the executable's, at main() */
   struct first_stack stack;
+  int is_of_go; /* whether it stops at main.main() or not */
   struct go_program go;
 };
 
@@ -56,6 +57,9 @@ struct static_executable {
 int program_is_static(void);
 /* The same, or Go's: its calls are handed back (static/traps.h). */
 int program_has_traps(void);
+/* Go's: code runs on stacks that are too small for a handler's frame, and each thread has one for
+ * signals. (A dynamic one counts only if it stops at main.main().) */
+int program_has_small_stacks(void);
 
 /* map.c: maps the executable. 0, or -1 with the reason why it cannot be run in this way. */
 int static_executable_map(char *reason, size_t reason_bytes);

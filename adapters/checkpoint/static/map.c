@@ -226,11 +226,21 @@ static void find_main(const struct elf *elf) {
   }
 }
 
+static int is_of_go(const struct go_image *image) {
+  for (size_t i = 0; i < image->readable_count; ++i) {
+    const struct byte_range *range = &image->readable[i];
+    const unsigned char *start = (const unsigned char *)range->start;
+    if (go_table_is_there(start, start + (range->end - range->start))) return 1;
+  }
+  return 0;
+}
+
 /* The bridge first asks for a stop at main.main(), and then for one at the first instruction. */
 static int find_go(const struct elf *elf, const char **reason) {
   struct go_image image;
-  if (!state.executable.go.is_wanted) return 0;
   go_image_read(&image, elf->segments, elf->head.e_phnum, elf->base);
+  state.executable.is_of_go = is_of_go(&image);
+  if (!state.executable.go.is_wanted) return 0;
   image.known = GO_KNOWN_BY_ENTRY(state.executable.entry);
   return go_program_find(&image, reason);
 }
@@ -248,6 +258,10 @@ int program_is_static(void) {
 
 int program_has_traps(void) {
   return program_is_static() || program_is_go();
+}
+
+int program_has_small_stacks(void) {
+  return program_is_go() || state.executable.is_of_go;
 }
 
 /* The end of the heap is the executable's from its first instruction on. The preloaded libc would

@@ -353,7 +353,8 @@ static int handle_traps(int flags) {
 int traps_in_child(void) {
   /* It is a timer's as well; see go/threads.c. */
   if (program_is_go()) return handle_traps(SA_ONSTACK | SA_RESTART);
-  return handle_traps(own_signal_restarts() ? SA_RESTART : 0);
+  const int restarts = own_signal_restarts() ? SA_RESTART : 0;
+  return handle_traps(program_has_small_stacks() ? SA_ONSTACK | restarts : restarts);
 }
 
 int traps_in_child_aside(void) {

@@ -2,8 +2,9 @@
  * A Go program that a loader links with libc (go/linked.c) has those of its own code handed back.
  *
  * The handler runs on the program's stack, with the program's own thread pointer. (Only in a Go
- * program, whose goroutines have small stacks, does it run on the stack for signals; elsewhere that
- * may be small, or gone, or another signal's handler may use it during a call.) So it uses nothing
+ * program, at whatever level, whose goroutines have small stacks, does it run on the stack for
+ * signals; elsewhere that may be small, or gone, or another signal's handler may use it during a
+ * call.) So it uses nothing
  * of libc that has thread-local memory: no errno, no stdio. Where that is needed, libc's own thread
  * block is put in place for a moment, with all signals blocked; where program and library share a
  * libc, it is in place, and only errno is kept. */
