@@ -41,15 +41,16 @@ static int is_known_action(int number, struct sigaction *old) {
   return 1;
 }
 
-/* ---- the signal by which a Go program's calls are handed back ---- */
+/* ---- the signals by which a Go program's calls, and places, are handed back ---- */
 
 #if defined(__x86_64__)
 
 static int is_ours(int number) {
-  return number == SIGSYS && program_is_linked_go();
+  if (!program_is_linked_go()) return 0;
+  return number == SIGSYS || go_marks_act(number, NULL, NULL);
 }
 
-/* It is never blocked, except by this library. */
+/* SIGSYS is never blocked, except by this library. */
 static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy, const void *caller) {
   if (wanted == NULL || !program_is_linked_go() || is_of_this_library(caller)) return wanted;
   *copy = *wanted;
@@ -57,7 +58,7 @@ static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy, cons
   return copy;
 }
 
-static void act_for_program(const struct sigaction *action, struct sigaction *old) {
+static void act_for_program(int number, const struct sigaction *action, struct sigaction *old) {
   struct signal_action wanted, before;
   memset(&wanted, 0, sizeof wanted);
   if (action != NULL) {
@@ -65,7 +66,8 @@ static void act_for_program(const struct sigaction *action, struct sigaction *ol
     wanted.flags = (unsigned long)action->sa_flags;
     memcpy(&wanted.mask, &action->sa_mask, sizeof wanted.mask);
   }
-  own_signal_act(action != NULL ? &wanted : NULL, &before);
+  if (!go_marks_act(number, action != NULL ? &wanted : NULL, &before))
+    own_signal_act(action != NULL ? &wanted : NULL, &before);
   if (old == NULL) return;
   memset(old, 0, sizeof *old);
   old->sa_handler = before.handler;
@@ -73,9 +75,9 @@ static void act_for_program(const struct sigaction *action, struct sigaction *ol
   memcpy(&old->sa_mask, &before.mask, sizeof before.mask);
 }
 
-static __sighandler_t handle_for_program(__sighandler_t handler, int flags) {
+static __sighandler_t handle_for_program(int number, __sighandler_t handler, int flags) {
   struct sigaction wanted = {.sa_handler = handler, .sa_flags = flags}, before;
-  act_for_program(&wanted, &before);
+  act_for_program(number, &wanted, &before);
   return before.sa_handler;
 }
 
@@ -92,12 +94,14 @@ static const sigset_t *without_ours(const sigset_t *wanted, sigset_t *copy, cons
   return wanted;
 }
 
-static void act_for_program(const struct sigaction *action, struct sigaction *old) {
+static void act_for_program(int number, const struct sigaction *action, struct sigaction *old) {
+  (void)number;
   (void)action;
   (void)old;
 }
 
-static __sighandler_t handle_for_program(__sighandler_t handler, int flags) {
+static __sighandler_t handle_for_program(int number, __sighandler_t handler, int flags) {
+  (void)number;
   (void)flags;
   return handler;
 }
@@ -132,7 +136,7 @@ static int act(int number, const struct sigaction *action, struct sigaction *old
 INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
                          struct sigaction *restrict old) {
   if (is_ours(number)) {
-    act_for_program(action, old);
+    act_for_program(number, action, old);
     return 0;
   }
   if (action == NULL && old != NULL && is_known_action(number, old)) return 0;
@@ -146,13 +150,13 @@ INTERPOSED int sigaction(int number, const struct sigaction *restrict action,
 }
 
 INTERPOSED __sighandler_t sigset(int number, __sighandler_t handler) {
-  if (is_ours(number)) return handle_for_program(handler, 0);
+  if (is_ours(number)) return handle_for_program(number, handler, 0);
   note_signal(number);
   return REAL(sigset)(number, handler);
 }
 
 INTERPOSED __sighandler_t sysv_signal(int number, __sighandler_t handler) {
-  if (is_ours(number)) return handle_for_program(handler, (int)SA_RESETHAND | SA_NODEFER);
+  if (is_ours(number)) return handle_for_program(number, handler, (int)SA_RESETHAND | SA_NODEFER);
   note_signal(number);
   return REAL(sysv_signal)(number, handler);
 }
@@ -168,7 +172,7 @@ INTERPOSED int siginterrupt(int number, int flag) {
 }
 
 INTERPOSED __sighandler_t signal(int number, __sighandler_t handler) {
-  if (is_ours(number)) return handle_for_program(handler, SA_RESTART);
+  if (is_ours(number)) return handle_for_program(number, handler, SA_RESTART);
   note_signal(number);
   return REAL(signal)(number, handler);
 }

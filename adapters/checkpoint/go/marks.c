@@ -1,15 +1,21 @@
 /* A system call in the place of the first instruction of functions that are watched, until the
- * checkpoint; see program.h. */
+ * checkpoint; see program.h. It changes rcx, so a function that gets an argument there has a
+ * breakpoint instead. */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "raw_call.h"
 #include "rewind/engine.h"
+#include "rewind/other_threads.h"
+#include "static/traps.h"
 
 #if defined(__x86_64__)
 
+enum { kMaskBytes = 8, kBreakpointBytes = 1 };
 static const unsigned char kCall[] = {0x0f, 0x05}; /* syscall */
+static const unsigned char kBreakpoint = 0xcc;     /* int3 */
 _Static_assert(sizeof kCall == sizeof((struct go_mark *)NULL)->code, "one takes the other's place");
 
 /* Another thread may execute the function at this moment: it finds the old bytes or the new ones,
@@ -26,20 +32,67 @@ static int write_code(uintptr_t place, const unsigned char *code) {
   return raw_call(SYS_mprotect, first, bytes, PROT_READ | PROT_EXEC) == 0 ? 0 : -1;
 }
 
+/* ---- the signal of a breakpoint ---- */
+
+static struct signal_action program_action; /* which the program has set for it */
+static int is_handled;
+
+static void on_breakpoint(int number, siginfo_t *info, void *context) {
+  uintptr_t place = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+  if (state.role == ROLE_ZYGOTE && go_mark_reached(place - kBreakpointBytes, context)) return;
+  if (program_action.handler == SIG_IGN) return;
+  if (program_action.handler != SIG_DFL)
+    return ((void (*)(int, siginfo_t *, void *))(uintptr_t)program_action.handler)(number, info,
+                                                                                   context);
+  raw_call(SYS_rt_sigaction, number, &program_action, NULL, kMaskBytes);
+  raw_call(SYS_tgkill, raw_call(SYS_getpid), raw_call(SYS_gettid), number);
+}
+
+static int handle_breakpoints(void) {
+  struct signal_action action;
+  memset(&action, 0, sizeof action);
+  action.handler = (void (*)(int))(uintptr_t)on_breakpoint;
+  action.flags = (unsigned long)(SA_SIGINFO | SA_NODEFER | SA_ONSTACK | kWithRestorer);
+  action.restorer = threads_return;
+  is_handled = raw_call(SYS_rt_sigaction, SIGTRAP, &action, &program_action, kMaskBytes) == 0;
+  return is_handled ? 0 : -1;
+}
+
+/* What was set by libc's functions has no restorer yet. */
+static int give_back_signal(void) {
+  is_handled = 0;
+  if (program_action.restorer == NULL) {
+    program_action.flags |= kWithRestorer;
+    program_action.restorer = threads_return;
+  }
+  return (int)raw_call(SYS_rt_sigaction, SIGTRAP, &program_action, NULL, kMaskBytes);
+}
+
+int go_marks_act(int number, const struct signal_action *action, struct signal_action *old) {
+  if (!is_handled || number != SIGTRAP) return 0;
+  if (old != NULL) *old = program_action;
+  if (action != NULL) program_action = *action;
+  return 1;
+}
+
+/* ---- all of them ---- */
+
 int go_marks_set(void) {
   struct go_places *places = &state.executable.go.places;
   for (size_t i = 0; i < places->mark_count; ++i) {
     struct go_mark *mark = &places->marks[i];
     memcpy(mark->code, (const char *)mark->place, sizeof mark->code);
-    if (write_code(mark->place, kCall) != 0) return -1;
+    const unsigned char breakpoint[] = {kBreakpoint, mark->code[1]};
+    if (write_code(mark->place, mark->has_three_words ? breakpoint : kCall) != 0) return -1;
     mark->is_set = 1;
   }
-  return 0;
+  return handle_breakpoints();
 }
 
 int go_marks_take_away(void) {
   struct go_places *places = &state.executable.go.places;
   int result = 0;
+  if (is_handled) result |= give_back_signal();
   for (size_t i = 0; i < places->mark_count; ++i) {
     struct go_mark *mark = &places->marks[i];
     if (mark->is_set) result |= write_code(mark->place, mark->code);

@@ -44,6 +44,18 @@ static const struct {
 };
 _Static_assert(2 * sizeof kWatched / sizeof *kWatched <= kGoMarksMax, "there is room for all");
 
+/* Of these, the ones that get three words of arguments or more. */
+static const char *const kWithThreeWords[] = {
+    "syscall.Setenv", "time.newTimer", "internal/syscall/unix.GetRandom",
+    "crypto/internal/sysrand.Read", "crypto/internal/sysrand.read"};
+
+static int has_three_words(const char *name) {
+  for (size_t i = 0; i < sizeof kWithThreeWords / sizeof *kWithThreeWords; ++i) {
+    if (strcmp(kWithThreeWords[i], name) == 0) return 1;
+  }
+  return 0;
+}
+
 /* Functions whose code is read. */
 enum code {
   CODE_THREAD_RANDOM,
@@ -90,8 +102,11 @@ static void find_by_name(struct go_places *places, const struct go_known *known,
         found->refused = "it has several functions of one name that would be watched";
         continue;
       }
-      places->marks[places->mark_count++] = (struct go_mark){
-          .place = function.start, .kind = kWatched[i].kind, .name = kWatched[i].name};
+      places->marks[places->mark_count++] =
+          (struct go_mark){.place = function.start,
+                           .kind = kWatched[i].kind,
+                           .name = kWatched[i].name,
+                           .has_three_words = has_three_words(kWatched[i].name)};
     }
     for (int i = 0; i < CODES; ++i) {
       if (strcmp(kCodes[i], function.name) == 0) found->codes[i] = function;

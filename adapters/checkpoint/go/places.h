@@ -74,6 +74,7 @@ struct go_mark {
   enum go_watched kind;
   enum go_beginning beginning;
   const char *name;
+  int has_three_words;              /* or more of arguments: the third is in rcx */
   unsigned char code[kGoMarkBytes]; /* the original code, while it is replaced */
   int is_set;
 };

@@ -90,12 +90,16 @@ void go_linked_thread_drop(struct go_thread_start *start);
 /* marks.c, all of it until the checkpoint. */
 int go_marks_set(void); /* 0 or -1 */
 int go_marks_take_away(void);
+/* sigaction(): whether this signal is a breakpoint's at the moment. The program's action is then
+ * kept here until the checkpoint. Either may be NULL. */
+struct signal_action;
+int go_marks_act(int number, const struct signal_action *action, struct signal_action *old);
 /* The function at a mark, which stays, is entered all the same: its beginning is imitated, and the
  * program continues after that. */
 void go_mark_pass(const struct go_mark *mark, ucontext_t *context);
 
 /* watch.c, the same; neither returns if the program is stopped there. */
-/* A system call was made at this place: whether it is a mark; if so, it was dealt with. */
+/* This place was reached: whether it is a mark; if so, it was dealt with. */
 int go_mark_reached(uintptr_t place, ucontext_t *context);
 void go_watch_call(long number, const long *words, ucontext_t *context);
 /* Who calls what is being noted: ", called by main.init", as load_place() says it. */

@@ -91,6 +91,9 @@ static long trapped_sigaction(const long *words) {
     }
     return old == NULL ? 0 : copy_out(words[2], &before, sizeof before);
   }
+  struct signal_action kept;
+  if (go_marks_act((int)words[0], words[1] != 0 ? &action : NULL, &kept))
+    return old == NULL ? 0 : copy_out(words[2], &kept, sizeof kept);
   if (words[1] == 0) return raw_call(SYS_rt_sigaction, words[0], NULL, old, kMaskBytes);
   note_signal(words[0]);
   action.mask &= ~kTrapSignal;
