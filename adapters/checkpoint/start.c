@@ -14,6 +14,7 @@
 #include "checkpoint.h"
 #include "ending.h"
 #include "load/own_calls.h"
+#include "load/script_text.h"
 #include "raw_call.h"
 #include "rewind/kept_at_exec.h"
 #include "uncopied.h"
@@ -128,6 +129,7 @@ static void map_static_executable(void) {
 }
 
 static int main_at_checkpoint(int argc, char **argv, char **envp) {
+  script_text_look(argc, argv);
   if (program_is_static()) map_static_executable();
   if (state.executable.main != 0 || program_is_go())
     return static_executable_main(argc, argv, envp);

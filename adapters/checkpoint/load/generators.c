@@ -54,3 +54,13 @@ void *generators_offer(const char *name, void *ours, const void *caller) {
   struct passed_call *call = call_of(name);
   return call == NULL || passed_call_find(call, caller) != NULL ? ours : NULL;
 }
+
+void *next_for_caller(const char *name, void *caller) {
+  Dl_info info;
+  void *real = dlsym(RTLD_NEXT, name), *library = NULL;
+  if (real == NULL && dladdr(caller, &info) != 0)
+    library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library != NULL) real = dlsym(library, name);
+  if (real == NULL) give_up(70);
+  return real;
+}

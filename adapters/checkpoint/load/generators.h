@@ -113,4 +113,8 @@ int generators_have(const char *name);
 /* Or one that is watched for another reason (load_calls.h). */
 int load_calls_have(const char *name);
 
+/* A language's own function, in whose place this library has one: the loader's next. A program may
+ * have loaded the language for itself alone; then its caller's library leads to it. */
+void *next_for_caller(const char *name, void *caller);
+
 #endif

@@ -341,7 +341,7 @@ void *look_at_time(const struct passed_call *call, const long *arguments) {
 }
 
 void *look_at_pid(const struct passed_call *call, const long *arguments) {
-  seeds_see_number();
+  seeds_see_number(caller_of(arguments));
   load_watch_note(IMPURE_PID, call->name, caller_of(arguments));
   return NULL;
 }

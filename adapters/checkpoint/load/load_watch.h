@@ -85,7 +85,7 @@ void load_watch_end(void);
 void load_watch_note(enum impurity kind, const char *function, const void *caller);
 /* seeds.c: a request asks for its id, for the time in parts of a second; seeds; seeds by its id.
  * ruby_generator.c: what the adapter itself has asked does not count. */
-void seeds_see_number(void), seeds_see_moment(void);
+void seeds_see_number(const void *caller), seeds_see_moment(void);
 void seeds_see_seed(const char *call), seeds_made_of_number(const char *call);
 void ruby_generator_begin(void);
 /* load_place.c: ", at FILE line N" of the program's own code; or 0, if its language does not
@@ -99,8 +99,8 @@ int load_place_asks_age(void);
 void perl_generator_watch(void);
 void perl_generator_leave(void);
 /* python_clocks.c: notes which clocks Python's modules read, until it is left. */
-void python_clocks_watch(void);
-void python_clocks_leave(void);
+void python_clocks_watch(void), python_clocks_leave(void);
+int python_seeds_watch(const void *caller); /* whether it counts that a request asks for its id */
 /* v8_generator.c: the generator from which V8 seeds Math.random() of each context. find: to be
  * called twice, with an object between that becomes a key. renew: for a request. was_used: since
  * then. 0 or -1, -1 if it is not found. */

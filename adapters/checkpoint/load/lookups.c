@@ -21,6 +21,7 @@
 #include "checkpoint.h"
 #include "load/inserted.h"
 #include "load/note_lock.h"
+#include "load/script_text.h"
 #include "load/trial.h"
 #include "message/path_sum.h"
 #include "raw_call.h"
@@ -385,5 +386,7 @@ INTERPOSED ssize_t read(int fd, void *buffer, size_t bytes) {
   const long words[] = {fd, (long)buffer, (long)bytes};
   go_threads_see_c_call(SYS_read, words);
   if (real_read == NULL) return call_result(raw_call(SYS_read, fd, buffer, bytes));
-  return real_read(fd, buffer, bytes);
+  ssize_t got = real_read(fd, buffer, bytes);
+  script_text_see(fd, buffer, got);
+  return got;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "checkpoint.h"
+#include "load/generators.h"
 #include "load/load_watch.h"
 #include "raw_call.h"
 
@@ -68,21 +69,11 @@ static method *replaced(method *code, method **real, method *ours) {
   return ours;
 }
 
-/* A program may have loaded libruby for itself alone: then its caller's library leads to it. */
-static void *next(const char *name, void *caller) {
-  Dl_info info;
-  void *real = dlsym(RTLD_NEXT, name), *library = NULL;
-  if (real == NULL && dladdr(caller, &info) != 0)
-    library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  if (library != NULL) real = dlsym(library, name);
-  if (real == NULL) give_up(70);
-  return real;
-}
-
 INTERPOSED void rb_define_global_function(const char *name, method *code, int words) {
   static define_everywhere *real;
   if (real == NULL)
-    real = (define_everywhere *)next("rb_define_global_function", __builtin_return_address(0));
+    real = (define_everywhere *)next_for_caller("rb_define_global_function",
+                                                __builtin_return_address(0));
   if (words == kAnyWords && strcmp(name, "srand") == 0) {
     is_base_next = real_srand == NULL;
     code = replaced(code, &real_srand, noted_srand);
@@ -92,7 +83,8 @@ INTERPOSED void rb_define_global_function(const char *name, method *code, int wo
 
 INTERPOSED void rb_define_method(value owner, const char *name, method *code, int words) {
   static define *real;
-  if (real == NULL) real = (define *)next("rb_define_method", __builtin_return_address(0));
+  if (real == NULL)
+    real = (define *)next_for_caller("rb_define_method", __builtin_return_address(0));
   if (is_base_next && strcmp(name, "initialize") == 0) {
     is_base_next = 0;
     if (words == kAnyWords) code = replaced(code, &real_initialize, noted_initialize);
@@ -103,7 +95,7 @@ INTERPOSED void rb_define_method(value owner, const char *name, method *code, in
 INTERPOSED void rb_define_singleton_method(value owner, const char *name, method *code, int words) {
   static define *real;
   if (real == NULL)
-    real = (define *)next("rb_define_singleton_method", __builtin_return_address(0));
+    real = (define *)next_for_caller("rb_define_singleton_method", __builtin_return_address(0));
   /* Kernel's own comes by here as well, and is replaced already. */
   if (words == kAnyWords && code != noted_srand && strcmp(name, "srand") == 0)
     code = replaced(code, &real_srand_of_class, noted_srand_of_class);
@@ -112,7 +104,8 @@ INTERPOSED void rb_define_singleton_method(value owner, const char *name, method
 
 INTERPOSED void rb_define_module_function(value owner, const char *name, method *code, int words) {
   static define *real;
-  if (real == NULL) real = (define *)next("rb_define_module_function", __builtin_return_address(0));
+  if (real == NULL)
+    real = (define *)next_for_caller("rb_define_module_function", __builtin_return_address(0));
   if (words == 0 && strcmp(name, "pid") == 0)
     code = replaced(code, &real_pid, (method *)(void *)noted_pid);
   real(owner, name, code, words);
@@ -121,7 +114,8 @@ INTERPOSED void rb_define_module_function(value owner, const char *name, method 
 INTERPOSED void rb_define_virtual_variable(const char *name, getter *get, void *set) {
   static define_variable *real;
   if (real == NULL)
-    real = (define_variable *)next("rb_define_virtual_variable", __builtin_return_address(0));
+    real = (define_variable *)next_for_caller("rb_define_virtual_variable",
+                                              __builtin_return_address(0));
   if (strcmp(name, "$$") == 0 && real_number == NULL && state.role != ROLE_NONE) {
     real_number = get;
     get = noted_number;

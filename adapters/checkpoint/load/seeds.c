@@ -16,8 +16,10 @@ static int is_answering(void) {
   return state.role == ROLE_ANSWERING && state.reset == RESET_REWIND;
 }
 
-void seeds_see_number(void) {
-  if (is_answering()) state.load.number_asked_by = state.request.id;
+void seeds_see_number(const void *caller) {
+  if (!is_answering() || state.load.number_asked_by == state.request.id) return;
+  if (is_of_this_library(caller)) return;
+  if (python_seeds_watch(caller)) state.load.number_asked_by = state.request.id;
 }
 
 void seeds_see_moment(void) {
