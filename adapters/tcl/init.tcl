@@ -250,6 +250,17 @@ proc learn {} {
 }
 
 # -- to the checkpoint, and from there to the script ---------------------------------------------------
+# Where Tcl looks first if no variable names another place. Elsewhere another interpreter finds it without our
+# help; but TclOO counts on from the objects that are made for that one.
+proc library {} {
+    set folder [::tcl::pkgconfig get scriptdir,runtime]
+    if {[file exists $folder/init.tcl]} { return $folder }
+    interp create cgibridge
+    set folder [cgibridge eval set tcl_library]
+    interp delete cgibridge
+    return $folder
+}
+
 proc boot {} {
     variable reads
     variable preload [value_of CGIBRIDGE_PRELOAD] folder $::tcl_library launched [array get ::env]
@@ -258,12 +269,12 @@ proc boot {} {
     if {![string match */* [lindex [command_line] 0]]} { dict set reads PATH {} }
     foreach name [dict keys $reads] { dict set reads $name [value_of $name] }
     watches add
-    # Another interpreter finds the library without our help.
-    interp create cgibridge
-    set ::tcl_library [cgibridge eval set tcl_library]
-    variable folders_of_modules [cgibridge eval tcl::tm::path list]
-    interp delete cgibridge
+    set ::tcl_library [library]
     uplevel #0 [list source $::tcl_library/init.tcl]
+    # As if nobody had asked yet: Tcl loads this by itself.
+    source $::tcl_library/tm.tcl
+    variable folders_of_modules [::tcl::tm::path list]
+    namespace delete ::tcl::tm
 }
 
 # Returns what is needed after the checkpoint.

@@ -293,3 +293,18 @@ def test_an_interpreter_that_env_found_is_started_anew_by_its_name(folder):
         assert zygote.ask("w").text.endswith(LAUNCH_ENV["PATH"] + " w\n")
     assert answer.text == "/usr/bin/tclsh8.6 /usr/bin:/left w\n"
     assert [kind for kind, _ in answer.notes] == [SHALLOWER]
+
+
+@pytest.mark.parametrize("ahead", [(), ("makes/1.0",)])
+def test_objects_get_the_names_that_they_get_in_a_process_of_their_own(folder, reset, ahead):
+    """TclOO counts them in all interpreters of a thread; packages make some as well."""
+    package(folder, "makes", "oo::class create Made {}; Made new")
+    script = folder.script("cgi/x.tcl", "package require makes; oo::class create Own {}\n"
+                           "puts [list [Own new] [oo::object new]]; puts [list [interp slaves] [info vars]]\n"
+                           "puts [list [namespace children ::tcl] [package names]]\n")
+    env, more = {**REQUEST_ENV, **library_of(folder)}, {**LAUNCH_ENV, **library_of(folder)}
+    plain = run_plainly([TCLSH, script], env=env)
+    with tcl_zygote(script, reset=reset, env=more, preload=ahead) as zygote:
+        answer = zygote.ask(env=env)
+    assert answer.text.splitlines()[0] == plain.text.splitlines()[0] and zygote.note(WARNING) == []
+    assert ahead or answer.seen() == plain.seen()
