@@ -65,6 +65,15 @@ def test_other_scripts_keep_their_worker(folder, text):
         assert warm.workers == 1 and warm.reset == "rewind", (warm.weaker, warm.retired)
 
 
+def test_zsh_s_digests_of_its_functions_are_no_text(folder, needs):
+    needs("zsh")
+    text = "autoload -Uz add-zsh-hook; add-zsh-hook zshexit bye; bye() { print bye }\n"
+    line = [shutil.which("zsh"), folder.script("x.zsh", text)]
+    plain = run_plainly(line)
+    with Warm(line) as warm:
+        assert {warm.ask().seen() for _ in range(3)} == {plain.seen()} and warm.workers == 1, warm.retired
+
+
 def test_an_operator_may_accept_it(folder):
     with Warm(["/bin/bash", folder.script("x.sh", "RANDOM=$$; echo $RANDOM\n")], accept="pid") as warm:
         assert warm.reset == "rewind" and not all_differ(warm) and warm.workers == 1
