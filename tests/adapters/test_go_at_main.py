@@ -278,6 +278,18 @@ def test_what_another_goroutine_does_keeps_it_from_being_stopped(early, what, wh
         assert re.search(f"^what runs before main.* {why}", zygote.note(driver.SHALLOWER)[0])
 
 
+@pytest.mark.parametrize("what", ["aside file", "too late", "left alone"])
+def test_what_another_goroutine_changes_outside_is_not_changed_for_nobody(early, tmp_path, what):
+    """One that nobody waits for may begin in the requests."""
+    log = tmp_path / "log"
+    with Warm([early], env=launched(what, LOG=str(log)), level="compiled") as zygote:
+        assert not zygote.stands or what == "left alone", zygote.notes
+        assert zygote.stands or "what runs before main" in zygote.note(driver.SHALLOWER)[0]
+        assert not log.exists()
+    run_plainly([early], env={**request_after(what), "LOG": str(log)})
+    assert log.exists() or what == "left alone"
+
+
 @pytest.mark.parametrize("value", ["", "a value", None])
 def test_a_variable_of_the_launch_may_be_asked_for_anywhere(early, value):
     env = {} if value is None else {"SERVER_NAME": value}

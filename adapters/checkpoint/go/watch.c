@@ -351,10 +351,18 @@ static const char *call_of_request(long number) {
   }
 }
 
+/* Of others than the main goroutine, and after what they have done: the program is not stopped, and
+ * what it changes outside from here on would be changed for nobody. */
+static void refuse_what_is_too_late(int is_left) {
+  if (is_left || state.is_ahead || state.load.found[0] == '\0') return;
+  traps_end();
+  load_watch_refuse();
+}
+
 void go_watch_call(long number, const long *words, ucontext_t *context) {
   enum { kCallBytes = 2 };
   uintptr_t after = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-  if (state.role != ROLE_ZYGOTE || !state.load.is_on || state.executable.go.stage != GO_STARTS)
+  if (state.role != ROLE_ZYGOTE || !state.load.is_on || state.executable.go.stage == GO_GOES_ON)
     return;
   int prints = number == SYS_write && (words[0] == STDOUT_FILENO || words[0] == STDERR_FILENO);
   if (!prints && is_runtimes_own(after - kCallBytes, context)) return;
@@ -364,6 +372,7 @@ void go_watch_call(long number, const long *words, ucontext_t *context) {
   note_call(number, words, (const void *)after);
   noted = NULL;
   int is_left = is_left_to_requests(call_of_request(number), was_first, context);
+  refuse_what_is_too_late(is_left);
   libc_leave(&visit);
   if (is_left) go_program_stand(after - kCallBytes, context);
 }

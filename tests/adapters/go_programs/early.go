@@ -65,6 +65,9 @@ var early = map[string]func(){
 	"aside all":  func() { aside(func() { found = fmt.Sprint(len(os.Environ())) }) },
 	"aside host": func() { aside(func() { found = os.Getenv("HTTP_HOST") }) },
 	"aside name": func() { aside(func() { found = os.Getenv("SERVER_NAME") + fmt.Sprint(os.LookupEnv("NONE")) }) },
+	"aside file": func() { aside(func() { hit() }) },
+	"too late":   func() { aside(func() { found = fmt.Sprint(time.Now().IsZero()) }); hit() },
+	"left alone": func() { go func() { hit() }() },
 	"all":        func() { found = fmt.Sprint(len(os.Environ())) },
 	"sets":       func() { os.Setenv("SET", "early"); found = os.Getenv("SET") },
 	"unsets":     func() { os.Unsetenv("SERVER_NAME") },
@@ -95,6 +98,9 @@ func random(bytes []byte) {
 	const getrandom = 318
 	syscall.RawSyscall(getrandom, uintptr(unsafe.Pointer(&bytes[0])), uintptr(len(bytes)), 0)
 }
+
+// What others notice.
+func hit() { os.Mkdir(os.Getenv("LOG"), 0700) }
 
 // What another goroutine does, while this one waits.
 func aside(do func()) {
