@@ -4,6 +4,7 @@ requests, each of which does it once, as a process of its own does."""
 import os
 import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -124,6 +125,15 @@ PYTHON_EFFECTS = {
     "a signal by a descriptor": ("import os, signal\n"
                                  "signal.pidfd_send_signal(os.pidfd_open(PID), signal.SIGUSR1)"),
     "another program": f"import os\nos.execv('/bin/sh', ['sh', '-c', \"{HIT}; echo other\"])",
+    "another program, by a number": (
+        "import ctypes\nwords = (ctypes.c_char_p * 4)(b'sh', b'-c', "
+        f"b\"{HIT}; echo other\", None)\nctypes.CDLL(None).syscall(59, b'/bin/sh', words, None)"),
+    "a file, by another libc": (
+        "import ctypes\nfrom ctypes import c_void_p, c_char_p, c_int\nours = ctypes.CDLL(None)\n"
+        "ours.dlmopen.restype = ours.dlsym.restype = c_void_p\n"
+        "theirs = c_void_p(ours.dlmopen(ctypes.c_long(-1), b'libc.so.6', 2))\n"
+        "creat = ctypes.CFUNCTYPE(c_int, c_char_p, c_int)(ours.dlsym(theirs, b'creat'))\n"
+        "creat(b'LOG', 0o600)"),
 }
 SHOWS = "import os, sys\nimport own\nprint(os.getcwd(), os.environ.get('HOME'), sys.argv)\n"
 
@@ -139,6 +149,23 @@ def test_python(folder, outside, effect):
     line, = each_request_does_it(outside, python_argv(script, "json,own,decimal"), [PYTHON, script],
                                  python_env(folder))
     assert line.startswith("own is not loaded ahead: it ") and line.endswith(" while it is imported"), line
+
+
+@pytest.mark.parametrize("effect, why", [
+    ("os.setpriority(os.PRIO_PROCESS, PID, 5)", "acts on another process (setpriority"),
+    ("import resource; resource.prlimit(PID, resource.RLIMIT_CORE, (0, 0))",
+     "acts on another process (prlimit"),
+    ("os.sched_setaffinity(PID, {0})", "acts on another process (sched_setaffinity"),
+    ("import fcntl; fcntl.ioctl(os.open(__file__, 0), 0x40086602, b'\\0' * 8)", "changes files (ioctl")])
+def test_what_python_changes_of_others(folder, effect, why):
+    with subprocess.Popen(["sleep", "60"]) as other:
+        folder.script("lib/own.py", "import os\n" + effect.replace("PID", str(other.pid)) + "\n")
+        script = folder.script("x.py", SHOWS)
+        env = {**LAUNCH_ENV, **python_env(folder)}
+        with Warm(python_argv(script, "own"), level="compiled", env=env) as zygote:
+            assert zygote.stands and why in zygote.note(WARNING)[0], zygote.notes
+        assert os.getpriority(os.PRIO_PROCESS, other.pid) == os.getpriority(os.PRIO_PROCESS, 0)
+        other.kill()
 
 
 @pytest.mark.parametrize("reset", ["fork", "rewind"])

@@ -165,6 +165,33 @@ def test_what_a_constructor_changes_outside_is_not_changed_for_nobody(folder, ef
     assert run_plainly([program]).text == "x" and os.path.lexists(log)
 
 
+EXECUTES = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+extern char **environ;
+__attribute__((constructor)) static void early(int argc, char **argv) {
+  if (getenv("AGAIN") == NULL) { setenv("AGAIN", "1", 1); %s; }
+}
+int main() { return mkdir("LOG", 0700) != 0 || write(1, "x", 1) != 1; }
+"""
+
+
+@pytest.mark.parametrize("how", ['syscall(SYS_execve, "/proc/self/exe", argv, environ)',
+                                 'syscall(SYS_execveat, AT_FDCWD, "/proc/self/exe", argv, environ, 0)'])
+def test_a_constructor_executes_nothing_for_nobody(folder, how):
+    """The other program, which may be the same one again, would run from its beginning to its end."""
+    log = folder.path / "log"
+    program = folder.compile("again.c", (EXECUTES % how).replace("LOG", str(log)))
+    with Zygote([program], reset="rewind") as zygote:
+        zygote.process.wait()
+        assert not zygote.stands and "what runs before main()" in zygote.note(SHALLOWER)[0], zygote.notes
+    assert not log.exists()
+    assert run_plainly([program]).text == "x" and log.exists()
+
+
 SHARED = r"""
 #include <stdio.h>
 #include <sys/stat.h>

@@ -63,6 +63,7 @@ look_function look_at_poll, look_at_poll_with_mask, look_at_select, look_at_sele
 look_function look_at_sent, look_at_sent_to_thread, look_at_sender, look_at_awaited_signal,
     look_at_thread_clock, look_at_processor;
 extern struct passed_call passed_raise, passed_killpg, passed_tgkill, passed_pidfd_send_signal;
+look_function look_at_schedule, look_at_priority;
 
 /* Where the address that the function returns to is found after its arguments. */
 #if defined(__x86_64__)

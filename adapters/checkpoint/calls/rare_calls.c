@@ -71,6 +71,7 @@ INTERPOSED int getrlimit(__rlimit_resource_t resource, struct rlimit *limit) {
 INTERPOSED int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
                          struct rlimit64 *old) {
   call_touch(TOUCHED_LIMITS);
+  if (limit != NULL) answers_see_process("prlimit", pid, __builtin_return_address(0));
   return (int)call_result(
       processor_limit(pid, (int)resource, (const struct rlimit *)limit, (struct rlimit *)old));
 }
@@ -78,11 +79,13 @@ INTERPOSED int prlimit64(pid_t pid, enum __rlimit_resource resource, const struc
 INTERPOSED int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
                        struct rlimit *old) {
   call_touch(TOUCHED_LIMITS);
+  if (limit != NULL) answers_see_process("prlimit", pid, __builtin_return_address(0));
   return (int)call_result(processor_limit(pid, (int)resource, limit, old));
 }
 
 INTERPOSED int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set) {
   call_touch(TOUCHED_SCHEDULE);
+  answers_see_process("sched_setaffinity", pid, __builtin_return_address(0));
   return (int)call_result(libc_call(SYS_sched_setaffinity, pid, bytes, set));
 }
 

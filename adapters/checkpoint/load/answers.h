@@ -83,6 +83,8 @@ void answers_see_selected(const char *name, const long *words, const void *calle
 void answers_see_socket_option(const char *name, const long *words, const void *caller);
 void answers_see_ioctl(const char *name, const long *words, const void *caller);
 void answers_see_signal(const char *name, long process, int number, const void *caller);
+/* It changes something of this process, or of another. */
+void answers_see_process(const char *name, long process, const void *caller);
 void answers_see_number_of_others(long number, const long *words, const void *caller);
 
 #endif

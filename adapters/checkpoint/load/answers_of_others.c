@@ -1,5 +1,6 @@
 /* What a load learns of its input, of who sent or is at the other end, and of where it runs: see
  * answers.h. */
+#include <linux/fs.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -155,6 +157,8 @@ void answers_see_ioctl(const char *name, const long *words, const void *caller) 
   if (!is_asked()) return;
   if (request == FIONREAD) return answers_see_input(name, words[0], caller);
   unsigned nr = _IOC_NR(request);
+  if (request == FS_IOC_SETFLAGS || request == FS_IOC_FSSETXATTR)
+    load_watch_note(IMPURE_FILES, name, caller);
   if (_IOC_TYPE(request) == kSockets && (nr == kStamp || nr == kStampNs))
     load_watch_note(IMPURE_TIME, name, caller);
 }
@@ -172,7 +176,7 @@ static int is_told_sender(int number) {
 /* process: 0 stands for its group. */
 void answers_see_signal(const char *name, long process, int number, const void *caller) {
   if (!is_asked()) return;
-  enum impurity kind = number != 0 ? IMPURE_SIGNALS : IMPURE_UNSEEN;
+  enum impurity kind = number != 0 ? IMPURE_OTHERS : IMPURE_UNSEEN;
   if (process != state.pid) return load_watch_note(kind, name, caller);
   if (is_told_sender(number)) load_watch_note(IMPURE_PID, name, caller);
 }
@@ -189,6 +193,23 @@ void *look_at_sent_to_thread(const struct passed_call *call, const long *argumen
   int at = call == &passed_tgkill ? 2 : 1;
   answers_see_signal(call->name, state.pid, (int)arguments[at], caller_of(arguments));
   return at == 2 ? look_at_threads(call, arguments) : look_at_thread(call, arguments);
+}
+
+/* 0 is this one. */
+void answers_see_process(const char *name, long process, const void *caller) {
+  if (process != 0 && process != state.pid && is_asked())
+    load_watch_note(IMPURE_OTHERS, name, caller);
+}
+
+void *look_at_schedule(const struct passed_call *call, const long *arguments) {
+  answers_see_process(call->name, (int)arguments[0], caller_of(arguments));
+  return NULL;
+}
+
+void *look_at_priority(const struct passed_call *call, const long *arguments) {
+  int is_one = (int)arguments[0] == PRIO_PROCESS;
+  answers_see_process(call->name, is_one ? (int)arguments[1] : -1, caller_of(arguments));
+  return NULL;
 }
 
 void *look_at_sender(const struct passed_call *call, const long *arguments) {

@@ -37,6 +37,7 @@ int load_effects_expect(const char *given) {
   } else if (strncmp(given, kRefuse, sizeof kRefuse - 1) == 0) {
     words.when = strcpy(words.text, given + sizeof kRefuse - 1);
     answer = REFUSES;
+    state.load.found[0] = '\0'; /* the adapter has seen what was found until now */
   } else if (strncmp(given, kWithout, sizeof kWithout - 1) == 0 &&
              is_one_of_three_lines(strcpy(words.text, given + sizeof kWithout - 1))) {
     answer = STARTS_OVER_WITHOUT;

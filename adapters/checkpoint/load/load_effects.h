@@ -7,7 +7,8 @@
 
 /* What is done about it from here on, in the adapter's words; 0, or -1 if they are not understood:
  * "": perl is asked to start over, by its adapter's own code, CGIBridge::before_effect();
- * "/refuse/WHEN": the zygote ends, because the program does it WHEN;
+ * "/refuse/WHEN": the zygote ends, because the program does it WHEN; what was found before is
+ * forgotten;
  * "/without/LIST" + line's end + "NAME" + line's end + "WHEN": the process is executed again with
  * the words and variables of its launch, without NAME in the word, or variable, that begins with
  * LIST, and that names modules with commas between them. The text is a warning's. */

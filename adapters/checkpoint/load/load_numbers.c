@@ -78,9 +78,11 @@ static enum impurity kind_of(long number, const void *caller) {
       return IMPURE_SOCKETS;
     case SYS_clone:
     case SYS_clone3:
+    case SYS_execve:
+    case SYS_execveat:
       return IMPURE_CHILDREN;
     case SYS_pidfd_send_signal:
-      return IMPURE_SIGNALS;
+      return IMPURE_OTHERS;
 #ifdef SYS_fork
     case SYS_time:
       return IMPURE_TIME;
@@ -100,7 +102,7 @@ static const char *name_of(enum impurity kind) {
   if (kind == IMPURE_TIME) return "syscall for a time";
   if (kind == IMPURE_PID) return "syscall for a process id";
   if (kind == IMPURE_SOCKETS) return "syscall of a socket";
-  if (kind == IMPURE_SIGNALS) return "syscall for a signal";
+  if (kind == IMPURE_OTHERS) return "syscall on another process";
   return kind == IMPURE_FILES ? "syscall on a file" : "syscall for a process";
 }
 

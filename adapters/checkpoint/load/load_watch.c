@@ -33,7 +33,7 @@ static const struct {
                         {"sockets", "opens a connection"},
                         {"files", "changes files"},
                         {"seed", "seeds random numbers"},
-                        {"signals", "sends a signal"},
+                        {"others", "acts on another process"},
                         {"unseen", "calls what cannot be watched"},
                         {"restless", "looks at a file that changes all the time"}};
 
@@ -253,12 +253,12 @@ static int is_before_main(void) {
   return state.level == LEVEL_LINKED && !state.is_ahead && !program_is_go();
 }
 
-/* Whether others than this process would notice it: it would be done once for nobody at each start,
- * if that is not prevented. */
+/* Whether others than this process would notice it, or could notice what follows it unseen: it
+ * would be done once for nobody at each start, if that is not prevented. */
 static int has_effect(enum impurity kind) {
   if (!is_before_main() && !load_effects_matter()) return 0;
   return kind == IMPURE_CHILDREN || kind == IMPURE_SOCKETS || kind == IMPURE_FILES ||
-         kind == IMPURE_SIGNALS;
+         kind == IMPURE_OTHERS || kind == IMPURE_UNSEEN;
 }
 
 static void prevent_effect(void) {
@@ -281,7 +281,7 @@ void load_watch_note(enum impurity kind, const char *function, const void *calle
   char place[kFoundMax / 2];
   if (!load_place(place, sizeof place)) snprintf(place, sizeof place, ", called by %s", name);
   int counts = kind == IMPURE_RESTLESS || !is_renewed(place);
-  if (counts && (load->found[0] == '\0' || has_effect(kind)))
+  if (counts && load->found[0] == '\0')
     snprintf(load->found, sizeof load->found, "%s (%s%s)", kKinds[kind].does, function, place);
   load->is_on = 1;
   if (counts && has_effect(kind)) prevent_effect();

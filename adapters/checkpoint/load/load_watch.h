@@ -23,7 +23,7 @@ enum impurity {
   IMPURE_SOCKETS,
   IMPURE_FILES,
   IMPURE_SEED, /* no operator can allow this one and the next ones */
-  IMPURE_SIGNALS,
+  IMPURE_OTHERS,
   IMPURE_UNSEEN,
   IMPURE_RESTLESS,
   IMPURITIES
