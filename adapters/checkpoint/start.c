@@ -13,6 +13,7 @@
 #include "calls/clean.h"
 #include "checkpoint.h"
 #include "ending.h"
+#include "load/load_watch.h"
 #include "load/own_calls.h"
 #include "load/script_text.h"
 #include "raw_call.h"
@@ -102,6 +103,7 @@ void start_anew(const struct request *request) {
     path[length] = '\0';
   }
   reset_signals();
+  load_left_take_back();
   /* Really: no other worker suits the request better. */
   long failure = libc_call(SYS_execve, path, request->argv, request->envp);
   errno = (int)-failure;

@@ -108,6 +108,35 @@ def test_a_request_finds_what_a_copy_inherits(folder, reset):
             assert warm.ask().seen() == run_plainly([program]).seen()
 
 
+# Its constructor keeps argv, so that it is executed for other words.
+ANEW = HEAD + r"""
+static char **words;
+static struct rlimit files;
+static mode_t mask;
+__attribute__((constructor)) static void early(int argc, char **argv) {
+  words = argv;
+  mask = umask(0077);
+  getrlimit(RLIMIT_NOFILE, &files);
+  struct rlimit fewer = {files.rlim_cur - 1, files.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &fewer);
+  nice(1);
+}
+int main() {
+  printf("%s %o %o %ld %d\n", words[1], mask, umask(0), files.rlim_cur, getpriority(PRIO_PROCESS, 0));
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_a_program_that_is_executed_for_other_words_begins_as_it_was_started(folder, reset):
+    program = folder.compile("anew.c", ANEW)
+    with Warm([program], reset=reset) as warm:
+        assert warm.stands, warm.notes
+        for word in "ab":
+            assert warm.ask(word).seen() == run_plainly([program, word]).seen()
+
+
 @pytest.mark.parametrize("text, why", [
     ("import os; os.set_blocking(0, False)", "flags"),
     ("import signal; signal.pthread_sigmask(0, [10]); signal.raise_signal(10)", "pending")])

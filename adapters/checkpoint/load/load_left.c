@@ -123,15 +123,23 @@ static void end_children(void) {
   }
 }
 
-/* A process that has lowered a limit may not be allowed to raise it again. */
+/* A process that has lowered a limit may not be allowed to raise it again. That of processor time
+ * is moved on in a worker (usage.h), for which it is no load's. */
 static int take_back_limits(void) {
   const struct load_left *left = &state.load.left;
   int failures = raw_call(SYS_getpriority, PRIO_PROCESS, 0) != left->priority_at_start &&
                  raw_call(SYS_setpriority, PRIO_PROCESS, 0, 20 - left->priority_at_start) != 0;
   for (int i = 0; i < (int)RLIM_NLIMITS; ++i) {
+    if (i == RLIMIT_CPU && state.role != ROLE_ZYGOTE) continue;
     failures += raw_call(SYS_prlimit64, 0, i, &left->limits_at_start[i], NULL) != 0;
   }
   return failures == 0 ? 0 : -1;
+}
+
+/* What cannot be taken back, the program does once more. */
+void load_left_take_back(void) {
+  raw_call(SYS_umask, state.load.left.mask_at_start);
+  (void)take_back_limits();
 }
 
 void start_over_prepare(void) {

@@ -96,8 +96,7 @@ int load_place_read(const void *from, void *to, size_t bytes);
 /* Whether perl is about to compare a file's times with its own start: -M, -A, -C. */
 int load_place_asks_age(void);
 /* perl_generator.c: notes what perl draws or seeds, until it is left. */
-void perl_generator_watch(void);
-void perl_generator_leave(void);
+void perl_generator_watch(void), perl_generator_leave(void);
 /* python_clocks.c: notes which clocks Python's modules read, until it is left. */
 void python_clocks_watch(void), python_clocks_leave(void);
 int python_seeds_watch(const void *caller); /* whether it counts that a request asks for its id */
@@ -141,7 +140,9 @@ const char *load_left(enum threads_left threads);
 void load_left_remember_start(void);
 void load_left_begin(void);
 void load_left_thread(const void *caller); /* of pthread_create(), in the zygote */
-/* load_left.c: puts the process back as it was at its start, as far as exec does not. */
+/* load_left.c: puts the process back as it was at its start, as far as exec does not: what stays
+ * in a worker that executes its program; that, and what is open or pending, in a zygote. */
+void load_left_take_back(void);
 void start_over_prepare(void);
 int start_over(void); /* the same, and executes it again; or returns -1 */
 /* Whether a descriptor is a copy of standard output, made while that was redirected. */
