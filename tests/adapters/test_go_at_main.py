@@ -211,7 +211,7 @@ EARLY = {
     "usage": "asks for the time", "uptime": "asks for the time", "by number": "asks for the time",
     "tid": r"asks for its process id \(gettid",
     "reads": None, "lists": None, "looks": None, "setting": None, "goroutine": None, "map": None,
-    "nothing": None,
+    "collects": None, "nothing": None,
 }
 
 

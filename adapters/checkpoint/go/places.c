@@ -80,6 +80,10 @@ static const struct {
                 {"runtime.msancall", "it is built with -msan"},
                 {"runtime.asancall", "it is built with -asan"}};
 
+/* What the runtime asks for the time of at the end of each collection, only these tell. */
+static const char *const kTelling[] = {"runtime.ReadMemStats", "runtime/debug.readGCStats",
+                                       "runtime/debug.WriteHeapDump"};
+
 struct found {
   const char *refused;
   struct go_function known, jumped_to;
@@ -107,6 +111,9 @@ static void find_by_name(struct go_places *places, const struct go_known *known,
                            .kind = kWatched[i].kind,
                            .name = kWatched[i].name,
                            .has_three_words = has_three_words(kWatched[i].name)};
+    }
+    for (size_t i = 0; i < sizeof kTelling / sizeof *kTelling; ++i) {
+      if (strcmp(kTelling[i], function.name) == 0) places->tells_collections = 1;
     }
     for (int i = 0; i < CODES; ++i) {
       if (strcmp(kCodes[i], function.name) == 0) found->codes[i] = function;

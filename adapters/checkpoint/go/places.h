@@ -90,6 +90,7 @@ struct go_places {
    * linked, or keeps it in another way. */
   uintptr_t start_time;
   size_t thread_state, thread_word; /* where in struct m; thread_state 0: there is none */
+  int tells_collections; /* it has functions that tell when its garbage was last collected */
 };
 
 /* Returns 0, or -1 with the reason. */

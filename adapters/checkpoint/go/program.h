@@ -109,9 +109,10 @@ int go_place(char *place, size_t bytes);
  * it could wait for what they do, or start another. */
 void go_threads_see_call(long number, const long *words);
 int go_call_may_wait(long number, const long *words); /* waits.c */
-/* A thread that wants to pause, in the zygote: whether it was made to wait instead, until the
- * program goes on after main.main(). Otherwise the one that looks after all others (sysmon) would
- * find that main.main() takes long, and each request would begin with an interruption. */
+/* A thread that wants to pause, or to wait for a limited time, in the zygote: whether it was made
+ * to wait instead, until the program goes on after main.main(). Otherwise it would not rest there,
+ * and the one that looks after all others (sysmon) would find that main.main() takes long, and each
+ * request would begin with an interruption. */
 int go_threads_hold(long number, const long *words);
 void go_threads_tell(enum go_stage stage);
 /* A request begins, or has ended; in between all threads are made after some milliseconds in any

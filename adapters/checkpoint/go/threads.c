@@ -34,10 +34,24 @@ static void await_change_of(enum go_stage stage, const struct timespec *most) {
  * work. */
 enum { kHoldsMost = 20, kHoldNanoseconds = 10000000, kLeastPause = 20000 };
 
+/* A wait with a time limit is made in pieces, so that it can be held at any moment. To the runtime
+ * each looks like a wait that was ended for nothing, after which it waits again. */
+static int hold_wait(const long *words) {
+  struct timespec most;
+  if ((words[1] & FUTEX_CMD_MASK) != FUTEX_WAIT || words[3] == 0) return 0;
+  if (copy_in(&most, words[3], sizeof most) != 0) return 0;
+  if (most.tv_sec > 0 || most.tv_nsec > kHoldNanoseconds)
+    most = (struct timespec){0, kHoldNanoseconds};
+  if (stage_now() == GO_STARTS) raw_call(SYS_futex, words[0], words[1], words[2], &most, NULL, 0);
+  while (stage_now() == GO_STANDS) await_change_of(GO_STANDS, NULL);
+  return 1;
+}
+
 int go_threads_hold(long number, const long *words) {
   static int holds;
   const struct timespec moment = {0, kHoldNanoseconds};
   struct timespec pause;
+  if (state.role == ROLE_ZYGOTE && number == SYS_futex) return hold_wait(words);
   if (number != SYS_nanosleep || state.role != ROLE_ZYGOTE) return 0;
   if (copy_in(&pause, words[0], sizeof pause) != 0) return 0;
   int is_held = stage_now() == GO_STANDS;

@@ -205,6 +205,8 @@ static int is_kept(const struct go_mark *mark, const ucontext_t *context) {
   if (go_table_function_at(table, walk.address, &function) != 0) return 0;
   if (starts_with(mark->name, "runtime.") && is_runtimes_business(mark, &function, walk.address))
     return 1;
+  if (starts_with(function.name, "runtime.gcMarkTermination"))
+    return mark->kind == GO_TIME && !state.executable.go.places.tells_collections;
   while (passes_on(function.name)) {
     if (walk_on(&walk) != 0 || go_table_function_at(table, walk.address, &function) != 0) return 0;
   }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -71,7 +72,7 @@ var early = map[string]func(){
 	"all":        func() { found = fmt.Sprint(len(os.Environ())) },
 	"sets":       func() { os.Setenv("SET", "early"); found = os.Getenv("SET") },
 	"unsets":     func() { os.Unsetenv("SERVER_NAME") },
-	"timer":      func() { done := make(chan bool); time.AfterFunc(1, func() { done <- true }); found = fmt.Sprint(<-done) },
+	"timer":      fire,
 	"sleeps":     func() { time.Sleep(time.Millisecond) },
 	"child":      func() { syscall.ForkExec("/bin/true", []string{"true"}, nil) },
 	"folder":     func() { os.Chdir("/usr") },
@@ -84,7 +85,24 @@ var early = map[string]func(){
 	"setting":    func() { found = os.Getenv("SERVER_NAME") },
 	"goroutine":  func() { go func() { select {} }() },
 	"map":        func() { found = fmt.Sprint(different("a", "b", "a")) },
+	"collects":   collect,
 	"nothing":    func() {},
+}
+
+func fire() {
+	done := make(chan bool)
+	time.AfterFunc(1, func() { done <- true })
+	found = fmt.Sprint(<-done)
+}
+
+// Until garbage has been collected, and what was in it is gone.
+func collect() {
+	gone := make(chan bool, 1)
+	runtime.SetFinalizer(&[64]int{}, func(*[64]int) { gone <- true })
+	for n := 0; n < 3; n++ {
+		found = strings.Repeat("f", 5<<20)[:10]
+	}
+	<-gone
 }
 
 // By the numbers of system calls: a clock that counts from the machine's start, and random bytes.
