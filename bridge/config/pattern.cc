@@ -2,6 +2,8 @@
 
 #include <fnmatch.h>
 
+#include "base/utf8.h"
+
 namespace config {
 namespace {
 
@@ -56,9 +58,12 @@ PatternStart start_of(std::string_view pattern) {
 
 std::string literal_pattern(std::string_view path) {
   std::string pattern;
-  for (const char c : path) {
+  while (!path.empty()) {
+    const std::size_t size = base::utf8_size(path);
+    const char c = path.front();
     if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
-    pattern += c;
+    pattern += size == 0 ? "?" : path.substr(0, size);
+    path.remove_prefix(size == 0 ? 1 : size);
   }
   return pattern;
 }

@@ -15,7 +15,8 @@ struct PatternStart {
 };
 PatternStart start_of(std::string_view pattern);
 
-// The pattern that only this path matches.
+// The pattern that only this path matches. Bytes that are no UTF-8, which a settings file cannot
+// have, are a ? each.
 std::string literal_pattern(std::string_view path);
 
 // Where a '[' without its ']' is, which fnmatch() takes for an ordinary character; npos: nowhere.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/log.h"
+#include "base/utf8.h"
 #include "cgi/environment.h"
 #include "config/pattern.h"
 #include "config/show.h"
@@ -31,8 +33,9 @@ bool is_inside(const std::string& path, const std::vector<std::string>& roots) {
   });
 }
 
-// The folders of the places, and what links in them lead to.
-std::vector<std::string> roots_of(const Findings& findings) {
+// The folders of the places, and what links in them lead to; also those that no settings file can
+// name.
+std::vector<std::string> all_roots_of(const Findings& findings) {
   std::vector<std::string> all, roots;
   for (std::size_t i = 0; i < findings.places.size(); ++i) {
     if (!is_changed(findings.places[i])) continue;
@@ -50,6 +53,26 @@ std::vector<std::string> roots_of(const Findings& findings) {
     }
   }
   return roots;
+}
+
+// TOML is UTF-8: a file with another name in it would be refused as a whole.
+bool can_be_named(const std::string& path) {
+  return base::find_not_utf8(path) == std::string::npos;
+}
+
+std::vector<std::string> roots_of(const Findings& findings) {
+  std::vector<std::string> roots = all_roots_of(findings);
+  std::erase_if(roots, [](const std::string& root) { return !can_be_named(root); });
+  return roots;
+}
+
+void remark_on_names(const Findings& findings, Proposal& proposal) {
+  for (const std::string& root : all_roots_of(findings)) {
+    if (can_be_named(root)) continue;
+    proposal.remarks.push_back(fmt::format(
+        "{}: its name is no UTF-8, so roots cannot name it: rename it, or name its folder.",
+        base::printable(root, root.npos)));
+  }
 }
 
 // Params that a bridge does not take from a web server unless pass_params names them.
@@ -195,6 +218,7 @@ Proposal propose(const Findings& findings, const std::string& socket) {
   if (changes_something(findings, Server::nginx)) {
     proposal.remarks.emplace_back("Then: nginx -t && nginx -s reload.");
   }
+  remark_on_names(findings, proposal);
   return proposal;
 }
 

@@ -45,6 +45,20 @@ TEST(Propose, names_the_roots_and_what_links_lead_to) {
   EXPECT_TRUE(settings.programs.empty());
 }
 
+TEST(Propose, makes_settings_that_can_be_read_whatever_files_are_called) {
+  Findings findings = some_findings();
+  findings.files[1].roots = {"/srv/caf\xe9"};
+  findings.places[1].user = "shop";
+  const Proposal proposal = propose(findings, "/s");
+  const config::Settings settings = settings_of(proposal);
+  EXPECT_EQ(settings.bridge.roots,
+            (std::vector<std::string>{"/usr/lib/cgi-bin", "/usr/bin/mapserv"}));
+  ASSERT_EQ(settings.programs.size(), 1U);
+  EXPECT_EQ(settings.programs[0].match, "/srv/caf?/*");
+  ASSERT_FALSE(proposal.remarks.empty());
+  EXPECT_TRUE(proposal.remarks.back().starts_with("/srv/caf")) << proposal.remarks.back();
+}
+
 TEST(Propose, changes_a_file_that_is_included_twice_once) {
   const Proposal proposal = propose(some_findings(), "/s");
   ASSERT_EQ(proposal.changes.size(), 1U);
