@@ -32,6 +32,9 @@ TEST(ErrorResponse, says_when_to_ask_again_if_it_is_known) {
 }
 
 TEST(ErrorResponse, has_a_phrase_for_any_status) {
+  for (const int status : {400, 403, 404, 405, 408, 413, 414, 422, 431, 500, 502, 503, 504}) {
+    EXPECT_NE(cgi::status_phrase(status), "Error") << status;
+  }
   EXPECT_EQ(cgi::status_phrase(599), "Error");
 }
 
