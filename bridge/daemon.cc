@@ -85,6 +85,10 @@ base::Status Daemon::start(std::vector<gateway::InheritedSocket> inherited) {
   if (bridge.all_addresses().empty() && inherited.empty()) {
     return base::Error{"nowhere to listen: bridge.listen is empty, and no socket was handed over"};
   }
+  for (const gateway::InheritedSocket& socket : inherited) {
+    const std::string why_not = gateway::why_no_listener(socket.fd);
+    if (!why_not.empty()) return base::Error{socket.name + " " + why_not};
+  }
   prepare_limits();
   for (gateway::InheritedSocket& socket : inherited) {
     gateway_.add_listener(std::move(socket.fd), socket.name);
@@ -256,6 +260,8 @@ std::optional<std::string> Daemon::switch_mode(const std::string& program,
 nlohmann::json Daemon::attach(admin::ControlClient& client, base::UniqueFd fd) {
   if (!fd) return admin::refused("attach: no socket came with the command");
   if (attached_.contains(&client)) return admin::refused("attach: this client is attached already");
+  const std::string why_not = gateway::why_no_listener(fd);
+  if (!why_not.empty()) return admin::refused("attach: the descriptor " + why_not);
   base::set_nonblocking(fd.get());
   attached_[&client] = gateway_.add_listener(std::move(fd), "an attached socket");
   return {{"ok", true}};

@@ -163,8 +163,10 @@ void take_systemd_sockets(std::vector<InheritedSocket>& sockets) {
   if (pid == nullptr || count == nullptr || std::atoi(pid) != ::getpid()) return;
   for (int i = 0; i < std::atoi(count); ++i) {
     const int fd = kSystemdFirstFd + i;
-    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-    sockets.push_back({base::UniqueFd(fd), "systemd's descriptor " + std::to_string(fd)});
+    const bool is_open = ::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+    sockets.push_back(
+        {base::UniqueFd(is_open ? fd : -1), "systemd's descriptor " + std::to_string(fd)});
+    if (!is_open) return;  // the count may be any number
   }
 }
 
@@ -231,12 +233,31 @@ std::vector<std::string> web_server_addresses() {
   return addresses;
 }
 
+std::string why_no_listener(const base::UniqueFd& fd) {
+  if (!fd) return "is not open";
+  const auto option = [&fd](int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return ::getsockopt(fd.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+  };
+  const int domain = option(SO_DOMAIN);
+  if (domain < 0) return "is no socket";
+  if (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6) {
+    return "is a socket of a family that is not supported";
+  }
+  if (option(SO_TYPE) != SOCK_STREAM) return "is no stream socket (systemd: ListenStream=)";
+  if (option(SO_ACCEPTCONN) != 1) return "is a socket that does not listen (systemd: Accept=no)";
+  return {};
+}
+
 std::vector<InheritedSocket> inherited_sockets() {
   std::vector<InheritedSocket> sockets;
   take_systemd_sockets(sockets);
   take_descriptor_zero(sockets);
   for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);
-  for (const InheritedSocket& socket : sockets) base::set_nonblocking(socket.fd.get());
+  for (const InheritedSocket& socket : sockets) {
+    if (socket.fd) base::set_nonblocking(socket.fd.get());
+  }
   return sockets;
 }
 

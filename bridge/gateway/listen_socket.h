@@ -48,8 +48,12 @@ class SocketFile {
   ::ino_t inode_ = 0;
 };
 
+// Why no connection can be accepted on a descriptor that somebody handed over, which may be
+// anything; "" if one can. Nothing else may become a listener.
+std::string why_no_listener(const base::UniqueFd& fd);
+
 struct InheritedSocket {
-  base::UniqueFd fd;
+  base::UniqueFd fd;  // none: the descriptor that was announced is not open
   std::string name;
 };
 

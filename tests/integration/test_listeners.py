@@ -164,3 +164,56 @@ def test_two_bridges_live_side_by_side(site):
                                listen=[f"unix:{site.folder}/second.sock"])
     assert first.request(hello).body == second.request(hello).body == b"hello\n"
     assert isinstance(second, Bridge)
+
+
+def strange_descriptors(folder):
+    """What is no listening stream socket: (name, descriptor, what the refusal says)."""
+    datagrams, idle, one, pair = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket(),
+                                  *socket.socketpair())
+    packets = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    packets.bind(str(folder / "packets.sock"))
+    packets.listen()
+    os.unlink(folder / "packets.sock")
+    reader, writer = os.pipe()
+    os.close(writer)
+    return [("file", os.open("/etc/passwd", os.O_RDONLY), "is no socket"), ("pipe", reader, "is no socket"),
+            ("folder", os.open("/", os.O_RDONLY), "is no socket"),
+            ("path", os.open("/etc/passwd", os.O_PATH), "is no socket"),
+            ("datagrams", datagrams.detach(), "is no stream socket"),
+            ("packets", packets.detach(), "is no stream socket"),
+            ("idle", idle.detach(), "a socket that does not listen"),
+            ("one", one.detach(), "a socket that does not listen"),
+            ("pair", pair.detach(), "a socket that does not listen")]
+
+
+def test_what_systemd_hands_over_by_mistake_ends_the_start_with_the_reason(site):
+    control = f'[bridge]\nroots = ["{site.cgi_bin}"]\ncontrol = "{site.folder}/c.sock"\n'
+    config = site.folder / "by-systemd.toml"
+    config.write_text(control)
+    script = 'export LISTEN_PID=$$ LISTEN_FDS=$1; exec "$2" serve --config "$3" 3<&%s'
+
+    def started(count, descriptor):
+        done = subprocess.run(["/bin/bash", "-c", script % descriptor, "systemd", count, BINARY, config],
+                              pass_fds=[] if descriptor == "-" else [descriptor], env=environment(),
+                              capture_output=True, text=True, timeout=60)
+        print(done.stderr)
+        return done.returncode, done.stderr
+
+    for name, descriptor, why in strange_descriptors(site.folder):
+        code, said = started("1", descriptor)
+        os.close(descriptor)
+        assert code == 1 and "systemd's descriptor 3 is " in said and why in said, name
+    for count in ("1", "99999"):
+        code, said = started(count, "-")
+        assert code == 1 and "systemd's descriptor 3 is not open" in said
+
+
+def test_what_is_attached_by_mistake_is_refused_and_the_bridge_goes_on(site):
+    hello = programs.hello(site)
+    bridge = site.start_bridge('mode = "classic"')
+    for name, descriptor, why in strange_descriptors(site.folder):
+        done = subprocess.run([BINARY, "attach", "--control", bridge.control], stdin=descriptor,
+                              env=environment(), capture_output=True, text=True, timeout=60)
+        os.close(descriptor)
+        assert done.returncode == 1 and why in done.stderr, (name, done.stderr)
+        assert bridge.request(hello).body == b"hello\n", name
