@@ -142,8 +142,7 @@ void load_left_begin(void);
 void load_left_thread(const void *caller); /* of pthread_create(), in the zygote */
 /* load_left.c: puts the process back as it was at its start, as far as exec does not: what stays
  * in a worker that executes its program; that, and what is open or pending, in a zygote. */
-void load_left_take_back(void);
-void start_over_prepare(void);
+void load_left_take_back(void), start_over_prepare(void);
 int start_over(void); /* the same, and executes it again; or returns -1 */
 /* Whether a descriptor is a copy of standard output, made while that was redirected. */
 int load_watch_is_output(const struct stat *status);
