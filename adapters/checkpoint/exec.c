@@ -164,6 +164,7 @@ static void hand_over_file(const struct executed *file, char *const argv[], char
 static int exec_file(const struct executed *file, char *const argv[], char *const envp[]) {
   cycles_leave(); /* another program begins without a handler, and would fail */
   if (is_before_checkpoint()) return exec_as_zygote(file, argv, envp);
+  load_watch_note(IMPURE_CHILDREN, "exec", file->caller); /* a constructor's */
   hand_over_file(file, argv, envp);
   return (int)call_result(execute(file, argv, envp));
 }

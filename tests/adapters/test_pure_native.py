@@ -180,7 +180,9 @@ int main() { return mkdir("LOG", 0700) != 0 || write(1, "x", 1) != 1; }
 
 
 @pytest.mark.parametrize("how", ['syscall(SYS_execve, "/proc/self/exe", argv, environ)',
-                                 'syscall(SYS_execveat, AT_FDCWD, "/proc/self/exe", argv, environ, 0)'])
+                                 'syscall(SYS_execveat, AT_FDCWD, "/proc/self/exe", argv, environ, 0)',
+                                 'execv("/proc/self/exe", argv)',
+                                 'fexecve(open("/proc/self/exe", 0), argv, environ)'])
 def test_a_constructor_executes_nothing_for_nobody(folder, how):
     """The other program, which may be the same one again, would run from its beginning to its end."""
     log = folder.path / "log"
