@@ -226,6 +226,8 @@ static ssize_t answer_zygote(const char *what, char *buffer, size_t size) {
   }
   if ((rest = rest_after(what, "effects")) != NULL)
     return load_effects_expect(rest) == 0 ? give_word(buffer, size, "on") : refuse();
+  if ((rest = rest_after(what, "rehearse")) != NULL)
+    return give_text(buffer, size, load_effects_rehearse(rest));
   if (strcmp(what, "seen") == 0) return give_text(buffer, size, load_watch_found());
   if ((rest = rest_after(what, "accepts/")) != NULL) {
     return load_watch_accepts(rest) ? give_word(buffer, size, "yes") : refuse();

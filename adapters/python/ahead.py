@@ -96,6 +96,7 @@ class Preload:
         self.guard = ProgramsOwn(folder) if folder is not None else None
         self.missing = Missing()
         self.words = {os.fsencode(word) for word in string_constants(code)}
+        self.has_handlers = {"atexit", "finalize"} & set(names_in(code))
         self.generators = Generators()
         self.generators.watch(sys.modules.get("random"))
         self.launched = dict(dict.items(environment))  # without counting as a read of all of it
@@ -176,18 +177,39 @@ class Preload:
             return f"reads {os.fsdecode(min(chosen))}, which the program may set"
         if state != self.generators.state() and ask(b"accepts/random") is None:
             return "draws random numbers or seeds them"
-        if exits != exit_handlers() and not is_standard(name):
+        if exits != exit_handlers() and not is_standard(name) and not self.ends_unnoticed():
             return "leaves an exit handler"
         if authkey.was_read:
             return "keeps multiprocessing's key"
         trouble = self.environment.trouble() or self.main.trouble()
         return trouble or changed_state(interpreter, interpreter_state()) or self.side_effect()
 
-    def side_effect(self):
+    def ends_unnoticed(self):
+        """Whether exit handlers change nothing if a request has not used their modules, which are there even
+        if it does not import them. They are called in a copy of this process. The program must have none of
+        its own, because these would come before them."""
+        if self.has_handlers:
+            return False
+        copied = ask(b"rehearse")
+        if copied != b"copy":
+            return copied == b"unnoticed"
+        trouble = True
+        try:
+            sizes, reads = self.output_sizes(), set(self.environment.reads)
+            words = self.words_were_read()
+            sys.modules["atexit"]._run_exitfuncs()
+            trouble = (self.output_sizes() != sizes or reads != set(self.environment.reads)
+                       or words != self.words_were_read() or self.environment.trouble() or ask(b"seen"))
+        finally:
+            ask(b"rehearse/noticed" if trouble else b"rehearse/unnoticed")  # and the copy ends
+
+    def output_sizes(self):
         sys.stdout.flush()
         sys.stderr.flush()
-        is_output = any(os.fstat(output).st_size for output in self.outputs)
-        if is_output and ask(b"accepts/output") is None:
+        return [os.fstat(output).st_size for output in self.outputs]
+
+    def side_effect(self):
+        if any(self.output_sizes()) and ask(b"accepts/output") is None:
             return "prints while it is imported"
         if self.line_ends() != self.ends:
             return "changes how the streams end a line"
@@ -222,8 +244,17 @@ class Preload:
 
 
 def exit_handlers():
+    """How many there are, and how many finalizers, for all of which weakref has one handler."""
     count = getattr(sys.modules.get("atexit"), "_ncallbacks", None)
-    return count() if count else 0
+    finalize = getattr(sys.modules.get("weakref"), "finalize", None)
+    return count() if count else 0, len(getattr(finalize, "_registry", ()))
+
+
+def names_in(code):
+    yield from code.co_names
+    for constant in code.co_consts:
+        if hasattr(constant, "co_names"):
+            yield from names_in(constant)
 
 
 def string_constants(code):

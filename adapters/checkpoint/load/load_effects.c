@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "calls/rare_calls.h"
+#include "raw_call.h"
 #include "rewind/engine.h"
 
 enum { kWordsMax = kFolderMax + 1024 };
@@ -107,6 +108,7 @@ static _Noreturn void start_without(const char *found) {
 }
 
 void load_effects_prevent(const char *found) {
+  if (load_effects_is_copy()) give_up(0);
   if (is_sites()) refuse(found, "in sitecustomize, usercustomize or a .pth file");
   if (answer == PERL_STARTS_OVER) ask_perl();
   if (answer == REFUSES) refuse(found, words.when);
