@@ -1,11 +1,12 @@
 """Numbers and names that interpreters make of the process id, in ways of their own: two visitors of one
 second get different ones, as from processes of their own, though one worker may answer both."""
 
+import os
 import shutil
 
 import pytest
 
-from driver import LAUNCH_ENV, Warm, adapters_dir, run_plainly
+from driver import FILE, LAUNCH_ENV, Warm, adapters_dir, run_plainly
 
 PYTHON, TCLSH = "/usr/bin/python3", "/usr/bin/tclsh8.6"
 ASKED = 4
@@ -43,15 +44,67 @@ def test_a_shell_s_script_that_makes_something_of_its_id_is_answered_by_forks(fo
         assert all_differ(warm)
 
 
+SOURCED = {
+    "by its path": ". LIB/lib.sh",
+    "by another word": "if true; then source 'LIB/lib.sh' a; fi",
+    "beside the script": ". \"$(dirname \"$0\")/lib.sh\"",
+    "beside the script, too": "[ -e / ] && . ${0%/*}/lib.sh || exit 3",
+    "by another": "d=${0%/*}\n. $d/other.sh",
+}
+
+
+@pytest.mark.parametrize("how", SOURCED)
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_worker_whose_shell_sources_such_a_line_retires(folder, needs, shell):
-    if shell == "busybox":
-        pytest.skip("what a static program reads is not looked at")
+def test_so_is_one_that_sources_such_a_line(folder, needs, shell, how):
+    if "source" in SOURCED[how] and shell == "sh":
+        pytest.skip("no source")
     library = folder.script("lib.sh", "id=$(date +%j).$$\n")
-    with Warm(line_of(SHELLS[shell], folder.script("x.sh", f". {library}\necho $id\n"), needs),
+    folder.script("other.sh", f". {library}\n")
+    text = SOURCED[how].replace("LIB", str(folder.path))
+    with Warm(line_of(SHELLS[shell], folder.script("x.sh", f"{text}\necho $id\n"), needs),
               verify=False) as warm:
-        assert warm.reset == "rewind" and all_differ(warm)
-        assert {why for _, why in warm.retired} == {"the program called $$ for a seed or a name"}
+        assert warm.reset == "fork" and "process id ($$)" in warm.weaker
+        assert all_differ(warm) and str(library) in "".join(warm.note(FILE))
+
+
+def test_files_that_source_each_other_end(folder):
+    name = folder.path / "x.sh"
+    folder.script("lib.sh", f". {name}\n. {name}\n")
+    folder.script("x.sh", f"[ \"$n\" ] && return\nn=1\n. {folder.path}/lib.sh\necho done\n")
+    with Warm(["/bin/bash", str(name)]) as warm:
+        assert warm.ask().text == "done\n" and warm.reset == "rewind"
+
+
+def test_a_file_that_changes_all_the_time_begins_no_generation(folder):
+    """A script that sources what it writes: the bridge says so to the next zygote."""
+    kept = folder.script("kept.sh", "n=1\n")
+    line = ["/bin/bash", folder.script("x.sh", f". {kept}\necho n=$((n + 1)) >{kept}\necho $n\n")]
+    with Warm(line) as warm:
+        assert str(kept) in "".join(warm.note(FILE)) and warm.ask().text == "1\n"
+    total = 2166136261  # bridge/message/path_sum.h
+    for byte in os.fsencode(kept):
+        total = (total ^ byte) * 16777619 % 2**32
+    with Warm(line, learn=f"installed restless={total:x}") as warm:
+        assert str(kept) not in "".join(warm.note(FILE)) and warm.reset == "rewind"
+        assert [warm.ask().text for _ in range(3)] == ["2\n", "3\n", "4\n"] and warm.workers == 1
+
+
+READS = {"a file": "exec 3<DATA; read -r line <&3; echo \"$line\"", "a whole file": "echo \"$(<DATA)\"",
+         "a pipe": "echo \"$(cat DATA)\"", "its input": "cat; :",
+         "a file as its input": "while read -r x; do echo $x; done <DATA"}
+
+
+@pytest.mark.parametrize("how", READS)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "ksh93"])
+def test_what_a_visitor_wrote_steers_nothing(folder, needs, shell, how):
+    words = "id=$$ RANDOM=$$ date $$ PROCINFO[\"pid\"]\n"
+    data = folder.path / "data"
+    data.write_text(words)
+    text = READS[how].replace("DATA", str(data))
+    with Warm(line_of(SHELLS[shell], folder.script("x.sh", text + "\n"), needs), verify=False) as warm:
+        assert warm.reset == "rewind"
+        assert {warm.ask(body=words.encode()).text for _ in range(3)} == {words}
+        assert warm.workers == 1, warm.retired
 
 
 @pytest.mark.parametrize("text", ["echo $(( $$ > 0 ))", "kill -0 $$ && echo yes", "echo $(date +%Y)",

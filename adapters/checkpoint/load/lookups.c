@@ -21,7 +21,6 @@
 #include "checkpoint.h"
 #include "load/inserted.h"
 #include "load/note_lock.h"
-#include "load/script_text.h"
 #include "load/trial.h"
 #include "message/path_sum.h"
 #include "raw_call.h"
@@ -105,6 +104,10 @@ static int is_restless(unsigned sum) {
     if (state.lookups.restless[i] == sum) return sum != 0;
   }
   return 0;
+}
+
+int lookups_are_restless(const char *path) {
+  return is_restless(path_sum(path, strlen(path)));
 }
 
 /* Several threads may be here at once: Node's. */
@@ -386,7 +389,5 @@ INTERPOSED ssize_t read(int fd, void *buffer, size_t bytes) {
   const long words[] = {fd, (long)buffer, (long)bytes};
   go_threads_see_c_call(SYS_read, words);
   if (real_read == NULL) return call_result(raw_call(SYS_read, fd, buffer, bytes));
-  ssize_t got = real_read(fd, buffer, bytes);
-  script_text_see(fd, buffer, got);
-  return got;
+  return real_read(fd, buffer, bytes);
 }

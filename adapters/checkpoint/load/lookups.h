@@ -28,6 +28,7 @@ struct lookups {
 void lookups_begin(void);
 /* "1f,2e": the sums of restless. */
 void lookups_mind_restless(const char *sums);
+int lookups_are_restless(const char *path); /* an absolute one */
 /* A file is about to be opened. */
 void lookups_see_open(int directory, const char *path, int flags, const void *caller);
 /* The program asks what is there, by stat(), access(), readlink() and the like. */

@@ -82,24 +82,65 @@ static const char *id_in_line(const char *line, size_t bytes) {
   return is_made_of_more || is_assigned(line, (size_t)(where - line)) ? id : NULL;
 }
 
-static const char *id_in_text(const char *text, size_t bytes) {
-  for (const char *line = text, *end = text + bytes; line < end;) {
-    const char *newline = (const char *)memchr(line, '\n', (size_t)(end - line));
-    const char *next = newline != NULL ? newline : end;
-    const char *id = id_in_line(line, (size_t)(next - line));
-    if (id != NULL) return id;
-    line = next + 1;
-  }
-  return NULL;
+/* ---- files ---- */
+
+enum { kTextMost = 4 * 1024 * 1024, kFilesMost = 32 };
+
+/* What is looked at: the first that makes something of the id, and how it names it. */
+struct look {
+  const char *id, *folder; /* folder: of the script */
+  int files_left;
+};
+
+static void look_at_file(struct look *look, const char *path);
+
+/* A file that is sourced, by the words after `.` or `source`. If an expansion says in which folder,
+ * it is taken for the script's; if it says which file, it is not known. */
+static void look_at_sourced(struct look *look, const char *words, size_t bytes) {
+  static const char kEnds[] = " \t;&|)}\"'`";
+  while (bytes > 0 && strchr(" \t\"'", *words) != NULL) ++words, --bytes;
+  int is_expanded = bytes > 0 && (*words == '$' || *words == '`');
+  const char *slash = is_expanded ? (const char *)memrchr(words, '/', bytes) : NULL;
+  if (is_expanded && slash == NULL) return;
+  if (is_expanded) bytes -= (size_t)(slash + 1 - words), words = slash + 1;
+  size_t length = 0;
+  while (length < bytes && strchr(kEnds, words[length]) == NULL) ++length;
+  if (length == 0 || memchr(words, '$', length) != NULL) return;
+  char path[PATH_MAX];
+  const char *folder = words[0] == '/' ? "" : look->folder;
+  int size = snprintf(path, sizeof path, "%s%.*s", folder, (int)length, words);
+  if (size > 0 && (size_t)size < sizeof path) look_at_file(look, path);
 }
 
-enum { kTextMost = 4 * 1024 * 1024 };
+static int is_blank(char letter) {
+  return letter == ' ' || letter == '\t';
+}
 
-static const char *id_in_file(const char *path) {
+static void look_at_line(struct look *look, const char *line, size_t bytes) {
+  if (look->id == NULL) look->id = id_in_line(line, bytes);
+  for (size_t i = 0; look->id == NULL && i < bytes; ++i) {
+    if (i > 0 && strchr(" \t;&|({", line[i - 1]) == NULL) continue;
+    size_t word = line[i] == '.' ? 1 : bytes - i > 6 && memcmp(line + i, "source", 6) == 0 ? 6 : 0;
+    if (word == 0 || i + word >= bytes || !is_blank(line[i + word])) continue;
+    look_at_sourced(look, line + i + word, bytes - i - word);
+  }
+}
+
+static void look_at_text(struct look *look, const char *text, size_t bytes) {
+  for (const char *line = text, *end = text + bytes; line < end && look->id == NULL;) {
+    const char *newline = (const char *)memchr(line, '\n', (size_t)(end - line));
+    const char *next = newline != NULL ? newline : end;
+    look_at_line(look, line, (size_t)(next - line));
+    line = next + 1;
+  }
+}
+
+static void look_at_file(struct look *look, const char *path) {
   struct stat status;
-  const char *id = NULL;
+  /* What changes all the time is no text of the program's. */
+  if (look->files_left-- <= 0 || lookups_are_restless(path)) return;
   long fd = raw_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return NULL;
+  if (fd < 0) return;
   if (raw_call(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
     size_t bytes = status.st_size < kTextMost ? (size_t)status.st_size : kTextMost;
     /* Not the file itself: whoever cuts that would end the zygote. */
@@ -107,39 +148,29 @@ static const char *id_in_file(const char *path) {
     long text = raw_call(SYS_mmap, NULL, bytes, protection, kind, -1L, 0L);
     if (text > 0) {
       long got = raw_call(SYS_pread64, fd, text, bytes, 0L);
-      if (got > 0) id = id_in_text((const char *)text, (size_t)got);
+      if (got > 0) look_at_text(look, (const char *)text, (size_t)got);
       raw_call(SYS_munmap, text, bytes);
     }
+    channel_note(NOTE_FILE, path, strlen(path)); /* it may get such a line later */
   }
   raw_call(SYS_close, fd);
-  return id;
 }
-
-static int reads_scripts; /* and none that it was launched with asks */
 
 void script_text_look(int count, char *const words[]) {
   if (!is_wanted() || !is_shell_or_awk()) return;
   for (int i = 1; i < count; ++i) {
-    const char *id = id_in_text(words[i], strlen(words[i]));
-    if (id == NULL) id = id_in_file(words[i]);
-    if (id == NULL) continue;
+    char folder[PATH_MAX] = "";
+    const char *slash = strrchr(words[i], '/');
+    if (slash != NULL && slash + 1 - words[i] < PATH_MAX) {
+      memcpy(folder, words[i], (size_t)(slash + 1 - words[i]));
+    }
+    struct look look = {NULL, folder, kFilesMost};
+    look_at_text(&look, words[i], strlen(words[i]));
+    if (look.id == NULL) look_at_file(&look, words[i]);
+    if (look.id == NULL) continue;
     snprintf(state.weaker, sizeof state.weaker, "its text makes something of the process id (%s)",
-             id);
+             look.id);
     state.reset = RESET_FORK;
     return;
   }
-  reads_scripts = 1;
-}
-
-/* Of 10,000 bytes, which a shell reads in each of its requests, this takes some 10 us. */
-static int may_name_id(const char *text, size_t bytes) {
-  return memmem(text, bytes, "$$", 2) != NULL || memmem(text, bytes, "${$}", 4) != NULL ||
-         memmem(text, bytes, "BASHPID", 7) != NULL;
-}
-
-void script_text_see(int fd, const char *text, ssize_t bytes) {
-  if (!reads_scripts || fd == 0 || bytes <= 0 || state.role != ROLE_ANSWERING) return;
-  if (state.doubt != RETIRED_NOT || !may_name_id(text, (size_t)bytes)) return;
-  if (memchr(text, '\0', (size_t)bytes) != NULL) return; /* zsh's digests of all its functions */
-  if (id_in_text(text, (size_t)bytes) != NULL) call_doubt(RETIRED_CALL, "$$ for a seed or a name");
 }

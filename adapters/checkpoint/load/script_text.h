@@ -7,13 +7,10 @@
 #ifndef CGIBRIDGE_SCRIPT_TEXT_H
 #define CGIBRIDGE_SCRIPT_TEXT_H
 
-#include <sys/types.h>
-
-/* Before the checkpoint of a program without an adapter: the files that it was launched with. If
- * one has such a line, the reset is fork. */
+/* Before the checkpoint of a program without an adapter: looks at the words that it was launched
+ * with, the files that they name, and what these source, and tells the bridge of the files. If one
+ * has such a line, the reset is fork. What the program reads in a request is not looked at: these
+ * may be a visitor's words. */
 void script_text_look(int count, char *const words[]);
-/* Such a program has read this in a request, perhaps a file that its script sources: then its
- * worker retires. */
-void script_text_see(int fd, const char *text, ssize_t bytes);
 
 #endif
