@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from driver import LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Warm, adapters_dir, run_plainly
+from driver import FILE, LAUNCH_ENV, REQUEST_ENV, SHALLOWER, WARNING, Warm, adapters_dir, run_plainly
 from python import PYTHON, python_argv
 from ruby import RUBY, command
 from test_tcl import TCLSH, library_of, package
@@ -356,3 +356,52 @@ def test_tcl_packages_that_load_one_another(folder, outside, reset):
     script = folder.script("cgi/x.tcl", "package require over\nputs [package present own]\n")
     each_request_does_it(outside, [TCLSH, script], [TCLSH, script], library_of(folder),
                          tcl_launch("own/1.0", "over/1.0"), left_out=2, reset=reset)
+
+
+# -- A folder that is there ----------------------------------------------------------------------------
+
+def python_that_needs(folder, needed):
+    folder.script("lib/own.py", f"import os\nos.makedirs('{needed}', exist_ok=True)\n")
+    script = folder.script("x.py", "import sys\nprint('own' in sys.modules)\nimport own\n")
+    return python_argv(script, "own"), [PYTHON, script], python_env(folder)
+
+
+def ruby_that_needs(folder, needed):
+    folder.script("installed/own.rb", f"begin; Dir.mkdir('{needed}'); rescue SystemCallError; end\n")
+    text = "puts $LOADED_FEATURES.any? { |f| f.end_with?('/own.rb') }.to_s.capitalize\nrequire 'own'\n"
+    script = folder.script("x.rb", text)
+    return command(script, preload="own"), [RUBY, script], ruby_env(folder)
+
+
+@pytest.mark.parametrize("language", [pytest.param(python_that_needs, id="python"),
+                                      pytest.param(ruby_that_needs, id="ruby", marks=of_ruby)])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_no_folder_is_made_where_one_is(folder, language, is_there):
+    """So the module stays ahead, but only as long as the folder is there."""
+    needed = folder.path / "needed"
+    if is_there:
+        needed.mkdir()
+    line, plain, env = language(folder, needed)
+    with Warm(line, level="compiled", env={**LAUNCH_ENV, **env}) as zygote:
+        assert zygote.stands and needed.exists() == is_there, zygote.log()
+        assert bool(zygote.note(WARNING)) != is_there
+        assert f"{needed}/\n" in "\n".join(zygote.note(FILE)) + "\n" or not is_there
+        zygote.argv = plain
+        for _ in range(TIMES):
+            assert zygote.ask(env={**REQUEST_ENV, **env}).text == f"{is_there}\n" and needed.exists()
+            if not is_there:
+                needed.rmdir()
+
+
+def test_a_constructor_makes_no_folder_where_one_is(folder):
+    program = folder.compile("needs.c", r'''
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+static int result, why;
+__attribute__((constructor)) static void early(void) { result = mkdir("NEEDED", 0700); why = errno; }
+int main() { printf("%d %d\n", result, why); return 0; }
+'''.replace("NEEDED", str(folder.path)))
+    with Warm([program]) as zygote:
+        assert zygote.stands, zygote.notes
+        assert zygote.ask().seen() == run_plainly([program]).seen()

@@ -137,9 +137,22 @@ void named_files_see_number(long number, const long *words) {
   }
 }
 
+/* Where something is, no folder is made: programs that need one do not ask first. */
+static int makes_no_folder(const struct passed_call *call, const long *arguments) {
+  struct stat status;
+  int is_in = strcmp(call->name, "mkdirat") == 0;
+  if (!state.load.is_on || (!is_in && strcmp(call->name, "mkdir") != 0)) return 0;
+  int folder = is_in ? (int)arguments[0] : AT_FDCWD;
+  const char *path = (const char *)arguments[is_in];
+  if (!may_be_memory(path)) return 0;
+  if (raw_call(SYS_newfstatat, folder, path, &status, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  lookups_see_look(folder, path, caller_of(arguments));
+  return 1;
+}
+
 void *look_at_maker(const struct passed_call *call, const long *arguments) {
   for (size_t i = 0; i < sizeof kMakers / sizeof *kMakers; ++i) {
     if (strcmp(kMakers[i].name, call->name) == 0) see(&kMakers[i], arguments);
   }
-  return look_at_change(call, arguments);
+  return makes_no_folder(call, arguments) ? NULL : look_at_change(call, arguments);
 }
