@@ -44,6 +44,16 @@ def is_standard(name):
     return name in getattr(sys, "stdlib_module_names", ()) or name == "numpy"
 
 
+def is_renewed(name, seen):
+    """Whether what this module asks for is renewed for each request (fresh.py)."""
+    if name != "dateutil.parser._parser" or not seen.startswith(b"asks for the time (time, "):
+        return False
+    try:
+        return keeps_only_a_year()
+    except (AttributeError, KeyError, TypeError):  # of another version
+        return False
+
+
 def in_order(names):
     """As requests loaded them, but `random` first, so that the generators of other modules are seen, and the
     interpreter's own modules before modules that load them and are judged. An underscore means that it
@@ -169,7 +179,7 @@ class Preload:
             sys.dont_write_bytecode = writes_none
             authkey.end()
         seen = ask(b"seen")
-        if seen and not is_standard(name):
+        if seen and not is_standard(name) and not is_renewed(name, seen):
             return os.fsdecode(seen) + " while it is imported"
         chosen = self.words & set(self.environment.reads)
         self.environment.reads.update(before)

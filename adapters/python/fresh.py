@@ -162,6 +162,27 @@ def renew_authkey(process):
     process.current_process().authkey = os.urandom(32)
 
 
+# What dateutil's own parser has; the last two it makes of the time.
+KEPT_BY_DATEUTIL = {"_jump", "_weekdays", "_months", "_hms", "_ampm", "_utczone", "_pertain", "dayfirst",
+                    "yearfirst", "_year", "_century"}
+
+
+def keeps_only_a_year():
+    """Whether that is all that dateutil keeps of the time at which it was loaded."""
+    import gc
+    module = sys.modules["dateutil.parser._parser"]
+    kind, info = module.parserinfo, module.DEFAULTPARSER.info
+    made = [one for one in gc.get_objects() if issubclass(type(one), kind)]
+    return len(made) == 1 and made[0] is info and vars(info).keys() == KEPT_BY_DATEUTIL
+
+
+def renew_dates(module):
+    import time
+    info = module.DEFAULTPARSER.info
+    info._year = time.localtime().tm_year
+    info._century = info._year // 100 * 100
+
+
 def renewals(fork_handlers, generators):
     """Random generators, times, ids of the process: returns a list of functions to call."""
     # A lazy module, which is of another type, would load if it were asked for anything.
@@ -173,6 +194,8 @@ def renewals(fork_handlers, generators):
         steps.append(modules["random"].seed)
     if "numpy.random" in modules:
         steps.append(modules["numpy.random"].seed)
+    if "dateutil.parser._parser" in modules:
+        steps.append(lambda dates=modules["dateutil.parser._parser"]: renew_dates(dates))
     if "uuid" in modules:
         steps.append(lambda uuid=modules["uuid"]: setattr(uuid, "_last_timestamp", None))
     if "multiprocessing.process" in modules:
