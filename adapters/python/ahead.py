@@ -5,6 +5,8 @@ Lives in one namespace with the other files (see start.py): `os`, `sys`, `note` 
 """
 
 LOADED_NOTES_MAX = 1000
+# Among the modules' names for a process that starts over: an exit handler hangs, and would again.
+NO_REHEARSAL = "-"
 
 
 class ProgramsOwn:
@@ -128,7 +130,7 @@ class Preload:
         sys.orig_argv = self.line = WatchedWords(line)
         self.main, putenv = MainWatch(self.code), WatchedPutenv(self.environment)
         self.holders, self.ends = self.count_holders(), self.line_ends()
-        names = in_order(self.command.preload)
+        names = in_order(name for name in self.command.preload if name != NO_REHEARSAL)
         trouble = None
         for name in names:
             trouble = self.load(name)
@@ -198,9 +200,11 @@ class Preload:
         """Whether exit handlers change nothing if a request has not used their modules, which are there even
         if it does not import them. They are called in a copy of this process. The program must have none of
         its own, because these would come before them."""
-        if self.has_handlers:
+        if self.has_handlers or NO_REHEARSAL in self.command.preload:
             return False
         copied = ask(b"rehearse")
+        if copied == b"hangs":
+            self.command.preload.append(NO_REHEARSAL)
         if copied != b"copy":
             return copied == b"unnoticed"
         trouble = True

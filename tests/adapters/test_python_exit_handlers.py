@@ -71,9 +71,8 @@ class Program:
         self.script = folder.script("x.py", script)
         self.env = {"PYTHONPATH": str(folder.path / "lib"), "LOG": str(self.log)}
 
-    def zygote(self, **more):
-        modules = "logging,tempfile,weakref,threading,ends"
-        line = python_argv(self.script, modules)
+    def zygote(self, modules=("ends",), **more):
+        line = python_argv(self.script, ",".join(["logging", "tempfile", "weakref", "threading", *modules]))
         return Warm(line, level="compiled", env={**LAUNCH_ENV, **self.env}, **more)
 
     def written(self):
@@ -116,9 +115,13 @@ def test_a_module_whose_end_others_would_notice_is_not_loaded_ahead(folder, kind
 
 
 def test_a_module_whose_end_hangs_is_not_loaded_ahead(folder):
+    """Nor are those that load it, for which that is not waited for again."""
     program = Program(folder, AT_EXIT + "\n    while not used: pass")
-    with program.zygote() as zygote:
-        assert zygote.stands and len(zygote.note(WARNING)) == 1, zygote.notes
+    names = [f"over{n}" for n in range(12)]
+    for name in names:
+        folder.script(f"lib/{name}.py", "import ends\n")
+    with program.zygote(modules=["ends", *names]) as zygote:
+        assert zygote.stands and len(zygote.note(WARNING)) == 13, zygote.notes
 
 
 @pytest.mark.parametrize("line", ["import atexit; atexit.register(print, 'own')",

@@ -26,8 +26,9 @@ int start_over_without(const char *list, const char *name);
 void load_effects_see_execution(void);
 /* load_rehearsal.c: what the program will do at its end is done in a copy of the process, which
  * ends before the first call that others would notice. words: "": begins; the answer is "copy" in
- * the copy, and in the process, once that has ended, "unnoticed" or "". In the copy "/unnoticed" or
- * any other words end it. It is killed after two seconds, and can tell the bridge nothing. */
+ * the copy, and in the process, once that has ended, "unnoticed" or "", or "hangs" if it was killed
+ * after a second. In the copy "/unnoticed" or any other words end it; it can tell the bridge
+ * nothing. */
 const char *load_effects_rehearse(const char *words);
 int load_effects_is_copy(void);
 

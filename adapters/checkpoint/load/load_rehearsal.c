@@ -21,20 +21,21 @@ static void become_copy(void) {
   state.pid = (pid_t)raw_call(SYS_getpid);
 }
 
-static void await(long copy) {
-  enum { kPauseNs = 1000000, kPauses = 2000 };
+/* Whether it ended by itself. */
+static int await(long copy) {
+  enum { kPauseNs = 1000000, kPauses = 1000 };
   const struct timespec pause = {0, kPauseNs};
   long ended;
   for (int i = 0; i < kPauses; ++i) {
     ended = raw_call(SYS_wait4, copy, NULL, WNOHANG | __WALL, NULL);
-    if (ended == copy) return;
+    if (ended == copy) return 1;
     raw_call(SYS_nanosleep, &pause, NULL);
   }
   raw_call(SYS_kill, copy, SIGKILL);
   do {
     ended = raw_call(SYS_wait4, copy, NULL, __WALL, NULL);
   } while (ended == -EINTR);
-  *unnoticed = 0;
+  return 0;
 }
 
 const char *load_effects_rehearse(const char *words) {
@@ -53,8 +54,7 @@ const char *load_effects_rehearse(const char *words) {
     become_copy();
     return "copy";
   }
-  if (copy > 0) await(copy);
-  int was_unnoticed = *unnoticed;
+  int has_ended = copy < 0 || await(copy), was_unnoticed = *unnoticed;
   raw_call(SYS_munmap, unnoticed, bytes);
-  return was_unnoticed ? "unnoticed" : "";
+  return !has_ended ? "hangs" : was_unnoticed ? "unnoticed" : "";
 }
