@@ -70,3 +70,38 @@ def test_what_is_no_memory_is_the_kernel_s_to_refuse(folder, linked, reset):
             assert plain.code == 0 and plain.text.count(" 14\n") > 40
             for _ in range(2):
                 assert warm.ask(place).seen() == plain.seen()
+
+
+MASKS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static unsigned long all = ~0ul, before, after;
+static long failed, why;
+__attribute__((constructor)) static void early(void) {
+  close(open(strdup("/etc/hostname"), O_RDONLY));
+  access("/etc/passwd", R_OK);
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &before, 8);
+  failed = syscall(SYS_rt_sigprocmask, 99, &all, NULL, 8), why = errno;
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &after, 8);
+}
+int main() {
+  unsigned long now;
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, 8);
+  printf("%lx %lx %lx %ld %ld\n", before, after, now, failed, why);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("reset", ["fork", "rewind"])
+def test_to_ask_whether_it_is_memory_changes_no_mask(folder, reset):
+    program = [folder.compile("masks.c", MASKS)]
+    with Warm(program, reset=reset) as warm:
+        for _ in range(2):
+            assert warm.ask().seen() == run_plainly(program).seen()

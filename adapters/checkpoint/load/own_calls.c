@@ -98,7 +98,8 @@ static void on_call(int number, siginfo_t *info, void *interrupted) {
     return;
   }
   int passes = may_pass(info->si_call_addr);
-  if (passes && is_on && call == SYS_rt_sigprocmask) {
+  int sets_mask = call == SYS_rt_sigprocmask && words[0] >= SIG_BLOCK && words[0] <= SIG_SETMASK;
+  if (passes && is_on && sets_mask) {
     registers[REG_RAX] = mask_instead(words, frame);
   } else {
     if (!passes) note(call, words, info);
