@@ -184,7 +184,7 @@ def test_a_flood_of_notes_ends_its_process(site):
         __attribute__((constructor)) static void pose(void) {
           int fd = channel();
           if (fd < 0) return;
-          struct { struct message_header head; struct message_note note; char text[1000]; } packet;
+          struct { struct message_header head; struct message_note note; char text[40]; } packet;
           memset(&packet, 'x', sizeof packet);
           packet.head = (struct message_header){MESSAGE_MAGIC, MESSAGE_VERSION, MESSAGE_NOTE,
                                                 sizeof packet - sizeof packet.head};
