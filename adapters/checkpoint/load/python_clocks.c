@@ -2,20 +2,12 @@
  * libc is asked does not tell whether a module asked. What a module calls are methods of Python's
  * own module `time`: while the watch is on, the table of these methods holds the function below.
  * Whoever keeps such a method keeps the same object, which afterwards does what it always does. */
-#include <stdint.h>
 #include <string.h>
 
 #include "calls/passed_calls.h"
 #include "load/load_watch.h"
+#include "load/python_functions.h"
 #include "rewind/engine.h"
-
-typedef void *method(void *self, void *words, long count, void *names); /* fewer do no harm */
-
-/* An entry of the table, as extensions of all versions are compiled with it. */
-struct method_of_python {
-  const char *name;
-  method *function;
-};
 
 static const char *const kNames[] = {"monotonic",       "monotonic_ns",  "perf_counter",
                                      "perf_counter_ns", "clock_gettime", "clock_gettime_ns"};
@@ -37,45 +29,6 @@ NOTED(4)
 NOTED(5)
 static method *const kNoted[kClocks] = {noted0, noted1, noted2, noted3, noted4, noted5};
 
-static struct {
-  int (*is_initialized)(void);
-  int (*take)(void); /* the interpreter's lock */
-  void (*release)(int);
-  void *(*modules)(void);
-  void *(*import)(const char *);
-  void *(*find)(void *, const char *); /* in a dictionary */
-  int (*forget)(void *, const char *);
-  void *(*attribute)(void *, const char *);
-  method *(*function_of)(void *);
-  void (*give_back)(void *);
-  void (*clear_error)(void);
-} python;
-
-static int find_python(void) {
-  const struct {
-    void *place;
-    const char *name;
-  } kFunctions[] = {
-      {&python.is_initialized, "Py_IsInitialized"},
-      {&python.take, "PyGILState_Ensure"},
-      {&python.release, "PyGILState_Release"},
-      {&python.modules, "PyImport_GetModuleDict"},
-      {&python.import, "PyImport_ImportModule"},
-      {&python.find, "PyDict_GetItemString"},
-      {&python.forget, "PyDict_DelItemString"},
-      {&python.attribute, "PyObject_GetAttrString"},
-      {&python.function_of, "PyCFunction_GetFunction"},
-      {&python.give_back, "Py_DecRef"},
-      {&python.clear_error, "PyErr_Clear"},
-  };
-  for (size_t i = 0; i < sizeof kFunctions / sizeof *kFunctions; ++i) {
-    void *function = any_symbol(kFunctions[i].name);
-    if (function == NULL) return 0;
-    memcpy(kFunctions[i].place, &function, sizeof function);
-  }
-  return python.is_initialized();
-}
-
 /* The object begins with what all objects have, which differs between kinds of Python; then comes
  * the entry's address. */
 static struct method_of_python *entry_of(void *object, const char *name) {
@@ -92,11 +45,9 @@ static struct method_of_python *entry_of(void *object, const char *name) {
 }
 
 void python_clocks_watch(void) {
-  if (table[0] != NULL || !find_python()) return;
+  if (table[0] != NULL || !python_functions_find() || !python.is_initialized()) return;
   int state_of_lock = python.take();
-  void *modules = python.modules();
-  int was_loaded = python.find(modules, "time") != NULL;
-  void *time = python.import("time");
+  void *time = python_module("time");
   for (size_t i = 0; time != NULL && i < kClocks; ++i) {
     void *object = python.attribute(time, kNames[i]);
     table[i] = entry_of(object, kNames[i]);
@@ -105,7 +56,6 @@ void python_clocks_watch(void) {
     real[i] = table[i]->function;
     table[i]->function = kNoted[i];
   }
-  if (!was_loaded && time != NULL) python.forget(modules, "time");
   python.give_back(time);
   python.clear_error();
   python.release(state_of_lock);

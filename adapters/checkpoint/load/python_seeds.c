@@ -1,32 +1,22 @@
 /* Python's generators are its own: random.seed() and random.Random() with a seed end in a method of
  * its module `_random`. As soon as a request has asked for its process id, the table of that
  * module's methods holds the function below, until the request's memory is put back. */
-#include <stdint.h>
 #include <string.h>
 
 #include "calls/passed_calls.h"
 #include "load/load_watch.h"
+#include "load/python_functions.h"
 #include "rewind/engine.h"
-
-typedef void *method(void *self, void *words, long count, void *names); /* fewer do no harm */
-
-/* As extensions of all versions are compiled with it. */
-struct method_of_python {
-  const char *name;
-  method *function;
-  int flags;
-};
 
 enum { kOneWord = 8, kFast = 0x80, kWordsOfDescriptor = 10 };
 
 static method *real_seed;
 static int flags_of_seed;
-static const void *none;
 
 /* Without a seed Python draws one from the kernel. */
 static int is_given(void *words, long count) {
-  if (flags_of_seed == kOneWord) return words != none;
-  return flags_of_seed != kFast || (count > 0 && *(void **)words != none);
+  if (flags_of_seed == kOneWord) return words != python.none;
+  return flags_of_seed != kFast || (count > 0 && *(void **)words != python.none);
 }
 
 static void *noted_seed(void *self, void *words, long count, void *names) {
@@ -55,40 +45,6 @@ static void replace(struct method_of_python *entry) {
   entry->function = noted_seed;
 }
 
-static struct {
-  int (*is_held)(void); /* the interpreter's lock, by this thread */
-  void *(*modules)(void);
-  void *(*import)(const char *);
-  void *(*find)(void *, const char *); /* in a dictionary */
-  int (*forget)(void *, const char *);
-  void *(*attribute)(void *, const char *);
-  void (*give_back)(void *);
-  void (*clear_error)(void);
-} python;
-
-static int find_python(void) {
-  const struct {
-    void *place;
-    const char *name;
-  } kFunctions[] = {
-      {&python.is_held, "PyGILState_Check"},
-      {&python.modules, "PyImport_GetModuleDict"},
-      {&python.import, "PyImport_ImportModule"},
-      {&python.find, "PyDict_GetItemString"},
-      {&python.forget, "PyDict_DelItemString"},
-      {&python.attribute, "PyObject_GetAttrString"},
-      {&python.give_back, "Py_DecRef"},
-      {&python.clear_error, "PyErr_Clear"},
-      {(void *)(uintptr_t)&none, "_Py_NoneStruct"},
-  };
-  for (size_t i = 0; i < sizeof kFunctions / sizeof *kFunctions; ++i) {
-    void *found = any_symbol(kFunctions[i].name);
-    if (found == NULL) return 0;
-    memcpy(kFunctions[i].place, &found, sizeof found);
-  }
-  return python.is_held();
-}
-
 static int is_python(const void *caller) {
   const char *library = load_watch_library_of(caller);
   return library != NULL &&
@@ -96,13 +52,10 @@ static int is_python(const void *caller) {
 }
 
 static void watch(void) {
-  void *modules = python.modules();
-  int was_loaded = python.find(modules, "_random") != NULL;
-  void *module = python.import("_random"), *type = NULL, *descriptor = NULL;
+  void *module = python_module("_random"), *type = NULL, *descriptor = NULL;
   if (module != NULL) type = python.attribute(module, "Random");
   if (type != NULL) descriptor = python.attribute(type, "seed");
   if (descriptor != NULL) replace(entry_of(descriptor));
-  if (!was_loaded && module != NULL) python.forget(modules, "_random");
   void *const objects[] = {descriptor, type, module};
   for (size_t i = 0; i < sizeof objects / sizeof *objects; ++i) {
     if (objects[i] != NULL) python.give_back(objects[i]);
@@ -113,6 +66,6 @@ static void watch(void) {
 int python_seeds_watch(const void *caller) {
   if (!is_python(caller)) return 1;
   if (state.call.phase == CALL_ADAPTER) return 0; /* its adapter asks */
-  if (find_python()) watch();
+  if (python_functions_find() && python.is_held()) watch();
   return 1;
 }
