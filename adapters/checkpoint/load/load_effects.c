@@ -114,7 +114,3 @@ void load_effects_prevent(const char *found) {
   if (answer == REFUSES) refuse(found, words.when);
   if (answer == STARTS_OVER_WITHOUT) start_without(found);
 }
-
-void load_effects_see_execution(void) {
-  if (answer != NOTHING) load_watch_note(IMPURE_CHILDREN, "exec", NULL);
-}

@@ -22,8 +22,6 @@ void load_effects_prevent(const char *found);
 int load_effects_is_cache(const char *path);
 /* load_left.c: executes the program again as described; or returns -1. */
 int start_over_without(const char *list, const char *name);
-/* Another program is about to be executed in the place of this one. */
-void load_effects_see_execution(void);
 /* load_rehearsal.c: what the program will do at its end is done in a copy of the process, which
  * ends before the first call that others would notice. words: "": begins; the answer is "copy" in
  * the copy, and in the process, once that has ended, "unnoticed" or "", or "hangs" if it was killed

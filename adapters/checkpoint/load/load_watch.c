@@ -147,7 +147,6 @@ void load_watch_end(void) {
 }
 
 void load_watch_release_streams(void) {
-  load_effects_see_execution();
   release_stream(&state.load.input, STDIN_FILENO);
   if (state.load.output.kept > 0) close(state.load.printed);
   release_stream(&state.load.output, STDOUT_FILENO);
