@@ -176,9 +176,8 @@ def keeps_only_a_year():
     return len(made) == 1 and made[0] is info and vars(info).keys() == KEPT_BY_DATEUTIL
 
 
-def renew_dates(module):
+def renew_dates(info):
     import time
-    info = module.DEFAULTPARSER.info
     info._year = time.localtime().tm_year
     info._century = info._year // 100 * 100
 
@@ -194,8 +193,9 @@ def renewals(fork_handlers, generators):
         steps.append(modules["random"].seed)
     if "numpy.random" in modules:
         steps.append(modules["numpy.random"].seed)
-    if "dateutil.parser._parser" in modules:
-        steps.append(lambda dates=modules["dateutil.parser._parser"]: renew_dates(dates))
+    dates = getattr(modules.get("dateutil.parser._parser"), "DEFAULTPARSER", None)
+    if hasattr(getattr(dates, "info", None), "_year"):  # other versions may keep none
+        steps.append(lambda: renew_dates(dates.info))
     if "uuid" in modules:
         steps.append(lambda uuid=modules["uuid"]: setattr(uuid, "_last_timestamp", None))
     if "multiprocessing.process" in modules:

@@ -48,3 +48,15 @@ def test_another_parser_of_a_module_s_own_is_not_renewed(folder):
         assert any("own" in text and "asks for the time" in text for text in zygote.note(WARNING))
         zygote.argv = [PYTHON, script]
         assert zygote.ask(env={**REQUEST_ENV, **env}).text == "False\n"
+
+
+def test_another_version_s_parser_that_keeps_no_year(folder):
+    folder.script("lib/dateutil/__init__.py", "")
+    folder.script("lib/dateutil/parser/__init__.py", "from ._parser import DEFAULTPARSER\n")
+    folder.script("lib/dateutil/parser/_parser.py", "class parser: info = None\nDEFAULTPARSER = parser()\n")
+    script = folder.script("x.py", "import sys\nprint('dateutil.parser._parser' in sys.modules)\n")
+    env = {"PYTHONPATH": str(folder.path / "lib")}
+    with Warm(python_argv(script, "dateutil,dateutil.parser._parser"), level="compiled",
+              env={**LAUNCH_ENV, **env}) as zygote:
+        zygote.argv = [PYTHON, script]
+        assert zygote.ask(env={**REQUEST_ENV, **env}).seen() == (b"True\n", b"", 0)
